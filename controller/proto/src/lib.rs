@@ -1,0 +1,1 @@
+//! weft.v1, generated from weft.proto

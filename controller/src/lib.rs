@@ -1,0 +1,1 @@
+//! P4Runtime client, telemetry, pattern engine, query API, and the CLI weft

@@ -1,0 +1,1 @@
+//! Patterns from the controller into the kernels of hosts

@@ -1,0 +1,1 @@
+//! P4Runtime messages and services, generated from the official Python package

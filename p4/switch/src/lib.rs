@@ -1,0 +1,1 @@
+//! The embedded P4 target: runs BMv2 JSON, speaks P4Runtime

@@ -1,0 +1,1 @@
+//! The virtual-time lab: starts User-Mode Linux and is its clock

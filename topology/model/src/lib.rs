@@ -1,0 +1,277 @@
+//! `topology.json`: the one description of a fabric.
+//!
+//! `topology/` (Python) writes it, everybody else reads it, and nobody derives
+//! names or addresses. See [`Topology`] for the document's shape.
+
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// The document's `version` that this crate reads.
+pub const VERSION: u32 = 1;
+
+/// A whole fabric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Topology {
+    /// Version of the document, see [`VERSION`].
+    pub version: u32,
+    /// Kind of fabric, `leaf-spine` for one.
+    pub name: String,
+    /// Paths between two hosts of different leaves, and addresses per host.
+    pub paths: u8,
+    /// How leaves choose among them.
+    pub routing: Routing,
+    /// Hosts, ordered by leaf, then by index.
+    pub hosts: Vec<Host>,
+    /// Switches, leaves first.
+    pub switches: Vec<Switch>,
+    /// Every cable; its properties hold for both directions.
+    pub links: Vec<Link>,
+}
+
+/// How a leaf chooses the path of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Routing {
+    /// By addresses: `(src path + dst path + crc16(src24 ^ dst24)) mod paths`.
+    Weft,
+    /// By a hash of the 5-tuple, as ECMP does.
+    Ecmp,
+}
+
+/// A host: one network interface with one address per path.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Name, `h1_2` for the second host of leaf 1.
+    pub name: String,
+    /// Leaf it hangs on, from 1.
+    pub leaf: u8,
+    /// Place at its leaf, from 1.
+    pub index: u8,
+    /// Its network namespace, a path that `setns` takes.
+    pub netns: PathBuf,
+    /// Its interface inside that namespace.
+    pub interface: String,
+    /// Ethernet address of that interface, `02:00:...`.
+    pub mac: String,
+    /// One address per path: `addresses[p - 1]` is `10.L.H.p`.
+    pub addresses: Vec<Ipv4Addr>,
+    /// Prefix length of the host's own prefix (24).
+    pub prefix_len: u8,
+}
+
+/// What a switch is for; it names the compiled program too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Top of rack; hosts hang on it.
+    Leaf,
+    /// Connects leaves.
+    Spine,
+}
+
+/// A P4 switch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Switch {
+    /// Name, `leaf1`.
+    pub name: String,
+    /// Leaf or spine.
+    pub role: Role,
+    /// Number within its role, from 1.
+    pub index: u8,
+    /// P4Runtime device id, unique in the fabric.
+    pub device_id: u64,
+    /// `address:port` of its P4Runtime server.
+    pub grpc: String,
+    /// Its ports.
+    pub ports: Vec<Port>,
+}
+
+/// A switch port.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Port {
+    /// Data-plane number, from 1.
+    pub number: u16,
+    /// Interface name, `leaf1-eth1`. A host-facing port is a real interface of
+    /// the switches' namespace; one between switches exists in the switch
+    /// process only, unless another target (BMv2) runs them.
+    pub interface: String,
+    /// Index into [`Topology::links`].
+    pub link: usize,
+}
+
+/// A cable between two ports.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// One end.
+    pub a: End,
+    /// The other end.
+    pub b: End,
+    /// Rate of each direction.
+    pub rate_bps: u64,
+    /// One-way propagation delay.
+    pub delay_ns: u64,
+    /// Depth of the egress queue in front of each direction, in packets.
+    pub queue_packets: u32,
+}
+
+/// An end of a link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// Name of the host or switch.
+    pub node: String,
+    /// Port number of a switch; 0 for a host.
+    pub port: u16,
+}
+
+/// Why a document could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file could not be read.
+    #[error("{path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Not JSON, or not of the document's shape.
+    #[error("{path}: not a topology: {source}")]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Where and what.
+        source: serde_json::Error,
+    },
+    /// Well-formed, but of another version.
+    #[error("{path}: topology of version {found}, this program reads {VERSION}")]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// Well-formed, but contradicts itself.
+    #[error("{path}: {what}")]
+    Inconsistent {
+        /// The file.
+        path: PathBuf,
+        /// The contradiction.
+        what: String,
+    },
+}
+
+impl Topology {
+    /// Reads and checks the document at `path`.
+    ///
+    /// # Errors
+    /// See [`Error`]; its text names the file.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let owned = || path.to_owned();
+        let text = std::fs::read_to_string(path).map_err(|source| Error::Read {
+            path: owned(),
+            source,
+        })?;
+        let topology: Self = serde_json::from_str(&text).map_err(|source| Error::Parse {
+            path: owned(),
+            source,
+        })?;
+        if topology.version != VERSION {
+            return Err(Error::Version {
+                path: owned(),
+                found: topology.version,
+            });
+        }
+        topology.check().map_err(|what| Error::Inconsistent {
+            path: owned(),
+            what,
+        })?;
+        Ok(topology)
+    }
+
+    /// The host called `name`.
+    #[must_use]
+    pub fn host(&self, name: &str) -> Option<&Host> {
+        self.hosts.iter().find(|host| host.name == name)
+    }
+
+    /// The host that owns `address`.
+    #[must_use]
+    pub fn host_of(&self, address: Ipv4Addr) -> Option<&Host> {
+        self.hosts
+            .iter()
+            .find(|host| host.addresses.contains(&address))
+    }
+
+    /// The switch called `name`.
+    #[must_use]
+    pub fn switch(&self, name: &str) -> Option<&Switch> {
+        self.switches.iter().find(|switch| switch.name == name)
+    }
+
+    /// The far end of `switch`'s `port`.
+    #[must_use]
+    pub fn peer(&self, switch: &Switch, port: &Port) -> &End {
+        let link = &self.links[port.link];
+        if link.a.node == switch.name && link.a.port == port.number {
+            &link.b
+        } else {
+            &link.a
+        }
+    }
+
+    /// The link that `host` hangs on.
+    #[must_use]
+    pub fn host_link(&self, host: &Host) -> Option<&Link> {
+        self.links
+            .iter()
+            .find(|link| link.a.node == host.name || link.b.node == host.name)
+    }
+
+    /// Every index in range, every end a known node.
+    fn check(&self) -> Result<(), String> {
+        for switch in &self.switches {
+            for port in &switch.ports {
+                let link = self.links.get(port.link).ok_or_else(|| {
+                    format!(
+                        "{} port {}: link {} of {}",
+                        switch.name,
+                        port.number,
+                        port.link,
+                        self.links.len()
+                    )
+                })?;
+                let here = End {
+                    node: switch.name.clone(),
+                    port: port.number,
+                };
+                if link.a != here && link.b != here {
+                    return Err(format!(
+                        "{} port {}: link {} ends elsewhere",
+                        here.node, here.port, port.link
+                    ));
+                }
+            }
+        }
+        for end in self.links.iter().flat_map(|link| [&link.a, &link.b]) {
+            if self.host(&end.node).is_none() && self.switch(&end.node).is_none() {
+                return Err(format!(
+                    "a link ends at {}, which is no host and no switch",
+                    end.node
+                ));
+            }
+        }
+        for host in &self.hosts {
+            if host.addresses.len() != usize::from(self.paths) {
+                return Err(format!(
+                    "{} has {} addresses for {} paths",
+                    host.name,
+                    host.addresses.len(),
+                    self.paths
+                ));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,1 @@
+//! Traffic generator: flow sizes, arrivals, MPTCP flows, results
