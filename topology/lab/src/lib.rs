@@ -1,1 +1,19 @@
-//! The virtual-time lab: starts User-Mode Linux and is its clock
+//! The virtual-time lab: a whole network in one unprivileged User-Mode Linux,
+//! and the clock that grants it time.
+//!
+//! A lab that stays up is a [`Lab`]; one that runs a command and stops is
+//! [`run_batch`]. What it consists of is its [`LabSpec`].
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod batch;
+pub mod error;
+pub mod exec;
+pub mod lab;
+pub mod spec;
+
+pub use batch::{BatchOptions, BatchOutcome, BatchProgress, run_batch};
+pub use error::{Error, Result};
+pub use exec::ExecRequest;
+pub use lab::{ClockPolicy, Lab, State, Status, Step, UpOptions};
+pub use spec::{BatchSpec, ClockMode, LabSpec, LeafSpineSpec, Paths, RoutingSpec, TopologySpec};

@@ -1,0 +1,105 @@
+//! What a lab is: the document that the outside writes to `lab.json` and that
+//! everything inside reads from `/run/weft/lab.json`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// A whole lab.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LabSpec {
+    /// The fabric to build inside.
+    pub topology: TopologySpec,
+    /// How long a pattern stays valid in a kernel without being renewed.
+    pub pattern_ttl_ns: u64,
+    /// Seeds the lab kernel's random pool, and so everything that is random.
+    pub seed: u64,
+    /// How virtual time relates to real time at first.
+    pub clock: ClockMode,
+    /// Where things are on this machine; the lab sees them at the same paths.
+    pub paths: Paths,
+    /// What to run once the network is ready; the lab stops after it. `None`
+    /// for a lab that stays up.
+    #[serde(default)]
+    pub batch: Option<BatchSpec>,
+}
+
+/// A fabric and its parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum TopologySpec {
+    /// Every leaf is cabled to every spine; hosts hang on leaves.
+    LeafSpine(LeafSpineSpec),
+}
+
+/// Parameters of a leaf-spine fabric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LeafSpineSpec {
+    /// Number of leaves.
+    pub leaves: u8,
+    /// Number of spines: paths between two leaves, and subflows of a
+    /// connection.
+    pub spines: u8,
+    /// Hosts per leaf.
+    pub hosts: u8,
+    /// Rate of links between switches.
+    pub rate_bps: u64,
+    /// Rate of links to hosts.
+    pub host_rate_bps: u64,
+    /// One-way propagation delay of every link.
+    pub delay_ns: u64,
+    /// Depth of every egress queue.
+    pub queue_packets: u32,
+    /// How leaves choose among paths.
+    pub routing: RoutingSpec,
+    /// Spines (numbered from 1) whose links all have another delay.
+    #[serde(default)]
+    pub spine_delay_ns: BTreeMap<u8, u64>,
+}
+
+/// How a leaf chooses the path of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RoutingSpec {
+    /// By the host's address: one path per address pair, known to all.
+    Weft,
+    /// By a hash of the 5-tuple, as real fabrics do.
+    Ecmp,
+}
+
+/// How virtual time relates to real time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClockMode {
+    /// As fast as the machine can: for experiments.
+    Free,
+    /// At most as fast as real time: for people.
+    Paced,
+    /// Stands still.
+    Paused,
+}
+
+/// Absolute paths on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Paths {
+    /// The repository.
+    pub repo: PathBuf,
+    /// Folder of the built programs (`weft-lab`, `weft-switch`, ...).
+    pub bin: PathBuf,
+    /// The Python that can import `weft_topology`.
+    pub python: PathBuf,
+    /// The lab kernel: a User-Mode Linux executable.
+    pub kernel: PathBuf,
+    /// The schedulers' kernel module, built for that kernel.
+    pub module: PathBuf,
+    /// Folder of the compiled P4 programs.
+    pub pipelines: PathBuf,
+}
+
+/// A command to run inside a lab that exists for nothing else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchSpec {
+    /// Program and arguments; the working directory is `/run/weft`.
+    pub argv: Vec<String>,
+}
