@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A leaf: hosts below, spines above.
+//
+//             +-- packet_out? -- PacketOut ---------------------------------+
+//             |                                                             v
+//   parser -> ingress: DropUnroutable -> LeafRouting -> Telemetry -> Rtt -> SampleQueue
+//                                                                           |
+//                                                         digests <---------+
+//                                                                           |
+//   deparser <- checksum <- egress: PacketIn <- RecordQueue <- [ queues ] <-+
+//
+// Tables, and who reads what they write:
+//
+//   routing.ipv4_lpm      destination   -> next hop; port and MAC, or leaf
+//   routing.path_policy   (none)        -> route.path      (next hop FABRIC only)
+//   routing.path_select   route.path    -> port
+//   telemetry.policy      (none)        -> intervals of the digests
+//   rtt.host_port         ingress port  -> segments are measured from here
+//
+// Digests: rtt_sample_t, queue_sample_t. Counters: routing.drops by drop_reason_t,
+// routing.routed by route, routing.path_traffic by path.
+//
+// Ids are part of the contract with controllers: an id is never given to
+// something else.
+
+#include <core.p4>
+#include <v1model.p4>
+
+#include "stages/headers.p4"
+#include "stages/metadata.p4"
+#include "stages/parser.p4"
+#include "stages/checksum.p4"
+#include "stages/controller_io.p4"
+#include "stages/drop.p4"
+#include "stages/leaf_routing.p4"
+#include "stages/telemetry.p4"
+#include "stages/rtt.p4"
+#include "stages/queue.p4"
+
+control LeafIngress(inout headers_t hdr,
+                    inout metadata_t meta,
+                    inout standard_metadata_t standard_metadata) {
+    PacketOut() from_controller;
+    DropUnroutable() drop_unroutable;
+    LeafRouting() routing;
+    Telemetry() telemetry;
+    Rtt() rtt;
+    SampleQueue() sample_queue;
+
+    apply {
+        if (hdr.packet_out.isValid()) {
+            from_controller.apply(hdr, standard_metadata);
+        } else {
+            bool routable;
+            drop_unroutable.apply(hdr, standard_metadata, meta.route, routable);
+            if (routable) {
+                routing.apply(hdr, meta.route, standard_metadata);
+                if (meta.route.next_hop != next_hop_t.NONE) {
+                    telemetry.apply(meta.telemetry);
+                    rtt.apply(hdr, meta.route, meta.telemetry, standard_metadata);
+                    sample_queue.apply(meta.telemetry, standard_metadata);
+                }
+            }
+        }
+    }
+}
+
+control LeafEgress(inout headers_t hdr,
+                   inout metadata_t meta,
+                   inout standard_metadata_t standard_metadata) {
+    RecordQueue() record_queue;
+    PacketIn() to_controller;
+
+    apply {
+        record_queue.apply(standard_metadata);
+        to_controller.apply(hdr, standard_metadata);
+    }
+}
+
+V1Switch(PacketParser(),
+         VerifyIpv4Checksum(),
+         LeafIngress(),
+         LeafEgress(),
+         ComputeIpv4Checksum(),
+         PacketDeparser()) main;

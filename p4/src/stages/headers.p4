@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Headers, and the little that both pipelines know about ports and lengths.
+
+#ifndef STAGES_HEADERS_P4_
+#define STAGES_HEADERS_P4_
+
+typedef bit<9>  port_t;
+typedef bit<48> mac_addr_t;
+typedef bit<32> ipv4_addr_t;
+// In units of the target's clock: microseconds on BMv2, nanoseconds on
+// weft-switch started with `--timestamps ns`. It may wrap: subtract, never
+// compare.
+typedef bit<48> time_t;
+
+// Packets to and from the controller (`--cpu-port 510` on BMv2).
+const port_t CPU_PORT = 510;
+
+const bit<16> ETHER_TYPE_IPV4    = 0x0800;
+const bit<4>  IP_VERSION_4       = 4;
+const bit<4>  IPV4_MINIMUM_IHL   = 5;   // 32-bit words: a header without options
+const bit<16> IPV4_HEADER_BYTES  = 20;  // the same in bytes
+const bit<16> TCP_MINIMUM_BYTES  = 20;
+const bit<8>  IP_PROTOCOL_TCP    = 6;
+const bit<8>  IP_PROTOCOL_UDP    = 17;
+
+// What the controller gets in front of a frame ...
+@id(0x04000001)
+@controller_header("packet_in")
+header packet_in_t {
+    @id(1) port_t ingress_port;
+    @id(2) bit<7> pad;
+}
+
+// ... and what it puts in front of one that is to leave by `egress_port`.
+@id(0x04000002)
+@controller_header("packet_out")
+header packet_out_t {
+    @id(1) port_t egress_port;
+    @id(2) bit<7> pad;
+}
+
+header ethernet_t {
+    mac_addr_t dst_addr;
+    mac_addr_t src_addr;
+    bit<16>    ether_type;
+}
+
+header ipv4_t {
+    bit<4>      version;
+    bit<4>      ihl;
+    bit<8>      dscp_ecn;
+    bit<16>     total_len;
+    bit<16>     identification;
+    bit<3>      flags;
+    bit<13>     frag_offset;
+    bit<8>      ttl;
+    bit<8>      protocol;
+    bit<16>     hdr_checksum;
+    ipv4_addr_t src_addr;
+    ipv4_addr_t dst_addr;
+}
+
+// Without its options, which stay in the payload: MPTCP's signalling is the
+// hosts' own business, and a subflow is an ordinary TCP connection here.
+header tcp_t {
+    bit<16> src_port;
+    bit<16> dst_port;
+    bit<32> seq_no;
+    bit<32> ack_no;
+    bit<4>  data_offset;
+    bit<4>  reserved;
+    bit<1>  cwr;
+    bit<1>  ece;
+    bit<1>  urg;
+    bit<1>  ack;
+    bit<1>  psh;
+    bit<1>  rst;
+    bit<1>  syn;
+    bit<1>  fin;
+    bit<16> window;
+    bit<16> checksum;
+    bit<16> urgent_pointer;
+}
+
+// Only the ports, for the ECMP hash.
+header udp_t {
+    bit<16> src_port;
+    bit<16> dst_port;
+    bit<16> length_bytes;
+    bit<16> checksum;
+}
+
+struct headers_t {
+    packet_in_t  packet_in;
+    packet_out_t packet_out;
+    ethernet_t   ethernet;
+    ipv4_t       ipv4;
+    tcp_t        tcp;
+    udp_t        udp;
+}
+
+#endif  // STAGES_HEADERS_P4_

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parser and deparser of both pipelines.
+//
+//   start -+- from CPU_PORT -> packet_out -+
+//          |                               v
+//          +-------------------------> ethernet -> ipv4 -+-> tcp
+//                                                        +-> udp
+//
+// Frames that are no IPv4 and IPv4 with options end early; drop.p4 says what
+// becomes of them. Of a fragmented packet only the first fragment has ports;
+// none of them is parsed for them, so that all fragments take the same path.
+
+#ifndef STAGES_PARSER_P4_
+#define STAGES_PARSER_P4_
+
+#include "headers.p4"
+#include "metadata.p4"
+
+parser PacketParser(packet_in packet,
+                    out headers_t hdr,
+                    inout metadata_t meta,
+                    inout standard_metadata_t standard_metadata) {
+    state start {
+        transition select(standard_metadata.ingress_port) {
+            CPU_PORT: parse_packet_out;
+            default:  parse_ethernet;
+        }
+    }
+
+    state parse_packet_out {
+        packet.extract(hdr.packet_out);
+        transition parse_ethernet;
+    }
+
+    state parse_ethernet {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            ETHER_TYPE_IPV4: parse_ipv4;
+            default:         accept;
+        }
+    }
+
+    // Bit 2 of `flags` is the reserved one, bit 1 DF, bit 0 MF ("more").
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        transition select(hdr.ipv4.ihl, hdr.ipv4.flags[0:0],
+                          hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
+            (IPV4_MINIMUM_IHL, 0, 0, IP_PROTOCOL_TCP): parse_tcp;
+            (IPV4_MINIMUM_IHL, 0, 0, IP_PROTOCOL_UDP): parse_udp;
+            default:                                   accept;
+        }
+    }
+
+    state parse_tcp {
+        packet.extract(hdr.tcp);
+        transition accept;
+    }
+
+    state parse_udp {
+        packet.extract(hdr.udp);
+        transition accept;
+    }
+}
+
+control PacketDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.packet_in);
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.ipv4);
+        packet.emit(hdr.tcp);
+        packet.emit(hdr.udp);
+    }
+}
+
+#endif  // STAGES_PARSER_P4_

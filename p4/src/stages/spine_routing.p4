@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A spine knows one way to every leaf. MAC addresses stay as they are: the
+// links of the fabric are point to point, and leaves route whatever comes in.
+
+#ifndef STAGES_SPINE_ROUTING_P4_
+#define STAGES_SPINE_ROUTING_P4_
+
+#include "headers.p4"
+#include "metadata.p4"
+#include "drop.p4"
+
+const bit<32> SPINE_ROUTES = 1024;
+
+control SpineRouting(inout headers_t hdr,
+                     inout route_t route,
+                     inout standard_metadata_t standard_metadata) {
+    @name(".routing.routed") @id(0x13000001)
+    direct_counter(CounterType.packets_and_bytes) routed;
+
+    @name(".routing.to_port") @id(0x01000010)
+    action to_port(@id(1) port_t port) {
+        route.next_hop = next_hop_t.FABRIC;
+        standard_metadata.egress_spec = port;
+        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+    }
+
+    @name(".routing.to_controller") @id(0x01000011)
+    action to_controller() {
+        route.next_hop = next_hop_t.CONTROLLER;
+        standard_metadata.egress_spec = CPU_PORT;
+    }
+
+    @name(".routing.drop") @id(0x01000012)
+    action drop() {
+        drop_packet(standard_metadata, route, drop_reason_t.NO_ROUTE);
+    }
+
+    @name(".routing.ipv4_lpm") @id(0x02000010)
+    table ipv4_lpm {
+        key = {
+            hdr.ipv4.dst_addr: lpm @id(1);
+        }
+        actions = {
+            to_port;
+            to_controller;
+            drop;
+        }
+        const default_action = drop();
+        counters = routed;
+        size = SPINE_ROUTES;
+    }
+
+    apply {
+        ipv4_lpm.apply();
+    }
+}
+
+#endif  // STAGES_SPINE_ROUTING_P4_
