@@ -1,0 +1,78 @@
+"""Command line: `python -m weft_topology describe|up|daemon`."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from weft_topology.errors import UsageError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except UsageError as error:
+        print(f"weft_topology {options.command}: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="weft_topology", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    describe = commands.add_parser("describe", help="print topology.json of a fabric")
+    describe.add_argument("--kind", default="leaf-spine", choices=["leaf-spine"])
+    describe.add_argument("--leaves", type=int, default=2)
+    describe.add_argument("--spines", type=int, default=2)
+    describe.add_argument("--hosts", type=int, default=4, help="per leaf")
+    describe.add_argument("--rate", default="1gbit", help="of links between switches")
+    describe.add_argument("--host-rate", default="1gbit")
+    describe.add_argument("--delay", default="10us", help="one way, of every link")
+    describe.add_argument("--queue", type=int, default=100, help="packets, of every port")
+    describe.add_argument("--routing", default="weft")
+    describe.add_argument(
+        "--spine-delay",
+        action="append",
+        default=[],
+        metavar="SPINE=TIME",
+        help="another delay for all links of a spine, like 2=40us",
+    )
+    describe.set_defaults(run=_describe)
+
+    up = commands.add_parser("up", help="build and run the network of a lab.json")
+    up.add_argument("lab", type=Path, metavar="LAB_JSON")
+    up.set_defaults(run=_up)
+
+    return parser
+
+
+def _describe(options: argparse.Namespace) -> int:
+    from weft_topology import document, units
+    from weft_topology.leaf_spine import LeafSpine
+    from weft_topology.spec import LeafSpineSpec
+
+    spec = LeafSpineSpec(
+        leaves=options.leaves,
+        spines=options.spines,
+        hosts=options.hosts,
+        rate_bps=units.rate_bps(options.rate),
+        host_rate_bps=units.rate_bps(options.host_rate),
+        delay_ns=units.time_ns(options.delay),
+        queue_packets=options.queue,
+        routing=options.routing,
+        spine_delay_ns=units.spine_delays(options.spine_delay),
+    )
+    print(json.dumps(document.of_topo(LeafSpine(spec)), indent=1))
+    return 0
+
+
+def _up(options: argparse.Namespace) -> int:
+    from weft_topology import up
+
+    return up.run(options.lab)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

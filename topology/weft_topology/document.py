@@ -1,0 +1,85 @@
+"""`topology.json`: the one description of a fabric that everybody else reads.
+
+The crate `weft-topology` is its reader and says what each field means.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from mininet.topo import Topo
+
+from weft_topology import naming
+
+VERSION = 1
+
+
+def of_topo(topo: Topo) -> dict[str, Any]:
+    """Document of a described topology."""
+    links = [info for _, _, info in topo.links(sort=False, withInfo=True)]
+    return {
+        "version": VERSION,
+        "name": topo.name,
+        "paths": topo.paths,
+        "routing": topo.routing,
+        "hosts": [_host(name, topo.nodeInfo(name)) for name in topo.hosts(sort=False)],
+        "switches": [
+            _switch(name, topo.nodeInfo(name), links) for name in topo.switches(sort=False)
+        ],
+        "links": [_link(info) for info in links],
+    }
+
+
+def write(document: dict[str, Any], path: Path) -> None:
+    """Write the document whole or not at all."""
+    write_whole(path, json.dumps(document, indent=1) + "\n")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that nobody ever sees half of."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(text)
+    os.replace(partial, path)  # noqa: PTH105 (the system call that is meant)
+
+
+def _host(name: str, info: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "leaf": info["leaf"],
+        "index": info["index"],
+        "netns": naming.netns(name),
+        "interface": naming.interface(name, 0),
+        "mac": info["mac"],
+        "addresses": info["addresses"],
+        "prefix_len": naming.PREFIX_LEN,
+    }
+
+
+def _switch(name: str, info: dict[str, Any], links: list[dict[str, Any]]) -> dict[str, Any]:
+    ports = {}
+    for link, cable in enumerate(links):
+        for node, port in ((cable["node1"], cable["port1"]), (cable["node2"], cable["port2"])):
+            if node == name:
+                ports[port] = link
+    return {
+        "name": name,
+        "role": info["role"],
+        "index": info["index"],
+        "device_id": info["device_id"],
+        "grpc": info["grpc"],
+        "ports": [
+            {"number": port, "interface": naming.interface(name, port), "link": ports[port]}
+            for port in sorted(ports)
+        ],
+    }
+
+
+def _link(info: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "a": {"node": info["node1"], "port": info["port1"]},
+        "b": {"node": info["node2"], "port": info["port2"]},
+        "rate_bps": info["rate_bps"],
+        "delay_ns": info["delay_ns"],
+        "queue_packets": info["queue_packets"],
+    }

@@ -1,0 +1,14 @@
+"""What can go wrong, in words for the user."""
+
+
+class UsageError(ValueError):
+    """What was asked for cannot be; the text says what would be right."""
+
+
+class StepError(RuntimeError):
+    """A step of building or starting the network failed."""
+
+    def __init__(self, step: str, reason: str, log: str = "") -> None:
+        """`step` failed for `reason`; `log` is the end of its log."""
+        super().__init__(f"{step}: {reason}")
+        self.log = log

@@ -1,0 +1,80 @@
+"""The leaf-spine fabric as a Mininet topology. It only describes.
+
+             spine1      spine2         each leaf has an uplink to each spine:
+              |  \\       /  |            path p (from 1) of a host pair crosses
+              |    \\   /    |            spine p
+              |      X      |
+              |    /   \\    |
+             leaf1       leaf2
+             | | |       | | |
+          h1_1 h1_2 ..  h2_1 h2_2 ..
+"""
+
+from mininet.topo import Topo
+
+from weft_topology import naming
+from weft_topology.spec import LeafSpineSpec
+
+
+class LeafSpine(Topo):  # type: ignore[misc]
+    """Leaves, spines, hosts and cables of a spec, with all that `document` writes down."""
+
+    def build(self, spec: LeafSpineSpec) -> None:
+        """Describe the fabric; Mininet calls this."""
+        self.name = "leaf-spine"
+        self.paths = spec.spines
+        self.routing = spec.routing
+        for leaf in range(1, spec.leaves + 1):
+            self._add_switch("leaf", leaf)
+        for spine in range(1, spec.spines + 1):
+            self._add_switch("spine", spine)
+        for leaf in range(1, spec.leaves + 1):
+            for index in range(1, spec.hosts + 1):
+                self._add_host(spec, leaf, index)
+        for leaf in range(1, spec.leaves + 1):
+            for spine in range(1, spec.spines + 1):
+                self.addLink(
+                    naming.leaf(leaf),
+                    naming.spine(spine),
+                    port1=spec.hosts + spine,
+                    port2=leaf,
+                    rate_bps=spec.rate_bps,
+                    delay_ns=spec.link_delay_ns(spine),
+                    queue_packets=spec.queue_packets,
+                )
+
+    def _add_switch(self, role: str, index: int) -> None:
+        name = naming.leaf(index) if role == "leaf" else naming.spine(index)
+        order = len(self.switches())
+        self.addSwitch(
+            name,
+            role=role,
+            index=index,
+            device_id=naming.device_id(role, index),
+            grpc=f"127.0.0.1:{naming.P4RUNTIME_PORT + order}",
+        )
+
+    def _add_host(self, spec: LeafSpineSpec, leaf: int, index: int) -> None:
+        name = naming.host(leaf, index)
+        addresses = [naming.address(leaf, index, path) for path in range(1, spec.spines + 1)]
+        self.addHost(
+            name,
+            leaf=leaf,
+            index=index,
+            mac=naming.host_mac(leaf, index),
+            addresses=addresses,
+            ip=f"{addresses[0]}/{naming.PREFIX_LEN}",
+            gateway=naming.gateway(leaf, index),
+            gateway_mac=naming.gateway_mac(leaf),
+        )
+        self.addLink(
+            name,
+            naming.leaf(leaf),
+            port1=0,
+            port2=index,
+            addr1=naming.host_mac(leaf, index),
+            addr2=naming.port_mac(leaf, index),
+            rate_bps=spec.host_rate_bps,
+            delay_ns=spec.delay_ns,
+            queue_packets=spec.queue_packets,
+        )

@@ -1,0 +1,90 @@
+"""Every name, address and number of a fabric; nobody else makes them up.
+
+Numbers count from 1. Host H of leaf L is `hL_H`:
+
+    interface   hL_H-eth0        in the host's own network namespace
+    MAC         02:00:00:00:LL:HH (hexadecimal)
+    addresses   10.L.H.P/24      one for each path P, all on that interface
+    gateway     10.L.H.254       a permanent neighbour, MAC 02:00:00:ff:00:LL
+
+Leaves are `leafL`, spines `spineS`. A leaf's port i leads to its host i, the port
+after the last host to spine 1, the next one to spine 2, and so on. Port l of a spine
+leads to leaf l. Interfaces of switches are `<switch>-eth<port>`; the host-facing ones
+are real interfaces of the switches' namespace, MAC 02:00:00:fe:LL:PP.
+"""
+
+MAX_LEAVES = 100
+"""Device ids up to it are leaves'."""
+
+MAX_HOSTS = 250
+"""Per leaf; a byte of the address."""
+
+MAX_PATHS = 250
+"""Spines; the last byte of the address, where 254 is the gateway."""
+
+NETNS_DIR = "/run/netns"
+"""Where `ip netns` looks; so `ip netns exec h1_1 ...` works."""
+
+PREFIX_LEN = 24
+"""Length of a host's own prefix, which holds all its addresses."""
+
+P4RUNTIME_PORT = 9559
+"""The first switch's P4Runtime port (the one IANA gave); the others follow."""
+
+SPINE_DEVICE_ID = 100
+"""Device ids of spines start after it. Leaf L has id L."""
+
+
+def host(leaf: int, index: int) -> str:
+    """Name of a host."""
+    return f"h{leaf}_{index}"
+
+
+def leaf(index: int) -> str:
+    """Name of a leaf."""
+    return f"leaf{index}"
+
+
+def spine(index: int) -> str:
+    """Name of a spine."""
+    return f"spine{index}"
+
+
+def interface(node: str, port: int) -> str:
+    """Name of the interface of a switch's port, or of a host's (port 0)."""
+    return f"{node}-eth{port}"
+
+
+def netns(host_name: str) -> str:
+    """File that stands for a host's network namespace."""
+    return f"{NETNS_DIR}/{host_name}"
+
+
+def host_mac(leaf_index: int, host_index: int) -> str:
+    """Ethernet address of a host."""
+    return f"02:00:00:00:{leaf_index:02x}:{host_index:02x}"
+
+
+def gateway_mac(leaf_index: int) -> str:
+    """Ethernet address that the hosts of a leaf send to."""
+    return f"02:00:00:ff:00:{leaf_index:02x}"
+
+
+def port_mac(leaf_index: int, port: int) -> str:
+    """Ethernet address of the switch's end of a host's cable; packets never bear it."""
+    return f"02:00:00:fe:{leaf_index:02x}:{port:02x}"
+
+
+def address(leaf_index: int, host_index: int, path: int) -> str:
+    """Address of a host for a path (from 1)."""
+    return f"10.{leaf_index}.{host_index}.{path}"
+
+
+def gateway(leaf_index: int, host_index: int) -> str:
+    """Address that a host's default route goes through."""
+    return f"10.{leaf_index}.{host_index}.254"
+
+
+def device_id(role: str, index: int) -> int:
+    """P4Runtime device id of a switch."""
+    return index + (SPINE_DEVICE_ID if role == "spine" else 0)

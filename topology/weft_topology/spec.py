@@ -1,0 +1,166 @@
+"""What a user can ask for: the lab's document `lab.json`, checked."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from weft_topology import naming
+from weft_topology.errors import UsageError
+
+ROUTINGS = ("weft", "ecmp")
+CPU_PORT = 510
+"""P4 port number of the controller; a switch's own ports stay below."""
+
+
+@dataclass(frozen=True)
+class LeafSpineSpec:
+    """A leaf-spine fabric: every leaf is cabled to every spine, hosts hang on leaves."""
+
+    leaves: int = 2
+    spines: int = 2
+    hosts: int = 4
+    """Per leaf."""
+    rate_bps: int = 10**9
+    """Of links between switches."""
+    host_rate_bps: int = 10**9
+    delay_ns: int = 10_000
+    """One-way propagation delay of every link."""
+    queue_packets: int = 100
+    """Depth of every egress queue."""
+    routing: str = "weft"
+    spine_delay_ns: Mapping[int, int] = field(default_factory=dict)
+    """Spines all of whose links have another delay."""
+
+    def __post_init__(self) -> None:
+        """Refuses what cannot be built."""
+        _within("leaves", self.leaves, 1, naming.MAX_LEAVES)
+        _within("spines", self.spines, 1, naming.MAX_PATHS)
+        _within("hosts", self.hosts, 1, naming.MAX_HOSTS)
+        if self.hosts + self.spines >= CPU_PORT:
+            raise UsageError(
+                f"hosts + spines = {self.hosts + self.spines} ports of a leaf; "
+                f"P4 port numbers allow {CPU_PORT - 1}"
+            )
+        _within("rate_bps", self.rate_bps, 10**6, 10**12)
+        _within("host_rate_bps", self.host_rate_bps, 10**6, 10**12)
+        _within("delay_ns", self.delay_ns, 0, 10**10)
+        _within("queue_packets", self.queue_packets, 1, 10**6)
+        if self.routing not in ROUTINGS:
+            raise UsageError(f"routing {self.routing!r} is none of {', '.join(ROUTINGS)}")
+        for spine, delay in self.spine_delay_ns.items():
+            if not 1 <= spine <= self.spines:
+                raise UsageError(f"spine_delay_ns names spine {spine}; there are 1..{self.spines}")
+            _within(f"spine_delay_ns of spine {spine}", delay, 0, 10**10)
+
+    def link_delay_ns(self, spine: int) -> int:
+        """Delay of the links of a spine."""
+        return self.spine_delay_ns.get(spine, self.delay_ns)
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Where things are on this machine."""
+
+    repo: Path
+    bin: Path
+    """Folder of the built programs."""
+    pipelines: Path
+    """Folder of the compiled P4 programs."""
+
+
+@dataclass(frozen=True)
+class LabSpec:
+    """A whole lab; what the launcher alone needs is not read here."""
+
+    topology: LeafSpineSpec
+    pattern_ttl_ns: int
+    paths: Paths
+
+
+def read_lab(path: Path) -> LabSpec:
+    """Read and check the document at `path`."""
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{path}: not JSON: {error}") from None
+    try:
+        return lab_of(document)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def lab_of(document: Any) -> LabSpec:  # noqa: ANN401 (whatever JSON holds)
+    """Lab of a parsed document."""
+    paths = _object(document, "paths")
+    return LabSpec(
+        topology=topology_of(_object(document, "topology")),
+        pattern_ttl_ns=_integer(document, "pattern_ttl_ns"),
+        paths=Paths(**{f.name: Path(_string(paths, f.name)) for f in fields(Paths)}),
+    )
+
+
+def topology_of(document: dict[str, Any]) -> LeafSpineSpec:
+    """Fabric of a parsed `topology` object."""
+    kind = _string(document, "kind")
+    if kind != "leaf-spine":
+        raise UsageError(f"topology kind {kind!r} is unknown; there is leaf-spine")
+    known = {f.name for f in fields(LeafSpineSpec)}
+    unknown = sorted(document.keys() - known - {"kind"})
+    if unknown:
+        raise UsageError(f"topology: {unknown[0]!r} is unknown; there are {', '.join(known)}")
+    given: dict[str, Any] = {
+        name: _integer(document, name) for name in document.keys() & known - _NOT_NUMBERS
+    }
+    if "routing" in document:
+        given["routing"] = _string(document, "routing")
+    given["spine_delay_ns"] = _delays(document.get("spine_delay_ns", {}))
+    return LeafSpineSpec(**given)
+
+
+_NOT_NUMBERS = {"routing", "spine_delay_ns"}
+
+
+def _delays(document: Any) -> dict[int, int]:  # noqa: ANN401
+    if not isinstance(document, dict) or not all(key.isdecimal() for key in document):
+        raise UsageError('spine_delay_ns: write it like {"2": 40000}')
+    return {int(spine): _integer(document, spine) for spine in document}
+
+
+def _object(document: Any, key: str) -> dict[str, Any]:  # noqa: ANN401
+    value = _value(document, key)
+    if not isinstance(value, dict):
+        raise UsageError(f"{key}: not an object")
+    return value
+
+
+def _string(document: Any, key: str) -> str:  # noqa: ANN401
+    value = _value(document, key)
+    if not isinstance(value, str):
+        raise UsageError(f"{key}: not a string: {value!r}")
+    return value
+
+
+def _integer(document: Any, key: str) -> int:  # noqa: ANN401
+    value = _value(document, key)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise UsageError(f"{key}: not a whole number: {value!r}")
+    return value
+
+
+def _value(document: Any, key: str) -> Any:  # noqa: ANN401
+    if not isinstance(document, dict):
+        raise UsageError("not a JSON object")
+    if key not in document:
+        raise UsageError(f"{key} is missing")
+    return document[key]
+
+
+def _within(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise UsageError(f"{name} {value} is out of range {low}..{high}")
