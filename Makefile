@@ -1,0 +1,86 @@
+# Weft. Thin: every target calls one program, and every variable is its flag of that
+# name: `make run LEAVES=4 WORKLOAD=websearch` is `weft run --leaves 4 --workload
+# websearch`. What is not given is left to the program's own default (`make help`).
+
+WEFT := target/release/weft
+
+# Of the fabric: weft topo up, run, compare.
+TOPOLOGY_FLAGS := TOPOLOGY LEAVES SPINES HOSTS RATE HOST_RATE DELAY QUEUE SPINE_DELAY ROUTING \
+    PATTERN_TTL
+# Of the traffic: weft workload, run, compare.
+WORKLOAD_FLAGS := WORKLOAD LOAD FLOWS CONNECTIONS PATTERN SENDERS BYTES SEND_BUFFER SEED OUT
+# Of the kernel: weft workload, run; compare takes several.
+SCHEDULER_FLAGS := SCHEDULER
+
+# $(call flags,LEAVES HOST_RATE) is `--leaves 4 --host-rate 10gbit` for those that are set.
+flag = --$(subst _,-,$(shell echo $(1) | tr A-Z a-z)) '$($(1))'
+flags = $(foreach name,$(1),$(if $($(name)),$(call flag,$(name))))
+
+.DEFAULT_GOAL := help
+.PHONY: help deps build kernel p4 topo down status shell workload run compare patterns paths \
+    telemetry test lint fmt clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo "Variables, each the flag of that name of target/release/weft (see its --help):"
+	@echo "  fabric   $(TOPOLOGY_FLAGS)" | fold -s -w 96
+	@echo "  traffic  $(WORKLOAD_FLAGS) SCHEDULER SCHEDULERS" | fold -s -w 96
+	@echo "  topo     CLOCK; a running lab: NAME, JSON=1"
+
+topo: build kernel ## boot a leaf-spine and leave it running
+	@$(WEFT) topo up $(call flags,NAME CLOCK SEED $(TOPOLOGY_FLAGS))
+
+workload: $(WEFT) ## run flows in the running lab
+	@$(WEFT) workload $(call flags,NAME $(WORKLOAD_FLAGS) $(SCHEDULER_FLAGS))
+
+patterns paths telemetry: %: $(WEFT)
+	@$(WEFT) $@ $(call flags,NAME) $(if $(JSON),--json)
+patterns: ## what the controller has measured and pushed
+paths: ## RTT and queue of every path
+telemetry: ## the samples of the switches, live
+
+shell: $(WEFT) ## a Mininet prompt in the running lab
+	@$(WEFT) shell $(call flags,NAME)
+
+status: $(WEFT) ## what the running lab is doing
+	@$(WEFT) topo status $(call flags,NAME)
+
+down: $(WEFT) ## stop the running lab
+	@$(WEFT) topo down $(call flags,NAME)
+
+run: build kernel ## boot a lab of its own, run flows, stop: deterministic
+	@$(WEFT) run $(call flags,$(TOPOLOGY_FLAGS) $(WORKLOAD_FLAGS) $(SCHEDULER_FLAGS))
+
+compare: build kernel ## the same flows under several schedulers
+	@$(WEFT) compare $(call flags,SCHEDULERS $(TOPOLOGY_FLAGS) $(WORKLOAD_FLAGS))
+
+deps: ## install what is missing (Debian and Python packages)
+	@ci/install
+
+build: deps ## build the programs
+	@cargo build --release --locked --workspace
+
+kernel: deps ## build the lab kernel and its module, once (KERNEL_SRC=dir for another tree)
+	@python3 topology/lab/kernel/build.py
+
+p4: ## compile the P4 programs (needs p4c)
+	@p4/compile
+
+test: ## everything: install, build, lint, unit tests, the whole circle in the lab
+	@ci/test
+
+lint: deps ## formatters and linters of each language
+	@ci/test lint
+
+fmt: deps ## format everything
+	@cargo fmt --all
+	@.venv/bin/ruff format -q .
+	@.venv/bin/ruff check -q --fix-only .
+
+clean: ## remove what was built here (the cached lab kernel stays)
+	@cargo clean -q
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache
+
+$(WEFT):
+	@echo "no $@ yet: run \`make topo\` or \`make build\` first" >&2; exit 2
