@@ -1,0 +1,363 @@
+//! The flags that describe a workload, for every program that has them.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use crate::distribution::Distribution;
+use crate::engine::Connections;
+use crate::fabric::Protocol;
+use crate::units::{parse_bytes, parse_duration_ns};
+
+/// Which hosts talk to which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pattern {
+    /// Poisson arrivals between random hosts of different racks.
+    Random,
+    /// Many senders, one receiver, all at once.
+    Incast,
+}
+
+/// A workload, as flags.
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(next_help_heading = "Workload")]
+pub struct WorkloadArgs {
+    /// Who sends to whom
+    #[arg(long, value_enum, default_value = "random")]
+    pub pattern: Pattern,
+
+    /// Flow sizes of the random pattern: websearch, datamining, cachefollower,
+    /// webserver, hadoop, or a CSV file of `bytes,probability` [default: websearch]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub workload: Option<String>,
+
+    /// Offered load of the random pattern, as a share of the host links' rate,
+    /// above 0 and at most 1 [default: 0.3]
+    #[arg(long, value_name = "SHARE")]
+    pub load: Option<f64>,
+
+    /// Number of flows of the random pattern [default: 200]
+    #[arg(long, value_name = "COUNT")]
+    pub flows: Option<u32>,
+
+    /// Number of flows of the incast; where there are fewer hosts in other
+    /// racks, hosts send several [default: 10]
+    #[arg(long, value_name = "COUNT")]
+    pub senders: Option<u32>,
+
+    /// Size of each flow of the incast [default: 225000]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub bytes: Option<u64>,
+
+    /// MPTCP scheduler of all hosts: rb, roundrobin, minrtt, or default (the
+    /// kernel's own)
+    #[arg(long, value_name = "NAME", default_value = "rb", value_parser = parse_scheduler)]
+    pub scheduler: String,
+
+    /// Seed of everything random: sizes, arrivals, pairs
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+
+    /// persistent: a pool per pair of hosts, opened before the run, with one
+    /// more connection whenever all are busy; new: one per flow, its handshake
+    /// is part of the completion time
+    #[arg(
+        long,
+        value_enum,
+        default_value = "persistent",
+        hide_possible_values = true
+    )]
+    pub connections: Connections,
+
+    /// SO_SNDBUF of senders, as the socket API counts: 65536 is a buffer of
+    /// 64 KiB (Linux sets twice that aside, for its own overhead) [default: the
+    /// kernel's autotuning]
+    #[arg(long, value_name = "SIZE", value_parser = parse_send_buffer)]
+    pub send_buffer: Option<u32>,
+
+    /// Transport
+    #[arg(long, value_enum, default_value = "mptcp")]
+    pub protocol: Protocol,
+
+    /// Give up when no byte arrives anywhere for this long (virtual time in the
+    /// lab)
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_stall)]
+    pub stall_timeout: u64,
+}
+
+/// What a workload sends, checked.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Traffic {
+    /// [`Pattern::Random`].
+    Random {
+        /// Name of the distribution.
+        name: String,
+        /// Sizes.
+        sizes: Distribution,
+        /// Share of the host links' rate.
+        load: f64,
+        /// Number of flows.
+        flows: u32,
+    },
+    /// [`Pattern::Incast`].
+    Incast {
+        /// Number of flows.
+        senders: u32,
+        /// Size of each.
+        bytes: u64,
+    },
+}
+
+impl WorkloadArgs {
+    /// Checks what clap cannot, and reads the distribution.
+    ///
+    /// # Errors
+    /// One line that says which flag is wrong and what would be right.
+    pub fn traffic(&self) -> Result<Traffic, String> {
+        let misplaced = |flags: [(&str, bool); 3], pattern| {
+            flags
+                .iter()
+                .find(|(_, given)| *given)
+                .map_or(Ok(()), |(flag, _)| {
+                    Err(format!(
+                        "{flag} belongs to --pattern {pattern}; leave one of the two out"
+                    ))
+                })
+        };
+        match self.pattern {
+            Pattern::Random => {
+                misplaced(
+                    [
+                        ("--senders", self.senders.is_some()),
+                        ("--bytes", self.bytes.is_some()),
+                        ("", false),
+                    ],
+                    "incast",
+                )?;
+                let (name, sizes) = read_distribution(self.workload.as_deref())?;
+                let load = self.load.unwrap_or(0.3);
+                if !(load > 0.0 && load <= 1.0) {
+                    return Err(format!(
+                        "--load {load}: give a share of the host links' rate above 0 and at \
+                         most 1, such as 0.3"
+                    ));
+                }
+                let flows = at_least_one("--flows", self.flows.unwrap_or(200))?;
+                Ok(Traffic::Random {
+                    name,
+                    sizes,
+                    load,
+                    flows,
+                })
+            }
+            Pattern::Incast => {
+                misplaced(
+                    [
+                        ("--workload", self.workload.is_some()),
+                        ("--load", self.load.is_some()),
+                        ("--flows", self.flows.is_some()),
+                    ],
+                    "random",
+                )?;
+                Ok(Traffic::Incast {
+                    senders: at_least_one("--senders", self.senders.unwrap_or(10))?,
+                    bytes: self.bytes.unwrap_or(225_000),
+                })
+            }
+        }
+    }
+
+    /// The same workload for a program that runs in another folder: makes the
+    /// path of a distribution absolute.
+    #[must_use]
+    pub fn absolute(mut self, folder: &Path) -> Self {
+        if let Some(workload) = self.workload.take() {
+            let known = Distribution::names().any(|name| name == workload);
+            self.workload = Some(if known {
+                workload
+            } else {
+                folder.join(workload).to_string_lossy().into_owned()
+            });
+        }
+        self
+    }
+
+    /// The flags, as words of a command line.
+    #[must_use]
+    pub fn to_argv(&self) -> Vec<String> {
+        let mut argv = Vec::new();
+        let mut flag = |name: &str, value: Option<String>| {
+            if let Some(value) = value {
+                argv.extend([format!("--{name}"), value]);
+            }
+        };
+        flag("pattern", value_name(&self.pattern));
+        flag("workload", self.workload.clone());
+        flag("load", self.load.map(|load| load.to_string()));
+        flag("flows", self.flows.map(|flows| flows.to_string()));
+        flag("senders", self.senders.map(|senders| senders.to_string()));
+        flag("bytes", self.bytes.map(|bytes| bytes.to_string()));
+        flag("scheduler", Some(self.scheduler.clone()));
+        flag("seed", Some(self.seed.to_string()));
+        flag("connections", value_name(&self.connections));
+        flag(
+            "send-buffer",
+            self.send_buffer.map(|bytes| bytes.to_string()),
+        );
+        flag("protocol", value_name(&self.protocol));
+        flag("stall-timeout", Some(format!("{}ns", self.stall_timeout)));
+        argv
+    }
+
+    /// A name for the workload's results: `websearch-rb-seed1`.
+    #[must_use]
+    pub fn default_name(&self) -> String {
+        let what = match self.pattern {
+            Pattern::Incast => "incast",
+            Pattern::Random => self.workload.as_deref().map_or("websearch", |workload| {
+                Path::new(workload)
+                    .file_stem()
+                    .and_then(|stem| stem.to_str())
+                    .unwrap_or("custom")
+            }),
+        };
+        format!("{what}-{}-seed{}", self.scheduler, self.seed)
+    }
+}
+
+fn read_distribution(name: Option<&str>) -> Result<(String, Distribution), String> {
+    let name = name.unwrap_or("websearch");
+    if let Some(sizes) = Distribution::built_in(name) {
+        return Ok((name.to_owned(), sizes));
+    }
+    let path = PathBuf::from(name);
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        let known: Vec<_> = Distribution::names().collect();
+        format!(
+            "--workload {name}: neither one of {} nor a file that can be read ({error})",
+            known.join(", ")
+        )
+    })?;
+    let sizes =
+        Distribution::parse(&text).map_err(|error| format!("--workload {name}: {error}"))?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    Ok((stem.into_owned(), sizes))
+}
+
+fn at_least_one(flag: &str, count: u32) -> Result<u32, String> {
+    if count == 0 {
+        return Err(format!("{flag} 0: give at least 1"));
+    }
+    Ok(count)
+}
+
+fn value_name(value: &impl ValueEnum) -> Option<String> {
+    value
+        .to_possible_value()
+        .map(|value| value.get_name().to_owned())
+}
+
+/// The kernel's limit of a scheduler's name, without its final zero.
+const SCHEDULER_NAME_MAX: usize = 15;
+
+/// Checks that `text` could be the name of an MPTCP scheduler.
+///
+/// # Errors
+/// One line that says what names look like.
+pub fn parse_scheduler(text: &str) -> Result<String, String> {
+    let sound = (1..=SCHEDULER_NAME_MAX).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if !sound {
+        return Err(format!(
+            "{text:?} is no scheduler's name; there are rb, roundrobin, minrtt and default"
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+fn parse_send_buffer(text: &str) -> Result<u32, String> {
+    let bytes = parse_bytes(text)?;
+    u32::try_from(bytes)
+        .ok()
+        .filter(|bytes| (4_096..=1 << 30).contains(bytes))
+        .ok_or_else(|| format!("{text:?}: a send buffer has 4096 bytes to 1 GiB, such as 65536"))
+}
+
+fn parse_stall(text: &str) -> Result<u64, String> {
+    let ns = parse_duration_ns(text)?;
+    if ns < 1_000_000_000 {
+        return Err(format!("{text:?}: give at least 1s, such as 30s"));
+    }
+    Ok(ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Cli {
+        #[command(flatten)]
+        workload: WorkloadArgs,
+    }
+
+    fn parse(line: &str) -> WorkloadArgs {
+        Cli::try_parse_from(std::iter::once("test").chain(line.split_whitespace()))
+            .unwrap()
+            .workload
+    }
+
+    #[test]
+    fn flags_survive_the_way_through_a_command_line() {
+        for line in [
+            "",
+            "--workload datamining --load 0.45 --flows 7 --scheduler minrtt --seed 9 --protocol tcp",
+            "--pattern incast --senders 32 --bytes 225KB --send-buffer 64KiB --connections new",
+        ] {
+            let args = parse(line);
+            let again =
+                Cli::try_parse_from(std::iter::once("test".to_owned()).chain(args.to_argv()));
+            assert_eq!(again.unwrap().workload, args, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_incast_is_ten_times_225_kb_unless_told_otherwise() {
+        assert_eq!(
+            parse("--pattern incast").traffic(),
+            Ok(Traffic::Incast {
+                senders: 10,
+                bytes: 225_000
+            })
+        );
+    }
+
+    #[test]
+    fn wrong_values_are_named_with_what_would_be_right() {
+        let error = |line| parse(line).traffic().unwrap_err();
+        assert!(error("--load 30").contains("above 0 and at most 1, such as 0.3"));
+        assert!(error("--load nan").contains("such as 0.3"));
+        assert_eq!(error("--flows 0"), "--flows 0: give at least 1");
+        assert!(error("--workload webserach").contains("neither one of websearch, datamining"));
+        assert_eq!(
+            error("--senders 4"),
+            "--senders belongs to --pattern incast; leave one of the two out"
+        );
+        assert!(error("--pattern incast --flows 4").contains("--pattern random"));
+    }
+
+    #[test]
+    fn a_distributions_path_becomes_absolute_and_a_name_stays() {
+        let folder = Path::new("/somewhere");
+        let moved = |line| parse(line).absolute(folder).workload;
+        assert_eq!(moved("--workload my.csv").unwrap(), "/somewhere/my.csv");
+        assert_eq!(moved("--workload hadoop").unwrap(), "hadoop");
+        assert_eq!(moved(""), None);
+    }
+}

@@ -1,0 +1,53 @@
+//! Idle connections, by pair of hosts.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::ConnectionId;
+use crate::plan::Flow;
+
+/// Idle connections. The one used last is taken first, so that a burst's extra
+/// connections go cold, as in real pools.
+#[derive(Debug, Default)]
+pub(super) struct Pool {
+    idle: BTreeMap<(usize, usize), Vec<ConnectionId>>,
+}
+
+impl Pool {
+    pub(super) fn put(&mut self, source: usize, destination: usize, connection: ConnectionId) {
+        self.idle
+            .entry((source, destination))
+            .or_default()
+            .push(connection);
+    }
+
+    pub(super) fn take(&mut self, source: usize, destination: usize) -> Option<ConnectionId> {
+        self.idle.get_mut(&(source, destination))?.pop()
+    }
+
+    pub(super) fn remove(&mut self, source: usize, destination: usize, connection: ConnectionId) {
+        if let Some(idle) = self.idle.get_mut(&(source, destination)) {
+            idle.retain(|known| *known != connection);
+        }
+    }
+}
+
+/// The connections that a warm-up opens: for every pair of hosts as many as it
+/// has flows that start at one moment, at least one. In order of first use.
+pub(super) fn needed_at_once(plan: &[Flow]) -> VecDeque<(usize, usize)> {
+    let mut known: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    let mut needed = VecDeque::new();
+    for moment in plan.chunk_by(|a, b| a.start_ns == b.start_ns) {
+        let mut now: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+        for flow in moment {
+            let pair = (flow.source, flow.destination);
+            let used = now.entry(pair).or_default();
+            *used += 1;
+            let open = known.entry(pair).or_default();
+            if *used > *open {
+                *open += 1;
+                needed.push_back(pair);
+            }
+        }
+    }
+    needed
+}

@@ -1,0 +1,257 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const STALL_NS: u64 = 30_000_000_000;
+const RTT_NS: u64 = 100_000;
+
+fn flow(source: usize, bytes: u64, start_ns: u64) -> Flow {
+    Flow {
+        source,
+        destination: 9,
+        bytes,
+        start_ns,
+    }
+}
+
+fn actions(engine: &mut Engine) -> Vec<Action> {
+    std::iter::from_fn(|| engine.poll_action()).collect()
+}
+
+fn opened(actions: &[Action]) -> Vec<ConnectionId> {
+    actions
+        .iter()
+        .filter_map(|action| match action {
+            Action::Open { connection, .. } => Some(*connection),
+            _ => None,
+        })
+        .collect()
+}
+
+/// A network in which connecting takes an RTT and every byte 8 ns; runs the
+/// engine to its end on virtual time and returns all it did.
+fn drive(engine: &mut Engine, mut now: u64) -> Vec<Action> {
+    #[derive(Clone, Copy)]
+    enum Event {
+        Connected(ConnectionId),
+        Received(ConnectionId, u64),
+    }
+    let mut log = Vec::new();
+    let mut agenda: std::collections::BTreeMap<(u64, usize), Event> = Default::default();
+    while !engine.is_done() {
+        while let Some(action) = engine.poll_action() {
+            match action {
+                Action::Open { connection, .. } => {
+                    let key = (now + RTT_NS, log.len());
+                    agenda.insert(key, Event::Connected(connection));
+                }
+                Action::Send {
+                    connection, bytes, ..
+                } => {
+                    let half = bytes / 2;
+                    let key = (now + RTT_NS / 2 + bytes * 8, log.len());
+                    agenda.insert((key.0 - 1, key.1), Event::Received(connection, half));
+                    agenda.insert(key, Event::Received(connection, bytes - half));
+                }
+                Action::Finish { .. } | Action::Close { .. } => {}
+            }
+            log.push(action);
+        }
+        let event = agenda.first_key_value().map(|(key, event)| (*key, *event));
+        let deadline = engine.poll_timeout();
+        match (event, deadline) {
+            (Some((key, event)), deadline) if deadline.is_none_or(|at| key.0 <= at) => {
+                agenda.remove(&key);
+                now = key.0;
+                match event {
+                    Event::Connected(connection) => engine.handle_connected(connection, now),
+                    Event::Received(connection, bytes) => {
+                        engine.handle_received(connection, bytes, now);
+                    }
+                }
+            }
+            (_, Some(at)) => {
+                now = at;
+                engine.handle_timeout(now);
+            }
+            (_, None) => break,
+        }
+    }
+    log
+}
+
+fn fcts(engine: Engine) -> Vec<u64> {
+    engine
+        .into_outcomes()
+        .1
+        .into_iter()
+        .map(|outcome| match outcome {
+            Outcome::Done { fct_ns } => fct_ns,
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+#[test]
+fn a_persistent_connection_is_greeted_before_and_reused_during_the_run() {
+    let plan = vec![flow(1, 1_000, 0), flow(1, 1_000, 1_000_000)];
+    let mut engine = Engine::new(plan, Connections::Persistent, STALL_NS, 5);
+    let log = drive(&mut engine, 5);
+    assert_eq!(opened(&log), [0]);
+    assert_eq!(
+        log[1],
+        Action::Send {
+            connection: 0,
+            bytes: 1,
+            flow: None
+        }
+    );
+    // No handshake within the flows' time.
+    assert_eq!(fcts(engine), [RTT_NS / 2 + 8_000; 2]);
+}
+
+#[test]
+fn a_busy_connection_makes_the_next_flow_open_one_and_pay_for_it() {
+    let plan = vec![flow(1, 1_000_000, 0), flow(1, 1_000, 10)];
+    let mut engine = Engine::new(plan, Connections::Persistent, STALL_NS, 0);
+    let log = drive(&mut engine, 0);
+    assert_eq!(opened(&log), [0, 1]);
+    let fct = fcts(engine);
+    assert_eq!(fct[1], RTT_NS + RTT_NS / 2 + 8_000);
+}
+
+#[test]
+fn new_connections_cost_a_handshake_each_and_are_closed() {
+    let plan = vec![flow(1, 1_000, 0), flow(1, 1_000, 1_000_000)];
+    let mut engine = Engine::new(plan, Connections::New, STALL_NS, 0);
+    let log = drive(&mut engine, 0);
+    assert_eq!(opened(&log), [0, 1]);
+    for connection in [0, 1] {
+        let at = |wanted| log.iter().position(|action| *action == wanted).unwrap();
+        let flow = connection;
+        assert!(at(Action::Finish { connection, flow }) < at(Action::Close { connection }));
+    }
+    assert_eq!(fcts(engine), [RTT_NS + RTT_NS / 2 + 8_000; 2]);
+}
+
+#[test]
+fn an_incast_starts_all_flows_at_the_same_moment_on_ready_connections() {
+    let plan: Vec<Flow> = (0..40).map(|i| flow(i % 4, 1_000, 0)).collect();
+    let mut engine = Engine::new(plan, Connections::Persistent, STALL_NS, 0);
+    assert_eq!(opened(&actions(&mut engine)).len(), WARM_UP_CONCURRENCY);
+    let mut engine = Engine::new(
+        (0..40).map(|i| flow(i % 4, 1_000, 0)).collect(),
+        Connections::Persistent,
+        STALL_NS,
+        0,
+    );
+    let log = drive(&mut engine, 0);
+    assert_eq!(opened(&log).len(), 40);
+    let first = log
+        .iter()
+        .position(|action| matches!(action, Action::Send { flow: Some(_), .. }))
+        .unwrap();
+    let burst = &log[first..first + 40];
+    assert!(
+        burst
+            .iter()
+            .all(|action| matches!(action, Action::Send { .. }))
+    );
+}
+
+#[test]
+fn a_refused_connection_fails_its_flow_only() {
+    let plan = vec![flow(1, 1_000, 0), flow(2, 1_000, 0)];
+    let mut engine = Engine::new(plan, Connections::New, STALL_NS, 0);
+    actions(&mut engine);
+    engine.handle_failed(0, "connection refused", 10);
+    engine.handle_connected(1, 20);
+    engine.handle_received(1, 1_000, 30);
+    actions(&mut engine);
+    assert!(engine.is_done());
+    let (_, outcomes) = engine.into_outcomes();
+    assert_eq!(
+        outcomes[0],
+        Outcome::Failed {
+            reason: "connection refused".into()
+        }
+    );
+    assert_eq!(outcomes[1], Outcome::Done { fct_ns: 30 });
+}
+
+#[test]
+fn a_broken_idle_connection_is_replaced() {
+    let plan = vec![flow(1, 1_000, 0), flow(1, 1_000, 1_000_000_000)];
+    let mut engine = Engine::new(plan, Connections::Persistent, STALL_NS, 0);
+    actions(&mut engine);
+    engine.handle_connected(0, 1);
+    engine.handle_received(0, 1, 2);
+    engine.handle_timeout(2 + SETTLE_NS);
+    engine.handle_received(0, 1_000, 3 + SETTLE_NS);
+    engine.handle_failed(0, "reset", 4 + SETTLE_NS);
+    actions(&mut engine);
+    engine.handle_timeout(2 + SETTLE_NS + 1_000_000_000);
+    assert_eq!(opened(&actions(&mut engine)), [1]);
+}
+
+#[test]
+fn a_dead_network_ends_the_run_with_a_reason_for_every_flow() {
+    let plan = vec![
+        flow(1, 1_000, 0),
+        flow(2, 1_000, 0),
+        flow(3, 1, 2 * STALL_NS),
+    ];
+    let mut engine = Engine::new(plan, Connections::New, STALL_NS, 0);
+    actions(&mut engine);
+    engine.handle_connected(0, 7);
+    actions(&mut engine);
+    assert_eq!(engine.poll_timeout(), Some(STALL_NS + 7));
+    engine.handle_timeout(STALL_NS + 7);
+    actions(&mut engine);
+    assert!(engine.is_done());
+    let (_, outcomes) = engine.into_outcomes();
+    let reasons: Vec<String> = outcomes.iter().map(|o| format!("{o:?}")).collect();
+    assert!(reasons[0].contains("no byte arrived anywhere for 30 s"));
+    assert!(reasons[1].contains("no byte arrived"));
+    assert!(reasons[2].contains("not started"));
+}
+
+#[test]
+fn a_dead_network_ends_the_warm_up_too() {
+    let plan = (0..40).map(|i| flow(i, 1, 0)).collect();
+    let mut engine = Engine::new(plan, Connections::Persistent, STALL_NS, 0);
+    actions(&mut engine);
+    engine.handle_timeout(STALL_NS);
+    actions(&mut engine);
+    assert!(engine.is_done());
+}
+
+proptest! {
+    #[test]
+    fn every_flow_ends_once_and_never_before_its_bytes_can_be_there(
+        flows in prop::collection::vec((0usize..3, 1u64..100_000, 0u64..300_000), 1..40),
+        fresh: bool,
+    ) {
+        let mut start_ns = 0;
+        let plan: Vec<Flow> = flows
+            .iter()
+            .map(|(source, bytes, gap)| {
+                start_ns += gap;
+                flow(*source, *bytes, start_ns)
+            })
+            .collect();
+        let mode = if fresh { Connections::New } else { Connections::Persistent };
+        let mut engine = Engine::new(plan.clone(), mode, STALL_NS, 0);
+        let log = drive(&mut engine, 0);
+        let finished = log
+            .iter()
+            .filter(|action| matches!(action, Action::Finish { .. }))
+            .count();
+        prop_assert_eq!(finished, plan.len());
+        prop_assert!(engine.is_done());
+        for (fct_ns, flow) in fcts(engine).into_iter().zip(plan) {
+            prop_assert!(fct_ns >= RTT_NS / 2 + flow.bytes * 8);
+            prop_assert!(fct_ns <= RTT_NS + RTT_NS / 2 + flow.bytes * 8);
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! What the load generator needs to know of a topology: who hangs where, how
+//! fast, and how long a flow takes at best.
+//!
+//! # Ideal flow completion time
+//!
+//! The time a flow needs alone in the fabric, over a connection that is open and
+//! whose window never limits it. No schedule of its packets is faster:
+//!
+//! ```text
+//! ideal = propagation + first / rate, summed over the links of the fastest path
+//!       + max((wire - first) / host rate, (wire - paths * first) / rate of all paths)
+//! ```
+//!
+//! `wire` counts the bytes of all frames, headers included; `first` is the first
+//! frame, full unless the flow is smaller than a packet: it crosses the links
+//! one after the other (store and forward), the rest follow at the rate of the
+//! narrower of the hosts' links and all paths together. A handshake is not part
+//! of it: where a flow needs one, it shows in the slowdown.
+
+use weft_topology::{Link, Switch, Topology};
+
+/// IP packet size every link carries.
+const MTU_BYTES: u64 = 1500;
+/// Ethernet header; links count frames with it, without preamble and checksum.
+const ETHERNET_BYTES: u64 = 14;
+/// IPv4 header, TCP header, timestamps option.
+const TCP_HEADER_BYTES: u64 = 20 + 20 + 12;
+/// What MPTCP adds to a data packet: the DSS option with 64-bit numbers.
+const DSS_BYTES: u64 = 28;
+
+/// The transport that flows run over.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// Multipath TCP.
+    Mptcp,
+    /// Plain TCP, for comparison and for kernels without MPTCP.
+    Tcp,
+}
+
+impl Protocol {
+    /// Bytes of IP and transport headers of a full data packet.
+    #[must_use]
+    pub fn header_bytes(self) -> u64 {
+        match self {
+            Self::Mptcp => TCP_HEADER_BYTES + DSS_BYTES,
+            Self::Tcp => TCP_HEADER_BYTES,
+        }
+    }
+}
+
+/// The hosts and the way between them.
+#[derive(Debug, Clone)]
+pub struct Fabric {
+    hosts: Vec<HostPort>,
+    /// Paths between leaves: `between[source][destination]`.
+    between: Vec<Vec<Vec<Hops>>>,
+}
+
+/// A host's place and its link.
+#[derive(Debug, Clone)]
+struct HostPort {
+    rack: usize,
+    hop: Hop,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Hop {
+    rate_bps: u64,
+    delay_ns: u64,
+}
+
+/// The links of a path between two leaves.
+type Hops = Vec<Hop>;
+
+/// Why a topology cannot carry a workload.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FabricError {
+    /// A host without a link to a switch.
+    #[error("topology: {0} hangs on no switch")]
+    Unconnected(String),
+    /// Two leaves without a spine in common.
+    #[error("topology: no path from {0} to {1}")]
+    NoPath(String, String),
+    /// A link that carries nothing.
+    #[error("topology: a link of {0} has rate 0")]
+    NoRate(String),
+}
+
+impl Fabric {
+    /// Takes from `topology` what a workload needs.
+    ///
+    /// # Errors
+    /// See [`FabricError`].
+    pub fn new(topology: &Topology) -> Result<Self, FabricError> {
+        let mut leaves: Vec<&Switch> = Vec::new();
+        let mut hosts = Vec::with_capacity(topology.hosts.len());
+        for host in &topology.hosts {
+            let unconnected = || FabricError::Unconnected(host.name.clone());
+            let link = topology.host_link(host).ok_or_else(unconnected)?;
+            let far = if link.a.node == host.name {
+                &link.b
+            } else {
+                &link.a
+            };
+            let leaf = topology.switch(&far.node).ok_or_else(unconnected)?;
+            let rack = leaves
+                .iter()
+                .position(|known| known.name == leaf.name)
+                .unwrap_or_else(|| {
+                    leaves.push(leaf);
+                    leaves.len() - 1
+                });
+            hosts.push(HostPort {
+                rack,
+                hop: Hop::of(link, &host.name)?,
+            });
+        }
+        let mut between = Vec::with_capacity(leaves.len());
+        for source in &leaves {
+            let mut row = Vec::with_capacity(leaves.len());
+            for destination in &leaves {
+                row.push(paths(topology, source, destination)?);
+            }
+            between.push(row);
+        }
+        Ok(Self { hosts, between })
+    }
+
+    /// Number of hosts; they are numbered as in the topology, from 0.
+    #[must_use]
+    pub fn hosts(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// The leaf that `host` hangs on, numbered from 0.
+    #[must_use]
+    pub fn rack(&self, host: usize) -> usize {
+        self.hosts[host].rack
+    }
+
+    /// Rates of all hosts' links together.
+    #[must_use]
+    pub fn host_rate_sum_bps(&self) -> f64 {
+        self.hosts.iter().map(|host| host.hop.rate_bps as f64).sum()
+    }
+
+    /// Completion time of a flow of `bytes` in the idle fabric, see the module.
+    #[must_use]
+    pub fn ideal_fct_ns(
+        &self,
+        source: usize,
+        destination: usize,
+        bytes: u64,
+        protocol: Protocol,
+    ) -> u64 {
+        let header = protocol.header_bytes();
+        let payload = MTU_BYTES - header;
+        let frame = |payload: u64| payload + header + ETHERNET_BYTES;
+        let wire = bytes + bytes.div_ceil(payload) * (header + ETHERNET_BYTES);
+        let first = frame(bytes.min(payload));
+
+        let ends = [&self.hosts[source], &self.hosts[destination]];
+        let paths = &self.between[ends[0].rack][ends[1].rack];
+        let fastest = paths
+            .iter()
+            .map(|hops| hops.iter().map(|hop| hop.crossing_ns(first)).sum::<u64>())
+            .min()
+            .unwrap_or(0);
+        let ends_ns: u64 = ends.iter().map(|end| end.hop.crossing_ns(first)).sum();
+
+        let host_rate = ends.map(|end| end.hop.rate_bps);
+        let narrow_host = host_rate[0].min(host_rate[1]);
+        let by_host = serialisation_ns(wire - first, narrow_host);
+        let path_rates: u64 = paths
+            .iter()
+            .filter_map(|hops| hops.iter().map(|hop| hop.rate_bps).min())
+            .sum();
+        let by_paths = if path_rates == 0 {
+            0
+        } else {
+            let beyond_first = wire.saturating_sub(paths.len() as u64 * first);
+            serialisation_ns(beyond_first, path_rates)
+        };
+        ends_ns + fastest + by_host.max(by_paths)
+    }
+}
+
+impl Hop {
+    fn of(link: &Link, node: &str) -> Result<Self, FabricError> {
+        if link.rate_bps == 0 {
+            return Err(FabricError::NoRate(node.to_owned()));
+        }
+        Ok(Self {
+            rate_bps: link.rate_bps,
+            delay_ns: link.delay_ns,
+        })
+    }
+
+    /// From a frame's first bit in at one end to its last bit out at the other.
+    fn crossing_ns(self, frame_bytes: u64) -> u64 {
+        self.delay_ns + serialisation_ns(frame_bytes, self.rate_bps)
+    }
+}
+
+fn serialisation_ns(bytes: u64, rate_bps: u64) -> u64 {
+    let ns = u128::from(bytes) * 8_000_000_000 / u128::from(rate_bps);
+    u64::try_from(ns).unwrap_or(u64::MAX)
+}
+
+/// Ways of two links between leaves; one without links within a leaf.
+fn paths(topology: &Topology, from: &Switch, to: &Switch) -> Result<Vec<Hops>, FabricError> {
+    if from.name == to.name {
+        return Ok(vec![Vec::new()]);
+    }
+    let mut found = Vec::new();
+    for up in &from.ports {
+        let Some(middle) = topology.switch(&topology.peer(from, up).node) else {
+            continue;
+        };
+        for down in &middle.ports {
+            if topology.peer(middle, down).node == to.name {
+                found.push(vec![
+                    Hop::of(&topology.links[up.link], &from.name)?,
+                    Hop::of(&topology.links[down.link], &to.name)?,
+                ]);
+            }
+        }
+    }
+    if found.is_empty() {
+        return Err(FabricError::NoPath(from.name.clone(), to.name.clone()));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::path::PathBuf;
+
+    use weft_topology::{End, Host, Port, Role, Routing};
+
+    use super::*;
+
+    /// A leaf-spine fabric with 10 us links.
+    pub(crate) fn leaf_spine(
+        leaves: u8,
+        spines: u8,
+        hosts: u8,
+        rate_bps: u64,
+        host_rate_bps: u64,
+    ) -> Topology {
+        let mut links = Vec::new();
+        let mut cable = |a: (String, u16), b: (String, u16), rate_bps| {
+            let end = |(node, port)| End { node, port };
+            links.push(Link {
+                a: end(a),
+                b: end(b),
+                rate_bps,
+                delay_ns: 10_000,
+                queue_packets: 100,
+            });
+            links.len() - 1
+        };
+        let mut switches: Vec<Switch> = Vec::new();
+        let switch = |role, name: String, index| Switch {
+            name,
+            role,
+            index,
+            device_id: u64::from(index),
+            grpc: String::new(),
+            ports: Vec::new(),
+        };
+        let port = |number, link| Port {
+            number,
+            interface: String::new(),
+            link,
+        };
+        let mut all_hosts = Vec::new();
+        let mut spine_switches: Vec<Switch> = (1..=spines)
+            .map(|s| switch(Role::Spine, format!("spine{s}"), s))
+            .collect();
+        for leaf in 1..=leaves {
+            let mut this = switch(Role::Leaf, format!("leaf{leaf}"), leaf);
+            for index in 1..=hosts {
+                let name = format!("h{leaf}_{index}");
+                let number = u16::from(index);
+                let link = cable(
+                    (name.clone(), 0),
+                    (this.name.clone(), number),
+                    host_rate_bps,
+                );
+                this.ports.push(port(number, link));
+                all_hosts.push(Host {
+                    interface: format!("{name}-eth0"),
+                    netns: PathBuf::from("/run/netns").join(&name),
+                    name,
+                    leaf,
+                    index,
+                    mac: String::new(),
+                    addresses: (1..=spines).map(|p| [10, leaf, index, p].into()).collect(),
+                    prefix_len: 24,
+                });
+            }
+            for spine in &mut spine_switches {
+                let number = u16::from(hosts) + u16::from(spine.index);
+                let link = cable(
+                    (this.name.clone(), number),
+                    (spine.name.clone(), u16::from(leaf)),
+                    rate_bps,
+                );
+                this.ports.push(port(number, link));
+                spine.ports.push(port(u16::from(leaf), link));
+            }
+            switches.push(this);
+        }
+        switches.extend(spine_switches);
+        Topology {
+            version: weft_topology::VERSION,
+            name: "leaf-spine".into(),
+            paths: spines,
+            routing: Routing::Weft,
+            hosts: all_hosts,
+            switches,
+            links,
+        }
+    }
+
+    const GBIT: u64 = 1_000_000_000;
+
+    fn ideal(rate: u64, bytes: u64, protocol: Protocol) -> u64 {
+        Fabric::new(&leaf_spine(2, 2, 2, rate, GBIT))
+            .unwrap()
+            .ideal_fct_ns(0, 2, bytes, protocol)
+    }
+
+    #[test]
+    fn a_single_packet_is_stored_and_forwarded_four_times() {
+        // 100 B + 80 B headers + 14 B Ethernet = 194 B: 1552 ns at 1 Gbps.
+        assert_eq!(ideal(GBIT, 100, Protocol::Mptcp), 4 * (10_000 + 1_552));
+    }
+
+    #[test]
+    fn equal_links_are_paced_by_the_host_link() {
+        // Three full packets of 1420 B: 3 * 1514 B behind each other, the last
+        // one crosses three more links.
+        let packet = 12_112;
+        assert_eq!(
+            ideal(GBIT, 3 * 1_420, Protocol::Mptcp),
+            4 * 10_000 + 6 * packet
+        );
+    }
+
+    #[test]
+    fn tcp_carries_more_per_packet() {
+        assert_eq!(ideal(GBIT, 1_448, Protocol::Tcp), 4 * (10_000 + 12_112));
+        assert!(ideal(GBIT, 1_000_000, Protocol::Tcp) < ideal(GBIT, 1_000_000, Protocol::Mptcp));
+    }
+
+    #[test]
+    fn slow_paths_add_up() {
+        // Two paths of 0.4 Gbps carry 0.8 Gbps.
+        let wire_bits = 1_000.0 * 1_514.0 * 8.0;
+        let found = ideal(GBIT * 4 / 10, 1_420_000, Protocol::Mptcp) as f64;
+        assert!((found / (wire_bits / 0.8) - 1.0).abs() < 0.01, "{found}");
+    }
+
+    #[test]
+    fn hosts_of_one_leaf_need_no_spine() {
+        let fabric = Fabric::new(&leaf_spine(2, 2, 2, GBIT, GBIT)).unwrap();
+        assert_eq!(
+            fabric.ideal_fct_ns(0, 1, 1_420, Protocol::Mptcp),
+            2 * (10_000 + 12_112)
+        );
+        assert_eq!((fabric.rack(1), fabric.rack(2)), (0, 1));
+    }
+
+    #[test]
+    fn leaves_without_a_common_spine_are_refused() {
+        let mut topology = leaf_spine(2, 1, 1, GBIT, GBIT);
+        topology.switches[2].ports.truncate(1);
+        assert_eq!(
+            Fabric::new(&topology).unwrap_err().to_string(),
+            "topology: no path from leaf1 to leaf2"
+        );
+    }
+}

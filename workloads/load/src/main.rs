@@ -1,0 +1,331 @@
+//! `weft-load`: sends a workload between the hosts of a fabric.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Parser, Subcommand};
+use serde_json::{Value, json};
+use weft_load::args::{Traffic, WorkloadArgs};
+use weft_load::engine::Outcome;
+use weft_load::fabric::Fabric;
+use weft_load::plan::{self, Flow};
+use weft_load::report;
+use weft_load::results::window::Window;
+use weft_load::results::{
+    self, FORMAT, FlowRow, Results, RunInfo, RunOutcome, TopologySummary, Workload,
+};
+use weft_load::shell::{self, Progress, Run, Sockets};
+use weft_load::usage::{EXIT_USAGE, one_line};
+use weft_topology::Topology;
+
+/// Sends MPTCP flows between the hosts of a fabric and measures them.
+///
+/// One process drives all hosts, each socket in its host's network namespace.
+/// In a Weft lab, `weft workload` and `weft run` start it.
+#[derive(Debug, Parser)]
+#[command(name = "weft-load", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a workload and write its results
+    Run(RunArgs),
+    /// Show the table of one run, or of several side by side
+    Report {
+        /// Folders of runs
+        #[arg(required = true, value_name = "DIR")]
+        folders: Vec<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+struct RunArgs {
+    #[command(flatten)]
+    workload: WorkloadArgs,
+
+    /// The fabric
+    #[arg(long, value_name = "FILE", default_value = "/run/weft/topology.json")]
+    topology: PathBuf,
+
+    /// Folder for the results; must not exist
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+
+    /// Where switches and controller write telemetry, and progress.json goes
+    #[arg(long, value_name = "DIR", default_value = "/run/weft")]
+    stats_dir: PathBuf,
+
+    /// Port that receivers listen on
+    #[arg(long, value_name = "PORT", default_value_t = 5201, value_parser = clap::value_parser!(u16).range(1..))]
+    port: u16,
+
+    /// Revision of Weft's source, for run.json
+    #[arg(long, value_name = "TEXT", env = "WEFT_REVISION")]
+    revision: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    let done = match &cli.command {
+        Command::Run(args) => match args.workload.traffic() {
+            Ok(traffic) => run(args, &traffic),
+            Err(usage) => {
+                eprintln!("weft-load: {usage}");
+                return ExitCode::from(EXIT_USAGE);
+            }
+        },
+        Command::Report { folders } => report_folders(folders).map(|()| ExitCode::SUCCESS),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("weft-load: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn refuse(error: &clap::Error) -> ExitCode {
+    match one_line(error) {
+        Some(line) => {
+            eprintln!("weft-load: {line}; see weft-load --help");
+            ExitCode::from(EXIT_USAGE)
+        }
+        None => {
+            print!("{error}");
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+/// Time after the last flow for switches and controller to write what they
+/// know; both flush every 10 ms.
+const FLUSH: Duration = Duration::from_millis(20);
+
+fn run(args: &RunArgs, traffic: &Traffic) -> Result<ExitCode> {
+    if args.out.exists() {
+        bail!(
+            "{}: exists already; choose another --out",
+            args.out.display()
+        );
+    }
+    let topology = Topology::read(&args.topology)?;
+    let fabric = Fabric::new(&topology)?;
+    let seed = args.workload.seed;
+    let plan = match traffic {
+        Traffic::Random {
+            sizes, load, flows, ..
+        } => plan::poisson(&fabric, sizes, *load, *flows as usize, seed)?,
+        Traffic::Incast { senders, bytes } => {
+            plan::incast(&fabric, *senders as usize, *bytes, seed)?
+        }
+    };
+    let sockets = Sockets {
+        protocol: args.workload.protocol,
+        scheduler: scheduler(&args.workload),
+        send_buffer_bytes: args.workload.send_buffer,
+        port: args.port,
+    };
+    let mut report = ProgressFile::new(&args.stats_dir, &plan);
+    let run = shell::run(
+        &topology,
+        plan,
+        args.workload.connections,
+        Duration::from_nanos(args.workload.stall_timeout),
+        sockets,
+        |progress| report.tell(progress),
+    )?;
+    std::thread::sleep(FLUSH);
+
+    let rows = rows(&run, &topology, &fabric, args);
+    let info = run_info(args, traffic, &topology, &run, &rows);
+    let window = Window {
+        start_ns: run.start_ns,
+        end_ns: run.end_ns + FLUSH.as_nanos() as u64,
+    };
+    results::write(&args.out, &info, &rows, &args.stats_dir, window)?;
+    Ok(complain(&rows))
+}
+
+/// Plain TCP has no scheduler to set.
+fn scheduler(workload: &WorkloadArgs) -> Option<String> {
+    match workload.protocol {
+        weft_load::fabric::Protocol::Mptcp => Some(workload.scheduler.clone()),
+        weft_load::fabric::Protocol::Tcp => None,
+    }
+}
+
+fn rows(run: &Run, topology: &Topology, fabric: &Fabric, args: &RunArgs) -> Vec<FlowRow> {
+    let name = |host: usize| topology.hosts[host].name.clone();
+    let row = |(id, (flow, outcome, counters)): (usize, &(Flow, Outcome, shell::Counters))| {
+        let Flow {
+            source,
+            destination,
+            bytes,
+            start_ns,
+        } = *flow;
+        let (fct_ns, error) = match outcome {
+            Outcome::Done { fct_ns } => (Some(*fct_ns), String::new()),
+            Outcome::Failed { reason } => (None, reason.clone()),
+            Outcome::Pending => (None, "not finished".to_owned()),
+        };
+        FlowRow {
+            flow: id,
+            src: name(source),
+            dst: name(destination),
+            bytes,
+            start_ns,
+            fct_ns,
+            ideal_fct_ns: fabric.ideal_fct_ns(source, destination, bytes, args.workload.protocol),
+            subflows: counters.subflows,
+            retransmissions: counters.retransmissions,
+            timeouts: counters.timeouts,
+            error,
+        }
+    };
+    run.flows.iter().enumerate().map(row).collect()
+}
+
+fn run_info(
+    args: &RunArgs,
+    traffic: &Traffic,
+    topology: &Topology,
+    run: &Run,
+    rows: &[FlowRow],
+) -> RunInfo {
+    let (name, sizes, load, bytes) = match traffic {
+        Traffic::Random {
+            name, sizes, load, ..
+        } => (Some(name), Some(sizes), Some(*load), None),
+        Traffic::Incast { bytes, .. } => (None, None, None, Some(*bytes)),
+    };
+    let flags = &args.workload;
+    let lower = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
+    let completed = rows.iter().filter(|row| row.fct_ns.is_some()).count();
+    RunInfo {
+        format: FORMAT,
+        weft: env!("CARGO_PKG_VERSION").to_owned(),
+        revision: args.revision.clone(),
+        kernel: kernel(),
+        workload: Workload {
+            pattern: lower(&flags.pattern),
+            workload: name.cloned(),
+            mean_bytes: sizes.map(|sizes| sizes.mean_bytes()),
+            load,
+            flows: rows.len() as u32,
+            bytes,
+            scheduler: scheduler(flags).unwrap_or_else(|| "none".to_owned()),
+            seed: flags.seed,
+            connections: lower(&flags.connections),
+            send_buffer_bytes: flags.send_buffer,
+            protocol: lower(&flags.protocol),
+            stall_timeout_ns: flags.stall_timeout,
+        },
+        topology: TopologySummary::of(topology),
+        lab: lab_parameters(&args.stats_dir),
+        outcome: RunOutcome {
+            completed,
+            failed: rows.len() - completed,
+            duration_ns: run.end_ns.saturating_sub(run.start_ns),
+        },
+    }
+}
+
+fn kernel() -> String {
+    let Ok(uname) = nix::sys::utsname::uname() else {
+        return "unknown".to_owned();
+    };
+    let (system, release) = (uname.sysname(), uname.release());
+    format!("{} {}", system.to_string_lossy(), release.to_string_lossy())
+}
+
+/// What the lab was started with, without what only this machine or this run
+/// knows.
+fn lab_parameters(stats: &Path) -> Option<Value> {
+    let text = fs::read_to_string(stats.join("lab.json")).ok()?;
+    let mut lab: Value = serde_json::from_str(&text).ok()?;
+    let lab_object = lab.as_object_mut()?;
+    for key in ["paths", "batch"] {
+        lab_object.remove(key);
+    }
+    Some(lab)
+}
+
+/// Says which flows failed, each reason once.
+fn complain(rows: &[FlowRow]) -> ExitCode {
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.fct_ns.is_none()) {
+        *reasons.entry(&row.error).or_default() += 1;
+    }
+    if reasons.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    for (reason, count) in reasons {
+        eprintln!(
+            "weft-load: {count} of {} flows failed: {reason}",
+            rows.len()
+        );
+    }
+    ExitCode::FAILURE
+}
+
+/// `progress.json`: rewritten whole, each time another hundredth is done.
+struct ProgressFile {
+    path: PathBuf,
+    flows: usize,
+    bytes: u64,
+    next: usize,
+}
+
+impl ProgressFile {
+    fn new(folder: &Path, plan: &[Flow]) -> Self {
+        let mut file = Self {
+            path: folder.join("progress.json"),
+            flows: plan.len(),
+            bytes: plan.iter().map(|flow| flow.bytes).sum(),
+            next: 0,
+        };
+        file.tell(Progress { flows: 0, bytes: 0 });
+        file
+    }
+
+    /// Progress is for watching: where it cannot be written, the run goes on.
+    fn tell(&mut self, progress: Progress) {
+        if progress.flows < self.next {
+            return;
+        }
+        self.next = (progress.flows + self.flows.div_ceil(100)).min(self.flows);
+        let document = json!({
+            "flows_done": progress.flows,
+            "flows": self.flows,
+            "bytes_done": progress.bytes,
+            "bytes": self.bytes,
+        });
+        let partial = self.path.with_extension("json.partial");
+        let _ = fs::write(&partial, document.to_string())
+            .and_then(|()| fs::rename(&partial, &self.path));
+    }
+}
+
+fn report_folders(folders: &[PathBuf]) -> Result<()> {
+    let runs = folders
+        .iter()
+        .map(|folder| {
+            let name = folder.file_name().unwrap_or(folder.as_os_str());
+            Ok((name.to_string_lossy().into_owned(), Results::read(folder)?))
+        })
+        .collect::<Result<Vec<_>>>()
+        .context("report")?;
+    match &runs[..] {
+        [(_, results)] => print!("{}", report::run_table(results)),
+        runs => print!("{}", report::comparison_table(runs)),
+    }
+    Ok(())
+}

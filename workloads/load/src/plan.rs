@@ -1,0 +1,253 @@
+//! Which flows there are: sizes, pairs and start times, all drawn from the seed.
+//!
+//! Sizes, arrivals and pairs come from separate random streams, so that a run
+//! with another load sends the same flows between the same hosts.
+//!
+//! # Offered load
+//!
+//! Flows arrive as one Poisson process, whatever the fabric makes of them (an
+//! open loop), with
+//!
+//! ```text
+//! flows per second = load * sum of all host link rates / (8 * mean flow size)
+//! ```
+//!
+//! so that at load 1 the hosts together would have to send payload at the rate
+//! of all their links. The mean is that of the distribution, not of the flows
+//! that were drawn.
+
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha12Rng;
+
+use crate::distribution::Distribution;
+use crate::fabric::Fabric;
+
+/// A flow to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flow {
+    /// Host that sends, as the fabric numbers them.
+    pub source: usize,
+    /// Host that receives.
+    pub destination: usize,
+    /// Size.
+    pub bytes: u64,
+    /// When it starts, counted from the start of the run.
+    pub start_ns: u64,
+}
+
+/// Why no plan could be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Flows go between racks.
+    #[error("flows run between racks: the topology needs at least 2 leaves with hosts")]
+    OneRack,
+}
+
+/// `count` flows of sizes from `sizes`, as a Poisson process at `load` (see the
+/// module), each between two random hosts of different racks: the source
+/// uniform over all hosts, the destination over all hosts of other racks.
+/// Ordered by start time.
+///
+/// # Errors
+/// [`PlanError::OneRack`].
+pub fn poisson(
+    fabric: &Fabric,
+    sizes: &Distribution,
+    load: f64,
+    count: usize,
+    seed: u64,
+) -> Result<Vec<Flow>, PlanError> {
+    let others = hosts_of_other_racks(fabric)?;
+    let mut size_rng = stream(seed, Stream::Sizes);
+    let mut arrival_rng = stream(seed, Stream::Arrivals);
+    let mut pair_rng = stream(seed, Stream::Pairs);
+    let mean_gap_ns = sizes.mean_bytes() * 8e9 / (load * fabric.host_rate_sum_bps());
+    let mut clock_ns = 0.0;
+    let flows = (0..count)
+        .map(|_| {
+            // 1 - [0, 1) is never 0.
+            clock_ns -= mean_gap_ns * (1.0 - arrival_rng.random::<f64>()).ln();
+            let source = pick(&mut pair_rng, fabric.hosts());
+            let racks = &others[fabric.rack(source)];
+            Flow {
+                source,
+                destination: racks[pick(&mut pair_rng, racks.len())],
+                bytes: sizes.sample(&mut size_rng),
+                start_ns: clock_ns as u64,
+            }
+        })
+        .collect();
+    Ok(flows)
+}
+
+/// `senders` flows of `bytes` each that start at once towards one receiver. The
+/// receiver is a random host, the senders are hosts of other racks in random
+/// order; where there are fewer than `senders`, each sends several flows, as
+/// evenly as possible.
+///
+/// # Errors
+/// [`PlanError::OneRack`].
+pub fn incast(
+    fabric: &Fabric,
+    senders: usize,
+    bytes: u64,
+    seed: u64,
+) -> Result<Vec<Flow>, PlanError> {
+    let others = hosts_of_other_racks(fabric)?;
+    let mut rng = stream(seed, Stream::Pairs);
+    let destination = pick(&mut rng, fabric.hosts());
+    let mut sources = others[fabric.rack(destination)].clone();
+    sources.shuffle(&mut rng);
+    let flows = sources.iter().cycle().take(senders).map(|&source| Flow {
+        source,
+        destination,
+        bytes,
+        start_ns: 0,
+    });
+    Ok(flows.collect())
+}
+
+/// Random streams of a run; every one keeps its number for ever.
+#[derive(Debug, Clone, Copy)]
+enum Stream {
+    Sizes = 1,
+    Arrivals = 2,
+    Pairs = 3,
+}
+
+fn stream(seed: u64, stream: Stream) -> ChaCha12Rng {
+    let mut rng = ChaCha12Rng::seed_from_u64(seed);
+    rng.set_stream(stream as u64);
+    rng
+}
+
+/// A number below `bound`, the same on machines of any word size.
+fn pick(rng: &mut ChaCha12Rng, bound: usize) -> usize {
+    rng.random_range(0..bound as u64) as usize
+}
+
+/// For every rack, the hosts of all others.
+fn hosts_of_other_racks(fabric: &Fabric) -> Result<Vec<Vec<usize>>, PlanError> {
+    let racks = (0..fabric.hosts())
+        .map(|host| fabric.rack(host) + 1)
+        .max()
+        .unwrap_or(0);
+    if racks < 2 {
+        return Err(PlanError::OneRack);
+    }
+    let others = |rack| {
+        (0..fabric.hosts())
+            .filter(|&host| fabric.rack(host) != rack)
+            .collect()
+    };
+    Ok((0..racks).map(others).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fabric::tests::leaf_spine;
+
+    const GBIT: u64 = 1_000_000_000;
+
+    fn fabric(leaves: u8, hosts: u8) -> Fabric {
+        Fabric::new(&leaf_spine(leaves, 2, hosts, GBIT, GBIT)).unwrap()
+    }
+
+    fn websearch() -> Distribution {
+        Distribution::built_in("websearch").unwrap()
+    }
+
+    #[test]
+    fn arrivals_offer_the_load_that_was_asked_for() {
+        let fabric = fabric(2, 4);
+        let flows = poisson(&fabric, &websearch(), 0.3, 100_000, 1).unwrap();
+        let seconds = flows.last().unwrap().start_ns as f64 / 1e9;
+        let rate = flows.len() as f64 / seconds;
+        let expected = 0.3 * 8.0 * 1e9 / (8.0 * websearch().mean_bytes());
+        assert!((rate / expected - 1.0).abs() < 0.02, "{rate} flows/s");
+        let bps = flows
+            .iter()
+            .map(|flow| flow.bytes as f64 * 8.0)
+            .sum::<f64>()
+            / seconds;
+        assert!((bps / (0.3 * 8e9) - 1.0).abs() < 0.04, "{bps} bit/s");
+    }
+
+    #[test]
+    fn gaps_are_exponential() {
+        let flows = poisson(&fabric(2, 4), &websearch(), 0.5, 50_000, 2).unwrap();
+        let gaps: Vec<f64> = flows
+            .windows(2)
+            .map(|w| (w[1].start_ns - w[0].start_ns) as f64)
+            .collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let deviation =
+            (gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / gaps.len() as f64).sqrt();
+        assert!((deviation / mean - 1.0).abs() < 0.03);
+    }
+
+    #[test]
+    fn another_load_sends_the_same_flows_at_other_times() {
+        let fabric = fabric(2, 4);
+        let slow = poisson(&fabric, &websearch(), 0.1, 50, 7).unwrap();
+        let fast = poisson(&fabric, &websearch(), 0.8, 50, 7).unwrap();
+        let untimed = |flows: &[Flow]| {
+            flows
+                .iter()
+                .map(|flow| Flow {
+                    start_ns: 0,
+                    ..*flow
+                })
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(untimed(&slow), untimed(&fast));
+        assert!(slow[49].start_ns > fast[49].start_ns);
+    }
+
+    #[test]
+    fn an_incast_spreads_over_other_racks_and_reuses_hosts_evenly() {
+        let fabric = fabric(2, 4);
+        let flows = incast(&fabric, 10, 225_000, 3).unwrap();
+        assert_eq!(flows.len(), 10);
+        let receiver = flows[0].destination;
+        let mut per_sender = vec![0; fabric.hosts()];
+        for flow in &flows {
+            assert_eq!((flow.destination, flow.start_ns), (receiver, 0));
+            assert_ne!(fabric.rack(flow.source), fabric.rack(receiver));
+            per_sender[flow.source] += 1;
+        }
+        per_sender.retain(|flows| *flows > 0);
+        per_sender.sort_unstable();
+        assert_eq!(per_sender, [2, 2, 3, 3]);
+    }
+
+    #[test]
+    fn one_rack_is_not_enough() {
+        let fabric = fabric(1, 4);
+        assert_eq!(incast(&fabric, 1, 1, 1), Err(PlanError::OneRack));
+        assert_eq!(
+            poisson(&fabric, &websearch(), 0.1, 1, 1),
+            Err(PlanError::OneRack)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn flows_cross_racks_in_order_and_depend_on_the_seed_alone(
+            seed: u64, leaves in 2u8..5, hosts in 1u8..5, load in 0.01..1.0f64,
+        ) {
+            let fabric = fabric(leaves, hosts);
+            let flows = poisson(&fabric, &websearch(), load, 40, seed).unwrap();
+            prop_assert_eq!(&flows, &poisson(&fabric, &websearch(), load, 40, seed).unwrap());
+            for flow in &flows {
+                prop_assert_ne!(fabric.rack(flow.source), fabric.rack(flow.destination));
+                prop_assert!(flow.bytes > 0);
+            }
+            prop_assert!(flows.windows(2).all(|w| w[0].start_ns <= w[1].start_ns));
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! A run's folder: written whole or not at all, read by reports and plots.
+//!
+//! | file           | what                                                      |
+//! |----------------|-----------------------------------------------------------|
+//! | `run.json`     | every parameter, the seed, versions; see [`RunInfo`]      |
+//! | `flows.csv`    | a row per flow; see [`FlowRow`]                           |
+//! | `queues.csv`   | queue of every switch port, every ms in which it changed  |
+//! | `patterns.csv` | every allocation pattern that was in force                |
+//!
+//! Times count from the start of the run. Nothing in them depends on the time
+//! of day or on where things lie, so equal runs give equal bytes.
+
+pub mod window;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use weft_topology::{Routing, Topology};
+
+use window::Window;
+
+/// Version of the folder's form.
+pub const FORMAT: u32 = 1;
+
+/// `run.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Weft's version.
+    pub weft: String,
+    /// Weft's source revision, if it is known.
+    pub revision: Option<String>,
+    /// Kernel that ran the flows: its name and release.
+    pub kernel: String,
+    /// The workload, by the names of its flags.
+    pub workload: Workload,
+    /// The fabric, in short.
+    pub topology: TopologySummary,
+    /// The lab's own parameters, if it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lab: Option<Value>,
+    /// What came out.
+    pub outcome: RunOutcome,
+}
+
+/// The workload of a run; what its pattern does not have is left out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Who sent to whom.
+    pub pattern: String,
+    /// Distribution of flow sizes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
+    /// Mean of that distribution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_bytes: Option<f64>,
+    /// Offered load, as a share of the host links' rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<f64>,
+    /// Number of flows.
+    pub flows: u32,
+    /// Size of every flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// MPTCP scheduler.
+    pub scheduler: String,
+    /// Seed.
+    pub seed: u64,
+    /// How flows got their connections.
+    pub connections: String,
+    /// `SO_SNDBUF`, if it was set.
+    pub send_buffer_bytes: Option<u32>,
+    /// Transport.
+    pub protocol: String,
+    /// When a run that stands still is given up.
+    pub stall_timeout_ns: u64,
+}
+
+/// A fabric in short.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TopologySummary {
+    /// Its kind.
+    pub name: String,
+    /// Number of paths between leaves.
+    pub paths: u8,
+    /// How leaves choose among them.
+    pub routing: Routing,
+    /// Number of hosts.
+    pub hosts: usize,
+    /// Number of switches of each role.
+    pub switches: BTreeMap<String, usize>,
+    /// Links of equal properties, counted.
+    pub links: Vec<LinkSummary>,
+}
+
+/// Links of equal properties.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LinkSummary {
+    /// `host-switch` or `switch-switch`.
+    pub between: String,
+    /// How many there are.
+    pub count: usize,
+    /// Rate of each direction.
+    pub rate_bps: u64,
+    /// One-way propagation delay.
+    pub delay_ns: u64,
+    /// Depth of every egress queue.
+    pub queue_packets: u32,
+}
+
+/// What came out of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunOutcome {
+    /// Flows that completed.
+    pub completed: usize,
+    /// Flows that failed.
+    pub failed: usize,
+    /// From the start of the run to the end of its last flow.
+    pub duration_ns: u64,
+}
+
+/// A row of `flows.csv`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowRow {
+    /// Number, from 0, in order of arrival.
+    pub flow: usize,
+    /// Host that sent.
+    pub src: String,
+    /// Host that received.
+    pub dst: String,
+    /// Size.
+    pub bytes: u64,
+    /// Arrival, from the start of the run.
+    pub start_ns: u64,
+    /// Flow completion time: arrival to last byte read; empty if it failed.
+    pub fct_ns: Option<u64>,
+    /// The same in an idle fabric, see [`crate::fabric`].
+    pub ideal_fct_ns: u64,
+    /// Subflows its connection had at the end.
+    pub subflows: u32,
+    /// Packets sent again meanwhile.
+    pub retransmissions: u64,
+    /// Retransmission timeouts meanwhile.
+    pub timeouts: u64,
+    /// Why it failed; empty if it did not.
+    pub error: String,
+}
+
+impl TopologySummary {
+    /// Sums up `topology`.
+    #[must_use]
+    pub fn of(topology: &Topology) -> Self {
+        let mut switches = BTreeMap::new();
+        for switch in &topology.switches {
+            let role = format!("{:?}", switch.role).to_lowercase();
+            *switches.entry(role).or_default() += 1;
+        }
+        let mut links: Vec<LinkSummary> = Vec::new();
+        for link in &topology.links {
+            let to_host = [&link.a, &link.b]
+                .iter()
+                .any(|end| topology.host(&end.node).is_some());
+            let between = if to_host {
+                "host-switch"
+            } else {
+                "switch-switch"
+            };
+            let same = links.iter_mut().find(|known| {
+                known.between == between
+                    && known.rate_bps == link.rate_bps
+                    && known.delay_ns == link.delay_ns
+                    && known.queue_packets == link.queue_packets
+            });
+            match same {
+                Some(known) => known.count += 1,
+                None => links.push(LinkSummary {
+                    between: between.to_owned(),
+                    count: 1,
+                    rate_bps: link.rate_bps,
+                    delay_ns: link.delay_ns,
+                    queue_packets: link.queue_packets,
+                }),
+            }
+        }
+        Self {
+            name: topology.name.clone(),
+            paths: topology.paths,
+            routing: topology.routing,
+            hosts: topology.hosts.len(),
+            switches,
+            links,
+        }
+    }
+}
+
+/// Writes the folder `out`, which must not exist: everything, or nothing.
+/// Telemetry is taken from `stats`, as far as it is there.
+///
+/// # Errors
+/// A file that cannot be read or written.
+pub fn write(
+    out: &Path,
+    info: &RunInfo,
+    flows: &[FlowRow],
+    stats: &Path,
+    window: Window,
+) -> Result<()> {
+    let partial = partial_path(out);
+    if partial.exists() {
+        fs::remove_dir_all(&partial).with_context(|| partial.display().to_string())?;
+    }
+    fs::create_dir_all(&partial).with_context(|| partial.display().to_string())?;
+    let written = write_files(&partial, info, flows, stats, window)
+        .and_then(|()| fs::rename(&partial, out).with_context(|| out.display().to_string()));
+    if written.is_err() {
+        let _ = fs::remove_dir_all(&partial);
+    }
+    written
+}
+
+fn write_files(
+    folder: &Path,
+    info: &RunInfo,
+    flows: &[FlowRow],
+    stats: &Path,
+    window: Window,
+) -> Result<()> {
+    let path = folder.join("flows.csv");
+    let mut table = csv::Writer::from_path(&path).with_context(|| path.display().to_string())?;
+    for row in flows {
+        table.serialize(row)?;
+    }
+    table.flush()?;
+    let copies: [(&str, fn(Window, &Path, &Path) -> Result<()>); 2] = [
+        ("queues.csv", Window::copy_queues),
+        ("patterns.csv", Window::copy_patterns),
+    ];
+    for (name, copy) in copies {
+        copy(window, &stats.join(name), &folder.join(name))?;
+    }
+    let mut json = serde_json::to_string_pretty(info)?;
+    json.push('\n');
+    fs::write(folder.join("run.json"), json)?;
+    Ok(())
+}
+
+/// Where a folder is prepared: beside its final place.
+fn partial_path(out: &Path) -> PathBuf {
+    let mut name = out.file_name().unwrap_or_default().to_owned();
+    name.push(".partial");
+    out.with_file_name(name)
+}
+
+/// A run's folder, read.
+#[derive(Debug, Clone)]
+pub struct Results {
+    /// `run.json`.
+    pub info: RunInfo,
+    /// `flows.csv`.
+    pub flows: Vec<FlowRow>,
+    /// Packets that switches dropped; `None` where nobody counted.
+    pub dropped_packets: Option<u64>,
+}
+
+impl Results {
+    /// Reads the folder at `path`.
+    ///
+    /// # Errors
+    /// What is missing there, or malformed.
+    pub fn read(path: &Path) -> Result<Self> {
+        let file = path.join("run.json");
+        let json = fs::read_to_string(&file)
+            .with_context(|| format!("{}: not the folder of a run", path.display()))?;
+        let info: RunInfo =
+            serde_json::from_str(&json).with_context(|| file.display().to_string())?;
+        if info.format != FORMAT {
+            bail!(
+                "{}: form {}, this program reads {FORMAT}",
+                file.display(),
+                info.format
+            );
+        }
+        let file = path.join("flows.csv");
+        let flows = csv::Reader::from_path(&file)
+            .and_then(|mut table| table.deserialize().collect())
+            .with_context(|| file.display().to_string())?;
+        let file = path.join("queues.csv");
+        let dropped_packets = if file.exists() {
+            Some(sum_drops(&file).with_context(|| file.display().to_string())?)
+        } else {
+            None
+        };
+        Ok(Self {
+            info,
+            flows,
+            dropped_packets,
+        })
+    }
+}
+
+/// Sums the last count of every port.
+fn sum_drops(path: &Path) -> Result<u64> {
+    #[derive(Deserialize)]
+    struct Row {
+        switch: String,
+        port: u16,
+        dropped_packets: u64,
+    }
+    let mut last = BTreeMap::new();
+    for row in csv::Reader::from_path(path)?.deserialize() {
+        let row: Row = row?;
+        last.insert((row.switch, row.port), row.dropped_packets);
+    }
+    Ok(last.values().sum())
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

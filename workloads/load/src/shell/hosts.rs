@@ -1,0 +1,145 @@
+//! Network namespaces of hosts, entered one after the other by one thread.
+
+use std::fs::File;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use anyhow::{Context, Result, bail};
+use nix::sched::{CloneFlags, setns};
+use nix::sys::socket::{self, Backlog, SockaddrIn, sockopt};
+use weft_topology::Topology;
+
+use super::sys;
+use crate::fabric::Protocol;
+
+/// Where the kernel says which MPTCP schedulers there are (Linux 6.10).
+const AVAILABLE: &str = "/proc/sys/net/mptcp/available_schedulers";
+/// Where a namespace's MPTCP scheduler is chosen.
+const SCHEDULER: &str = "/proc/sys/net/mptcp/scheduler";
+
+/// All hosts of a topology, and which of them this thread is in.
+#[derive(Debug)]
+pub(super) struct Hosts {
+    hosts: Vec<Host>,
+    current: Option<usize>,
+}
+
+#[derive(Debug)]
+struct Host {
+    name: String,
+    netns: File,
+    address: Ipv4Addr,
+}
+
+impl Hosts {
+    pub(super) fn open(topology: &Topology) -> Result<Self> {
+        let hosts = topology.hosts.iter().map(|host| {
+            let netns = File::open(&host.netns)
+                .with_context(|| format!("{}: {}", host.name, host.netns.display()))?;
+            let address = host.addresses.first().copied();
+            Ok(Host {
+                name: host.name.clone(),
+                netns,
+                address: address.with_context(|| format!("{} has no address", host.name))?,
+            })
+        });
+        Ok(Self {
+            hosts: hosts.collect::<Result<_>>()?,
+            current: None,
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.hosts.len()
+    }
+
+    pub(super) fn name(&self, host: usize) -> &str {
+        &self.hosts[host].name
+    }
+
+    /// Chooses the MPTCP scheduler of every host. Connections keep the one
+    /// they were opened with.
+    pub(super) fn set_scheduler(&mut self, scheduler: &str) -> Result<()> {
+        for host in 0..self.len() {
+            self.enter(host)?;
+            if let Err(error) = std::fs::write(SCHEDULER, scheduler) {
+                let known = std::fs::read_to_string(AVAILABLE).unwrap_or_default();
+                let known = known.split_whitespace().collect::<Vec<_>>().join(", ");
+                if known.is_empty() {
+                    bail!("{}: {SCHEDULER}: {error}", self.name(host));
+                }
+                bail!(
+                    "scheduler {scheduler:?}: this kernel does not have it; it has {known} \
+                     ({error})"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// A socket in `host` that listens on its first address.
+    pub(super) fn listen(&mut self, host: usize, port: u16, protocol: Protocol) -> Result<OwnedFd> {
+        self.enter(host)?;
+        let address = SocketAddrV4::new(self.hosts[host].address, port);
+        let listener = sys::stream_socket(protocol)
+            .map_err(explain_socket)
+            .and_then(|fd| {
+                socket::setsockopt(&fd, sockopt::ReuseAddr, &true)?;
+                socket::bind(fd.as_raw_fd(), &SockaddrIn::from(address))?;
+                socket::listen(&fd, Backlog::MAXCONN)?;
+                Ok(fd)
+            });
+        listener.with_context(|| format!("{}: listen on {address}", self.name(host)))
+    }
+
+    /// A socket in `source` that has begun to connect from its first address to
+    /// that of `destination`; with its own port.
+    pub(super) fn connect(
+        &mut self,
+        source: usize,
+        destination: usize,
+        port: u16,
+        protocol: Protocol,
+        send_buffer_bytes: Option<u32>,
+    ) -> io::Result<(OwnedFd, SocketAddrV4)> {
+        self.enter(source)?;
+        let fd = sys::stream_socket(protocol)?;
+        if let Some(bytes) = send_buffer_bytes {
+            set_send_buffer(&fd, bytes)?;
+        }
+        let own = SocketAddrV4::new(self.hosts[source].address, 0);
+        socket::bind(fd.as_raw_fd(), &SockaddrIn::from(own))?;
+        let own: SockaddrIn = socket::getsockname(fd.as_raw_fd())?;
+        let far = SocketAddrV4::new(self.hosts[destination].address, port);
+        match socket::connect(fd.as_raw_fd(), &SockaddrIn::from(far)) {
+            Ok(()) | Err(nix::Error::EINPROGRESS) => Ok((fd, own.into())),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn enter(&mut self, host: usize) -> io::Result<()> {
+        if self.current != Some(host) {
+            setns(&self.hosts[host].netns, CloneFlags::CLONE_NEWNET)?;
+            self.current = Some(host);
+        }
+        Ok(())
+    }
+}
+
+/// `SO_SNDBUF` with `bytes`: the kernel sets twice that aside, for its own
+/// overhead, and stops autotuning. Also above `net.core.wmem_max`, if allowed.
+fn set_send_buffer(fd: &OwnedFd, bytes: u32) -> io::Result<()> {
+    sys::set_socket_option(fd.as_fd(), libc::SO_SNDBUFFORCE, bytes)
+        .or_else(|_| sys::set_socket_option(fd.as_fd(), libc::SO_SNDBUF, bytes))
+}
+
+fn explain_socket(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::EPROTONOSUPPORT | libc::ENOPROTOOPT | libc::EINVAL) => io::Error::new(
+            error.kind(),
+            "this kernel has no MPTCP (or net.mptcp.enabled is 0); --protocol tcp does without",
+        ),
+        _ => error,
+    }
+}

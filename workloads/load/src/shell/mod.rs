@@ -1,0 +1,464 @@
+//! The engine over real sockets: one thread, one epoll instance, every host.
+//!
+//! Both ends of every connection live in this process, so receivers know a
+//! flow's size without a header, and completion is the moment the last byte is
+//! read, by the same clock that started the flow.
+//!
+//! In the lab a system call or a wake-up costs 10 to 20 us of real time (and no
+//! virtual time), so receivers ask to be woken once for [`LOW_WATER_BYTES`] or
+//! the end of the flow (`SO_RCVLOWAT`), and senders write all the kernel takes.
+
+mod counters;
+mod hosts;
+mod sys;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::socket::{self, MsgFlags, SockaddrIn, sockopt};
+use weft_topology::Topology;
+
+use crate::engine::{Action, ConnectionId, Connections, Engine, FlowId, Outcome};
+use crate::fabric::Protocol;
+use crate::plan::Flow;
+pub use counters::Counters;
+use hosts::Hosts;
+use sys::{Epoll, Interest, Ready};
+
+/// Bytes that wake a receiver: a fraction of Linux's first receive window
+/// (64 KB), so that reading late never closes the window.
+const LOW_WATER_BYTES: u64 = 16 * 1024;
+/// Bytes read or written by one system call.
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// How sockets are made.
+#[derive(Debug, Clone)]
+pub struct Sockets {
+    /// Their protocol.
+    pub protocol: Protocol,
+    /// MPTCP scheduler to choose in every host; `None` leaves it as it is.
+    pub scheduler: Option<String>,
+    /// `SO_SNDBUF`; `None` leaves the kernel's autotuning on.
+    pub send_buffer_bytes: Option<u32>,
+    /// Port that receivers listen on.
+    pub port: u16,
+}
+
+/// What became of the plan.
+#[derive(Debug)]
+pub struct Run {
+    /// The plan, how each flow ended, and what its connection counted meanwhile.
+    pub flows: Vec<(Flow, Outcome, Counters)>,
+    /// When the run started, on `CLOCK_MONOTONIC`.
+    pub start_ns: u64,
+    /// When its last flow ended.
+    pub end_ns: u64,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// Flows that have ended.
+    pub flows: usize,
+    /// Bytes that receivers have read.
+    pub bytes: u64,
+}
+
+/// Sends all flows of `plan` between the hosts of `topology`. `progress` hears
+/// of every flow that ends.
+///
+/// # Errors
+/// When hosts cannot be entered or sockets not be made at all; the failure of
+/// a single flow is its outcome, not an error.
+pub fn run(
+    topology: &Topology,
+    plan: Vec<Flow>,
+    connections: Connections,
+    stall: Duration,
+    sockets: Sockets,
+    mut progress: impl FnMut(Progress),
+) -> Result<Run> {
+    prepare_process();
+    let mut hosts = Hosts::open(topology)?;
+    if let Some(scheduler) = &sockets.scheduler {
+        hosts.set_scheduler(scheduler)?;
+    }
+    let mut shell = Shell::new(hosts, sockets, &plan)?;
+
+    let now = sys::now_ns()?;
+    let stall_ns = u64::try_from(stall.as_nanos()).unwrap_or(u64::MAX);
+    let mut engine = Engine::new(plan, connections, stall_ns, now);
+    let mut now = now;
+    let mut told = 0;
+    loop {
+        while let Some(action) = engine.poll_action() {
+            shell.act(&mut engine, action, now);
+        }
+        if engine.finished() != told {
+            told = engine.finished();
+            progress(Progress {
+                flows: told,
+                bytes: shell.received_bytes,
+            });
+        }
+        if engine.is_done() {
+            break;
+        }
+        let timeout = engine
+            .poll_timeout()
+            .map(|at| Duration::from_nanos(at.saturating_sub(now)));
+        let ready = shell.epoll.wait(timeout).context("epoll")?;
+        now = sys::now_ns()?;
+        for event in ready {
+            shell.handle(&mut engine, event, now);
+        }
+        if engine.poll_timeout().is_some_and(|at| at <= now) {
+            engine.handle_timeout(now);
+        }
+    }
+    let start_ns = engine.epoch_ns().unwrap_or(now);
+    let (plan, outcomes) = engine.into_outcomes();
+    Ok(Run {
+        flows: plan
+            .into_iter()
+            .zip(outcomes)
+            .zip(shell.counters)
+            .map(|((flow, outcome), counters)| (flow, outcome, counters))
+            .collect(),
+        start_ns,
+        end_ns: now,
+    })
+}
+
+/// Timers to the nanosecond, and as many sockets as the system allows. Where
+/// it refuses, the run is less exact or smaller, and says so by its results.
+fn prepare_process() {
+    let _ = nix::sys::prctl::set_timerslack(1);
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
+
+struct Shell {
+    epoll: Epoll,
+    hosts: Hosts,
+    sockets: Sockets,
+    /// By host; only those that receive.
+    listeners: BTreeMap<usize, OwnedFd>,
+    connections: BTreeMap<ConnectionId, Connection>,
+    /// Connections whose other end has not been accepted, by the sender's port.
+    unaccepted: BTreeMap<SocketAddrV4, ConnectionId>,
+    /// By flow.
+    counters: Vec<Counters>,
+    received_bytes: u64,
+    zeroes: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+struct Connection {
+    sender: OwnedFd,
+    receiver: Option<OwnedFd>,
+    address: SocketAddrV4,
+    connected: bool,
+    used: bool,
+    to_send: u64,
+    to_receive: u64,
+    low_water: u64,
+    /// Its counters when the flow began.
+    before: Counters,
+}
+
+/// What an epoll token stands for: the kind in the low bits, the number above.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Token {
+    Listener(usize),
+    Sender(ConnectionId),
+    Receiver(ConnectionId),
+}
+
+impl Token {
+    fn encode(self) -> u64 {
+        match self {
+            Self::Listener(host) => (host as u64) << 2,
+            Self::Sender(connection) => (connection as u64) << 2 | 1,
+            Self::Receiver(connection) => (connection as u64) << 2 | 2,
+        }
+    }
+
+    fn decode(token: u64) -> Self {
+        let number = (token >> 2) as usize;
+        match token & 3 {
+            0 => Self::Listener(number),
+            1 => Self::Sender(number),
+            _ => Self::Receiver(number),
+        }
+    }
+}
+
+impl Shell {
+    fn new(mut hosts: Hosts, sockets: Sockets, plan: &[Flow]) -> Result<Self> {
+        let epoll = Epoll::new().context("epoll")?;
+        let mut listeners = BTreeMap::new();
+        for flow in plan {
+            if !listeners.contains_key(&flow.destination) {
+                let fd = hosts.listen(flow.destination, sockets.port, sockets.protocol)?;
+                let token = Token::Listener(flow.destination).encode();
+                epoll.add(fd.as_fd(), Interest::Readable, token)?;
+                listeners.insert(flow.destination, fd);
+            }
+        }
+        Ok(Self {
+            epoll,
+            hosts,
+            sockets,
+            listeners,
+            connections: BTreeMap::new(),
+            unaccepted: BTreeMap::new(),
+            counters: vec![Counters::default(); plan.len()],
+            received_bytes: 0,
+            zeroes: vec![0; CHUNK_BYTES],
+            scratch: vec![0; CHUNK_BYTES],
+        })
+    }
+
+    fn act(&mut self, engine: &mut Engine, action: Action, now: u64) {
+        match action {
+            Action::Open {
+                connection,
+                source,
+                destination,
+            } => {
+                if let Err(error) = self.open(connection, source, destination) {
+                    let from = self.hosts.name(source);
+                    let to = self.hosts.name(destination);
+                    let reason = format!("connect {from} to {to}: {error}");
+                    engine.handle_failed(connection, &reason, now);
+                }
+            }
+            Action::Send {
+                connection,
+                bytes,
+                flow,
+            } => {
+                if let Err(error) = self.send(connection, bytes, flow) {
+                    engine.handle_failed(connection, &format!("send: {error}"), now);
+                }
+            }
+            Action::Finish { connection, flow } => {
+                if let Some(state) = self.connections.get(&connection) {
+                    self.counters[flow] = state.counters(&self.sockets).since(state.before);
+                }
+            }
+            Action::Close { connection } => {
+                if let Some(state) = self.connections.remove(&connection) {
+                    self.unaccepted.remove(&state.address);
+                }
+            }
+        }
+    }
+
+    fn handle(&mut self, engine: &mut Engine, ready: Ready, now: u64) {
+        match Token::decode(ready.token) {
+            Token::Listener(host) => self.accept(host),
+            Token::Sender(connection) => {
+                if let Err(error) = self.sender_ready(engine, connection, ready, now) {
+                    engine.handle_failed(connection, &error.to_string(), now);
+                }
+            }
+            Token::Receiver(connection) => {
+                if let Err(error) = self.receive(engine, connection, ready, now) {
+                    engine.handle_failed(connection, &format!("receive: {error}"), now);
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, id: ConnectionId, source: usize, destination: usize) -> io::Result<()> {
+        let Sockets {
+            protocol,
+            port,
+            send_buffer_bytes,
+            ..
+        } = self.sockets;
+        let (sender, address) =
+            self.hosts
+                .connect(source, destination, port, protocol, send_buffer_bytes)?;
+        let token = Token::Sender(id).encode();
+        self.epoll
+            .add(sender.as_fd(), Interest::BecomesWritable, token)?;
+        self.unaccepted.insert(address, id);
+        let connection = Connection {
+            sender,
+            receiver: None,
+            address,
+            connected: false,
+            used: false,
+            to_send: 0,
+            to_receive: 0,
+            low_water: 1,
+            before: Counters::default(),
+        };
+        self.connections.insert(id, connection);
+        Ok(())
+    }
+
+    fn accept(&mut self, host: usize) {
+        // A connection that breaks here fails at its sender's end too.
+        while let Ok(Some(fd)) = sys::accept(self.listeners[&host].as_fd()) {
+            let Ok(peer) = socket::getpeername::<SockaddrIn>(fd.as_raw_fd()) else {
+                continue;
+            };
+            let Some(id) = self.unaccepted.remove(&peer.into()) else {
+                continue;
+            };
+            let token = Token::Receiver(id).encode();
+            if let Some(connection) = self.connections.get_mut(&id) {
+                if self
+                    .epoll
+                    .add(fd.as_fd(), Interest::Readable, token)
+                    .is_ok()
+                {
+                    connection.receiver = Some(fd);
+                    connection.adjust_low_water();
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, id: ConnectionId, bytes: u64, flow: Option<FlowId>) -> io::Result<()> {
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return Ok(());
+        };
+        if flow.is_some() && connection.used {
+            connection.before = connection.counters(&self.sockets);
+        }
+        connection.used = true;
+        connection.to_send = bytes;
+        connection.to_receive = bytes;
+        connection.adjust_low_water();
+        connection.pump(&self.zeroes)
+    }
+
+    fn sender_ready(
+        &mut self,
+        engine: &mut Engine,
+        id: ConnectionId,
+        ready: Ready,
+        now: u64,
+    ) -> io::Result<()> {
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return Ok(());
+        };
+        if ready.broken {
+            let error = socket::getsockopt(&connection.sender, sockopt::SocketError)?;
+            return Err(match error {
+                0 => io::Error::other("connection closed by the kernel"),
+                error => io::Error::from_raw_os_error(error),
+            });
+        }
+        if ready.writable && !connection.connected {
+            connection.connected = true;
+            engine.handle_connected(id, now);
+        } else if ready.writable {
+            connection.pump(&self.zeroes)?;
+        }
+        Ok(())
+    }
+
+    fn receive(
+        &mut self,
+        engine: &mut Engine,
+        id: ConnectionId,
+        ready: Ready,
+        now: u64,
+    ) -> io::Result<()> {
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return Ok(());
+        };
+        let Some(receiver) = connection.receiver.as_ref() else {
+            return Ok(());
+        };
+        if !ready.readable {
+            return Err(io::Error::other("connection closed by the kernel"));
+        }
+        let wanted = connection.to_receive.clamp(1, CHUNK_BYTES as u64) as usize;
+        let count = match socket::recv(
+            receiver.as_raw_fd(),
+            &mut self.scratch[..wanted],
+            MsgFlags::MSG_DONTWAIT,
+        ) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => count as u64,
+            Err(nix::Error::EAGAIN | nix::Error::EINTR) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        connection.to_receive = connection.to_receive.saturating_sub(count);
+        connection.adjust_low_water();
+        self.received_bytes += count;
+        engine.handle_received(id, count, now);
+        Ok(())
+    }
+}
+
+impl Connection {
+    fn counters(&self, sockets: &Sockets) -> Counters {
+        Counters::read(self.sender.as_fd(), sockets.protocol).unwrap_or_default()
+    }
+
+    /// Writes until the kernel takes no more.
+    fn pump(&mut self, zeroes: &[u8]) -> io::Result<()> {
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        while self.to_send > 0 {
+            let chunk = &zeroes[..self.to_send.min(zeroes.len() as u64) as usize];
+            match socket::send(self.sender.as_raw_fd(), chunk, flags) {
+                Ok(count) => {
+                    self.to_send -= count as u64;
+                    if count < chunk.len() {
+                        break;
+                    }
+                }
+                Err(nix::Error::EAGAIN) => break,
+                Err(nix::Error::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Wakes the receiver for a good part of what is missing, or the last byte.
+    /// An idle connection keeps the mark it has.
+    fn adjust_low_water(&mut self) {
+        let wanted = self.to_receive.min(LOW_WATER_BYTES);
+        let Some(receiver) = &self.receiver else {
+            return;
+        };
+        if wanted != self.low_water && wanted > 0 {
+            let set = sys::set_socket_option(receiver.as_fd(), libc::SO_RCVLOWAT, wanted as u32);
+            // Kernels without it for MPTCP wake more often, which is all.
+            if set.is_ok() {
+                self.low_water = wanted;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_keep_what_they_stand_for() {
+        for token in [
+            Token::Listener(1023),
+            Token::Sender(7),
+            Token::Receiver(1 << 40),
+        ] {
+            assert_eq!(Token::decode(token.encode()), token);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Quantities as users write them: `1gbit`, `10us`, `64KiB`.
+//!
+//! Rates read as in `tc`: powers of 1000, in bits per second. Sizes know both
+//! `KB` (1000) and `KiB` (1024). Everything becomes an exact whole number.
+
+/// Bits per second from `1gbit`, `2.5gbit`, `100mbit`, `9600bit`.
+///
+/// # Errors
+/// One line that says what a rate looks like.
+pub fn parse_rate_bps(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 5] = [
+        ("bit", 1),
+        ("kbit", 1_000),
+        ("mbit", 1_000_000),
+        ("gbit", 1_000_000_000),
+        ("tbit", 1_000_000_000_000),
+    ];
+    positive(text, &UNITS).ok_or_else(|| format!("{text:?} is no rate; write 1gbit or 100mbit"))
+}
+
+/// Nanoseconds from `10us`, `1.5ms`, `200ns`, `1s`; 0 is allowed.
+///
+/// # Errors
+/// One line that says what a duration looks like.
+pub fn parse_duration_ns(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 4] = [
+        ("ns", 1),
+        ("us", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+    ];
+    quantity(text, &UNITS).ok_or_else(|| format!("{text:?} is no duration; write 10us or 1ms"))
+}
+
+/// Bytes from `65536`, `64KiB`, `225KB`, `1MB`; above 0.
+///
+/// # Errors
+/// One line that says what a size looks like.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 8] = [
+        ("", 1),
+        ("b", 1),
+        ("kb", 1_000),
+        ("mb", 1_000_000),
+        ("gb", 1_000_000_000),
+        ("kib", 1 << 10),
+        ("mib", 1 << 20),
+        ("gib", 1 << 30),
+    ];
+    positive(text, &UNITS)
+        .ok_or_else(|| format!("{text:?} is no size in bytes; write 65536, 64KiB or 225KB"))
+}
+
+/// `1gbit` for 1 000 000 000; the shortest exact form.
+#[must_use]
+pub fn format_rate(bps: u64) -> String {
+    let (unit, factor) = [
+        ("tbit", 1_000_000_000_000),
+        ("gbit", 1_000_000_000),
+        ("mbit", 1_000_000),
+        ("kbit", 1_000),
+    ]
+    .into_iter()
+    .find(|(_, factor)| bps >= *factor && bps % (factor / 10) == 0)
+    .unwrap_or(("bit", 1));
+    format!("{}{unit}", bps as f64 / factor as f64)
+}
+
+/// A duration with three significant digits and its unit: `18.0 ms`.
+#[must_use]
+pub fn format_duration(ns: f64) -> String {
+    let (value, unit) = match ns {
+        _ if ns < 1e3 => return format!("{ns:.0} ns"),
+        _ if ns < 999_500.0 => (ns / 1e3, "us"),
+        _ if ns < 999_500_000.0 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    let digits = match value {
+        _ if value < 9.995 => 2,
+        _ if value < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+fn positive(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    quantity(text, units).filter(|value| *value > 0)
+}
+
+/// A decimal number and one of `units` (lower case), as an exact whole number.
+fn quantity(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let text = text.trim();
+    let split = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let unit = unit.trim_start().to_ascii_lowercase();
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() || (number.contains('.') && fraction.is_empty()) {
+        return None;
+    }
+    let denominator = 10u64.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    let numerator = whole
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(denominator)?
+        .checked_add(if fraction.is_empty() {
+            0
+        } else {
+            fraction.parse().ok()?
+        })?;
+    let scaled = u128::from(numerator) * u128::from(*factor);
+    if scaled % u128::from(denominator) != 0 {
+        return None;
+    }
+    u64::try_from(scaled / u128::from(denominator)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn rates_read_as_in_tc() {
+        assert_eq!(parse_rate_bps("1gbit"), Ok(1_000_000_000));
+        assert_eq!(parse_rate_bps("2.5Gbit"), Ok(2_500_000_000));
+        assert_eq!(parse_rate_bps("100mbit"), Ok(100_000_000));
+        for wrong in [
+            "", "1", "gbit", "0gbit", "1gbps", "-1gbit", "1.gbit", "1e9bit",
+        ] {
+            assert_eq!(
+                parse_rate_bps(wrong),
+                Err(format!("{wrong:?} is no rate; write 1gbit or 100mbit"))
+            );
+        }
+    }
+
+    #[test]
+    fn durations_need_a_unit_and_may_be_zero() {
+        assert_eq!(parse_duration_ns("10us"), Ok(10_000));
+        assert_eq!(parse_duration_ns("1.5ms"), Ok(1_500_000));
+        assert_eq!(parse_duration_ns("0ns"), Ok(0));
+        assert!(parse_duration_ns("10").is_err());
+        assert!(parse_duration_ns("0.5ns").is_err());
+        assert!(parse_duration_ns("99999999999999999999s").is_err());
+    }
+
+    #[test]
+    fn sizes_tell_decimal_from_binary() {
+        assert_eq!(parse_bytes("65536"), Ok(65_536));
+        assert_eq!(parse_bytes("64KiB"), Ok(65_536));
+        assert_eq!(parse_bytes("64KB"), Ok(64_000));
+        assert_eq!(parse_bytes("1.5MB"), Ok(1_500_000));
+        assert!(parse_bytes("0").is_err());
+        assert!(parse_bytes("64k").is_err());
+    }
+
+    #[test]
+    fn durations_are_shown_with_three_digits() {
+        assert_eq!(format_duration(999.0), "999 ns");
+        assert_eq!(format_duration(1_234.0), "1.23 us");
+        assert_eq!(format_duration(18_040_000.0), "18.0 ms");
+        assert_eq!(format_duration(999_900.0), "1.00 ms");
+        assert_eq!(format_duration(200_000_000.0), "200 ms");
+        assert_eq!(format_duration(2.5e9), "2.50 s");
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_never_panics(text in "\\PC{0,24}") {
+            let _ = (parse_rate_bps(&text), parse_duration_ns(&text), parse_bytes(&text));
+        }
+
+        #[test]
+        fn formatted_rates_parse_back(bps in 1u64..1_000_000_000_000_000) {
+            prop_assert_eq!(parse_rate_bps(&format_rate(bps)), Ok(bps));
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Wrong command lines, explained in one line.
+
+/// Exit status of wrong usage.
+pub const EXIT_USAGE: u8 = 2;
+
+/// What clap has to say about a command line, in one line: what is wrong, what
+/// would be right. `None` for help and version texts, which are no mistakes.
+#[must_use]
+pub fn one_line(error: &clap::Error) -> Option<String> {
+    if !error.use_stderr() {
+        return None;
+    }
+    let text = error.render().to_string();
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
+        .filter(|line| !line.is_empty());
+    let mut said = String::new();
+    for line in lines {
+        let line = line.strip_prefix("error: ").unwrap_or(line);
+        let line = line.strip_prefix("tip: ").unwrap_or(line);
+        if !said.is_empty() {
+            let joint = if said.ends_with(':') || line.starts_with('[') {
+                " "
+            } else {
+                "; "
+            };
+            said.push_str(joint);
+        }
+        said.push_str(line);
+    }
+    Some(said)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::WorkloadArgs;
+
+    #[derive(Debug, Parser)]
+    struct Cli {
+        #[command(flatten)]
+        workload: WorkloadArgs,
+    }
+
+    fn complaint(line: &str) -> String {
+        let words = std::iter::once("test").chain(line.split_whitespace());
+        one_line(&Cli::try_parse_from(words).unwrap_err()).unwrap()
+    }
+
+    #[test]
+    fn every_mistake_is_one_line_with_the_remedy() {
+        assert_eq!(
+            complaint("--bytes many"),
+            "invalid value 'many' for '--bytes <SIZE>': \"many\" is no size in bytes; \
+             write 65536, 64KiB or 225KB"
+        );
+        assert_eq!(
+            complaint("--protocol sctp"),
+            "invalid value 'sctp' for '--protocol <PROTOCOL>' [possible values: mptcp, tcp]"
+        );
+        assert_eq!(
+            complaint("--sheduler rb"),
+            "unexpected argument '--sheduler' found; a similar argument exists: '--scheduler'"
+        );
+        for line in ["--seed -1", "--load", "surplus", "--flows 1.5"] {
+            assert!(!complaint(line).contains('\n'), "{line}");
+        }
+    }
+
+    #[test]
+    fn help_is_no_mistake() {
+        let help = Cli::try_parse_from(["test", "--help"]).unwrap_err();
+        assert_eq!(one_line(&help), None);
+    }
+}
