@@ -2,13 +2,17 @@
 //
 // A leaf: hosts below, spines above.
 //
-//             +-- packet_out? -- PacketOut ---------------------------------+
-//             |                                                             v
-//   parser -> ingress: DropUnroutable -> LeafRouting -> Telemetry -> Rtt -> SampleQueue
-//                                                                           |
-//                                                         digests <---------+
-//                                                                           |
-//   deparser <- checksum <- egress: PacketIn <- RecordQueue <- [ queues ] <-+
+//   parser
+//     |
+//     +-- from the controller --------> PacketOut ------------------.
+//     |                                                             |
+//   Check -> LeafRouting -> Telemetry -> Rtt -> SampleQueue --------+
+//     |           |                       |       |   ^             |
+//     '-> Drop <--'                       v       v   |             v
+//                                         digests   registers    queues
+//                                                     |             |
+//   deparser <- checksum <- PacketIn <----------- RecordQueue <-----'
+//                           (to the controller)
 //
 // Tables, and who reads what they write:
 //
@@ -42,25 +46,27 @@ control LeafIngress(inout headers_t hdr,
                     inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
     PacketOut() from_controller;
-    DropUnroutable() drop_unroutable;
+    Check() check;
     LeafRouting() routing;
     Telemetry() telemetry;
     Rtt() rtt;
     SampleQueue() sample_queue;
+    Drop() drop;
 
     apply {
         if (hdr.packet_out.isValid()) {
             from_controller.apply(hdr, standard_metadata);
         } else {
-            bool routable;
-            drop_unroutable.apply(hdr, standard_metadata, meta.route, routable);
-            if (routable) {
+            check.apply(hdr, standard_metadata, meta.route);
+            if (meta.route.drop_reason == drop_reason_t.NOT_DROPPED) {
                 routing.apply(hdr, meta.route, standard_metadata);
-                if (meta.route.next_hop != next_hop_t.NONE) {
-                    telemetry.apply(meta.telemetry);
-                    rtt.apply(hdr, meta.route, meta.telemetry, standard_metadata);
-                    sample_queue.apply(meta.telemetry, standard_metadata);
-                }
+            }
+            if (meta.route.drop_reason == drop_reason_t.NOT_DROPPED) {
+                telemetry.apply(meta.telemetry);
+                rtt.apply(hdr, meta.route, meta.telemetry, standard_metadata);
+                sample_queue.apply(meta.telemetry, standard_metadata);
+            } else {
+                drop.apply(meta.route, standard_metadata);
             }
         }
     }

@@ -2,13 +2,17 @@
 //
 // A spine: leaves on every port.
 //
-//             +-- packet_out? -- PacketOut -----------------------------+
-//             |                                                         v
-//   parser -> ingress: DropUnroutable -> SpineRouting -> Telemetry -> SampleQueue
-//                                                                       |
-//                                                     digests <---------+
-//                                                                       |
-//   deparser <- checksum <- egress: PacketIn <- RecordQueue <- [ queues ]
+//   parser
+//     |
+//     +-- from the controller --------> PacketOut -----------.
+//     |                                                      |
+//   Check -> SpineRouting -> Telemetry -> SampleQueue -------+
+//     |           |                        |   ^             |
+//     '-> Drop <--'                        v   |             v
+//                                     digest registers    queues
+//                                              |             |
+//   deparser <- checksum <- PacketIn <---- RecordQueue <-----'
+//                           (to the controller)
 //
 // Tables, and who reads what they write:
 //
@@ -38,23 +42,25 @@ control SpineIngress(inout headers_t hdr,
                      inout metadata_t meta,
                      inout standard_metadata_t standard_metadata) {
     PacketOut() from_controller;
-    DropUnroutable() drop_unroutable;
+    Check() check;
     SpineRouting() routing;
     Telemetry() telemetry;
     SampleQueue() sample_queue;
+    Drop() drop;
 
     apply {
         if (hdr.packet_out.isValid()) {
             from_controller.apply(hdr, standard_metadata);
         } else {
-            bool routable;
-            drop_unroutable.apply(hdr, standard_metadata, meta.route, routable);
-            if (routable) {
+            check.apply(hdr, standard_metadata, meta.route);
+            if (meta.route.drop_reason == drop_reason_t.NOT_DROPPED) {
                 routing.apply(hdr, meta.route, standard_metadata);
-                if (meta.route.next_hop != next_hop_t.NONE) {
-                    telemetry.apply(meta.telemetry);
-                    sample_queue.apply(meta.telemetry, standard_metadata);
-                }
+            }
+            if (meta.route.drop_reason == drop_reason_t.NOT_DROPPED) {
+                telemetry.apply(meta.telemetry);
+                sample_queue.apply(meta.telemetry, standard_metadata);
+            } else {
+                drop.apply(meta.route, standard_metadata);
             }
         }
     }

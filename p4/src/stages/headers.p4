@@ -20,7 +20,6 @@ const bit<16> ETHER_TYPE_IPV4    = 0x0800;
 const bit<4>  IP_VERSION_4       = 4;
 const bit<4>  IPV4_MINIMUM_IHL   = 5;   // 32-bit words: a header without options
 const bit<16> IPV4_HEADER_BYTES  = 20;  // the same in bytes
-const bit<16> TCP_MINIMUM_BYTES  = 20;
 const bit<8>  IP_PROTOCOL_TCP    = 6;
 const bit<8>  IP_PROTOCOL_UDP    = 17;
 

@@ -24,7 +24,6 @@
 
 #include "headers.p4"
 #include "metadata.p4"
-#include "drop.p4"
 
 const bit<32> LEAF_ROUTES = 1024;
 const bit<32> LEAF_PATHS  = 256;  // every value of route.path
@@ -77,7 +76,7 @@ control ChoosePath(in headers_t hdr,
 
     @name(".routing.no_uplink") @id(0x01000007)
     action no_uplink() {
-        drop_packet(standard_metadata, route, drop_reason_t.NO_UPLINK);
+        route.drop_reason = drop_reason_t.NO_UPLINK;
     }
 
     @name(".routing.path_traffic") @id(0x13000002)
@@ -144,7 +143,7 @@ control LeafRouting(inout headers_t hdr,
 
     @name(".routing.drop") @id(0x01000003)
     action drop() {
-        drop_packet(standard_metadata, route, drop_reason_t.NO_ROUTE);
+        route.drop_reason = drop_reason_t.NO_ROUTE;
     }
 
     @name(".routing.ipv4_lpm") @id(0x02000001)

@@ -1,25 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the stages of one pipeline tell each other about a packet.
+// What the stages of one pipeline tell each other about a packet. All of it
+// starts as zero.
 
 #ifndef STAGES_METADATA_P4_
 #define STAGES_METADATA_P4_
 
 #include "headers.p4"
 
-// Where routing sends a packet; all zero, as metadata starts, is "nowhere".
+// Why the pipeline drops a packet, and the index of the counter `routing.drops`
+// (where NOT_DROPPED stays zero). New reasons go to the end.
+enum bit<8> drop_reason_t {
+    NOT_DROPPED  = 0,
+    NOT_IPV4     = 1,
+    BAD_HEADER   = 2,  // checksum, version, or truncated
+    IPV4_OPTIONS = 3,
+    TTL_EXPIRED  = 4,
+    NO_ROUTE     = 5,  // `ipv4_lpm` has none, or says drop
+    NO_UPLINK    = 6   // leaf: `path_select` does not know the path
+}
+const bit<32> DROP_REASONS = 7;
+
+// Where routing sends a packet.
 enum bit<2> next_hop_t {
-    NONE       = 0,  // dropped
+    NONE       = 0,
     HOST       = 1,  // a host of this leaf
     FABRIC     = 2,  // another switch
     CONTROLLER = 3
 }
 
-// routing -> rtt, queue
+// check, routing -> rtt, queue, drop
 struct route_t {
-    next_hop_t next_hop;
-    bit<8>     leaf;  // FABRIC, on a leaf: the leaf of the destination (from 1)
-    bit<8>     path;  // FABRIC, on a leaf: the path to it (from 0)
+    drop_reason_t drop_reason;
+    next_hop_t    next_hop;
+    bit<8>        leaf;  // FABRIC, on a leaf: the leaf of the destination (from 1)
+    bit<8>        path;  // FABRIC, on a leaf: the path to it (from 0)
 }
 
 // telemetry -> rtt, queue

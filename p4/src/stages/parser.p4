@@ -7,7 +7,7 @@
 //          +-------------------------> ethernet -> ipv4 -+-> tcp
 //                                                        +-> udp
 //
-// Frames that are no IPv4 and IPv4 with options end early; drop.p4 says what
+// Frames that are no IPv4 and IPv4 with options end early; drop.p4 sees what
 // becomes of them. Of a fragmented packet only the first fragment has ports;
 // none of them is parsed for them, so that all fragments take the same path.
 

@@ -52,8 +52,8 @@ control SampleQueue(in telemetry_t telemetry,
         time_t now = standard_metadata.ingress_global_timestamp;
         time_t last;
         queue_sampled.read(last, port);
-        if (telemetry.enabled == 1 &&
-            is_due(now, last, telemetry.queue_interval)) {
+        bool due = is_due(now, last, telemetry.queue_interval);
+        if (telemetry.enabled == 1 && due) {
             bit<32> depth;
             time_t delay;
             queue_depth.read(depth, port);

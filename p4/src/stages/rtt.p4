@@ -125,7 +125,10 @@ control RememberSegment(in headers_t hdr,
     apply {
         bit<16> header_bytes =
             IPV4_HEADER_BYTES + ((bit<16>) hdr.tcp.data_offset << 2);
-        bit<16> payload_bytes = hdr.ipv4.total_len |-| header_bytes;
+        bit<16> payload_bytes = 0;
+        if (hdr.ipv4.total_len > header_bytes) {
+            payload_bytes = hdr.ipv4.total_len - header_bytes;
+        }
         bit<32> sequence_space = (bit<32>) payload_bytes +
                                  (bit<32>) hdr.tcp.syn +
                                  (bit<32>) hdr.tcp.fin;
@@ -141,11 +144,12 @@ control RememberSegment(in headers_t hdr,
             rtt_flow_highest.read(highest, at.index);
 
             bool is_known = signature == at.signature;
+            bool repeats = is_after(highest, hdr.tcp.seq_no);
             bool is_new;
             if (hdr.tcp.syn == 1) {
                 is_new = !(is_known && highest == end);
             } else {
-                is_new = is_known && !is_after(highest, hdr.tcp.seq_no);
+                is_new = is_known && !repeats;
             }
 
             rtt_flow_signature.write(at.index, at.signature);
@@ -161,7 +165,8 @@ control RememberSegment(in headers_t hdr,
                     rtt_flow_floor.write(at.index, hdr.tcp.seq_no);
                 }
             } else {
-                if (!is_known || is_after(end, highest)) {
+                bool reaches_beyond = is_after(end, highest);
+                if (!is_known || reaches_beyond) {
                     highest = end;
                 }
                 rtt_flow_highest.write(at.index, highest);
@@ -184,7 +189,8 @@ control MatchAck(in headers_t hdr,
         flow_place(flow, at);
         rtt_flow_signature.read(signature, at.index);
         rtt_flow_floor.read(floor, at.index);
-        if (signature == at.signature && is_after(hdr.tcp.ack_no, floor)) {
+        bool is_unambiguous = is_after(hdr.tcp.ack_no, floor);
+        if (signature == at.signature && is_unambiguous) {
             place_t entry;
             entry_place(flow, hdr.tcp.ack_no, entry);
             rtt_entry_signature.read(signature, entry.index);
@@ -200,8 +206,8 @@ control MatchAck(in headers_t hdr,
                 rtt_flow_floor.write(at.index, hdr.tcp.ack_no);
 
                 rtt_sampled.read(last, (bit<32>) route);
-                if (telemetry.enabled == 1 &&
-                    is_due(now, last, telemetry.rtt_interval)) {
+                bool due = is_due(now, last, telemetry.rtt_interval);
+                if (telemetry.enabled == 1 && due) {
                     rtt_sampled.write((bit<32>) route, now);
                     digest<rtt_sample_t>(DIGEST_RECEIVER,
                                          { flow.src_addr, flow.dst_addr,

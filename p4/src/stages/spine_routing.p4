@@ -8,7 +8,6 @@
 
 #include "headers.p4"
 #include "metadata.p4"
-#include "drop.p4"
 
 const bit<32> SPINE_ROUTES = 1024;
 
@@ -33,7 +32,7 @@ control SpineRouting(inout headers_t hdr,
 
     @name(".routing.drop") @id(0x01000012)
     action drop() {
-        drop_packet(standard_metadata, route, drop_reason_t.NO_ROUTE);
+        route.drop_reason = drop_reason_t.NO_ROUTE;
     }
 
     @name(".routing.ipv4_lpm") @id(0x02000010)
