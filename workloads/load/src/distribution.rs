@@ -133,7 +133,7 @@ impl Distribution {
             0.0
         };
         let bytes = low.bytes + share * (high.bytes - low.bytes);
-        (bytes.ceil() as u64).max(1)
+        ((bytes - ROUNDING_BYTES).ceil() as u64).max(1)
     }
 
     /// Draws a size in bytes.
@@ -154,6 +154,9 @@ fn parse_point(text: &str) -> Option<Point> {
         && (0.0..=1.0).contains(&point.probability);
     sound.then_some(point)
 }
+
+/// What floating-point arithmetic may add to a whole size.
+const ROUNDING_BYTES: f64 = 1e-6;
 
 /// Sizes above this (2^50) are taken for mistakes.
 const MAX_FLOW_BYTES: f64 = 1_125_899_906_842_624.0;

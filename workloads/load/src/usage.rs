@@ -59,8 +59,8 @@ mod tests {
              write 65536, 64KiB or 225KB"
         );
         assert_eq!(
-            complaint("--protocol sctp"),
-            "invalid value 'sctp' for '--protocol <PROTOCOL>' [possible values: mptcp, tcp]"
+            complaint("--protocol quic"),
+            "invalid value 'quic' for '--protocol <PROTOCOL>' [possible values: mptcp, tcp]"
         );
         assert_eq!(
             complaint("--sheduler rb"),

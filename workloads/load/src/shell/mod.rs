@@ -166,6 +166,8 @@ struct Connection {
     address: SocketAddrV4,
     connected: bool,
     used: bool,
+    /// What it carries now: a flow's bytes, or a greeting.
+    in_flow: bool,
     to_send: u64,
     to_receive: u64,
     low_water: u64,
@@ -298,6 +300,7 @@ impl Shell {
             address,
             connected: false,
             used: false,
+            in_flow: false,
             to_send: 0,
             to_receive: 0,
             low_water: 1,
@@ -338,6 +341,7 @@ impl Shell {
             connection.before = connection.counters(&self.sockets);
         }
         connection.used = true;
+        connection.in_flow = flow.is_some();
         connection.to_send = bytes;
         connection.to_receive = bytes;
         connection.adjust_low_water();
@@ -399,7 +403,9 @@ impl Shell {
         };
         connection.to_receive = connection.to_receive.saturating_sub(count);
         connection.adjust_low_water();
-        self.received_bytes += count;
+        if connection.in_flow {
+            self.received_bytes += count;
+        }
         engine.handle_received(id, count, now);
         Ok(())
     }

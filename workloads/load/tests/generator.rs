@@ -1,0 +1,233 @@
+//! The generator over real sockets, in two namespaces of this machine.
+//!
+//! Needs root; without it the tests say so and pass.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use weft_load::results::Results;
+
+/// Two hosts with two addresses each, joined by a cable of 1 Gbps that stands
+/// for the fabric; removed when dropped.
+struct Fabric {
+    names: [String; 2],
+    folder: tempfile::TempDir,
+}
+
+impl Fabric {
+    /// `None` without the rights to make one.
+    fn new(test: &str) -> Option<Self> {
+        let names = [1, 2].map(|host| format!("weft-{test}-{}-{host}", std::process::id()));
+        let fabric = Self {
+            folder: tempfile::tempdir().unwrap(),
+            names,
+        };
+        let [a, b] = &fabric.names;
+        if !ip(&format!("netns add {a}")) {
+            eprintln!("skipped: no right to make network namespaces");
+            return None;
+        }
+        let steps = [
+            format!("netns add {b}"),
+            format!("-n {a} link add eth0 type veth peer name eth0 netns {b}"),
+        ];
+        for step in steps {
+            assert!(ip(&step), "ip {step}");
+        }
+        for (leaf, name) in (1..).zip(&fabric.names) {
+            for step in [
+                "link set lo up".to_owned(),
+                "link set eth0 up".to_owned(),
+                format!("addr add 10.{leaf}.1.1/24 dev eth0"),
+                format!("addr add 10.{leaf}.1.2/24 dev eth0"),
+                "route add default dev eth0".to_owned(),
+                "mptcp limits set subflows 2 add_addr_accepted 2".to_owned(),
+                format!("mptcp endpoint add 10.{leaf}.1.2 dev eth0 subflow"),
+            ] {
+                let done = ip(&format!("-n {name} {step}"));
+                assert!(done || step.starts_with("mptcp"), "ip {step}");
+            }
+        }
+        fs::write(fabric.topology(), fabric.document().to_string()).unwrap();
+        Some(fabric)
+    }
+
+    fn topology(&self) -> PathBuf {
+        self.folder.path().join("topology.json")
+    }
+
+    fn document(&self) -> Value {
+        let link = |a: &str, a_port: u16, b: &str, b_port: u16| {
+            json!({"a": {"node": a, "port": a_port}, "b": {"node": b, "port": b_port},
+                   "rate_bps": 1_000_000_000, "delay_ns": 10_000, "queue_packets": 100})
+        };
+        let switch = |name: &str, role: &str, index: u8, links: [usize; 2]| {
+            let ports = [1, 2]
+                .map(|port| json!({"number": port, "interface": "", "link": links[port - 1]}));
+            json!({"name": name, "role": role, "index": index, "device_id": index,
+                   "grpc": "", "ports": ports})
+        };
+        let host = |leaf: usize| {
+            json!({"name": format!("h{leaf}_1"), "leaf": leaf, "index": 1,
+                   "netns": format!("/run/netns/{}", self.names[leaf - 1]),
+                   "interface": "eth0", "mac": "",
+                   "addresses": [format!("10.{leaf}.1.1"), format!("10.{leaf}.1.2")],
+                   "prefix_len": 24})
+        };
+        json!({"version": 1, "name": "leaf-spine", "paths": 2, "routing": "weft",
+               "hosts": [host(1), host(2)],
+               "switches": [switch("leaf1", "leaf", 1, [0, 1]), switch("leaf2", "leaf", 2, [2, 3]),
+                            switch("spine1", "spine", 1, [1, 3])],
+               "links": [link("h1_1", 0, "leaf1", 1), link("leaf1", 2, "spine1", 1),
+                         link("h2_1", 0, "leaf2", 1), link("leaf2", 2, "spine1", 2)]})
+    }
+
+    fn run(&self, out: &str, flags: &str) -> (Output, PathBuf) {
+        let out = self.folder.path().join(out);
+        let output = weft_load()
+            .args(["run", "--stats-dir"])
+            .arg(self.folder.path())
+            .arg("--topology")
+            .arg(self.topology())
+            .arg("--out")
+            .arg(&out)
+            .args(flags.split_whitespace())
+            .output()
+            .unwrap();
+        (output, out)
+    }
+}
+
+impl Drop for Fabric {
+    fn drop(&mut self) {
+        for name in &self.names {
+            ip(&format!("netns del {name}"));
+        }
+    }
+}
+
+fn ip(arguments: &str) -> bool {
+    let output = Command::new("ip")
+        .args(arguments.split_whitespace())
+        .output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+fn weft_load() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_weft-load"))
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn assert_all_flows_arrived(out: &Path, flows: usize) -> Results {
+    let results = Results::read(out).unwrap();
+    assert_eq!(results.flows.len(), flows);
+    for flow in &results.flows {
+        assert_eq!(flow.error, "");
+        assert!(flow.fct_ns.unwrap() > 0);
+        assert!(flow.subflows >= 1, "{flow:?}");
+        assert_ne!(flow.src, flow.dst);
+    }
+    assert_eq!(results.info.outcome.failed, 0);
+    results
+}
+
+#[test]
+fn tcp_flows_arrive_on_persistent_and_on_new_connections() {
+    let Some(fabric) = Fabric::new("tcp") else {
+        return;
+    };
+    for connections in ["persistent", "new"] {
+        let flags = format!(
+            "--protocol tcp --workload webserver --load 0.5 --flows 60 --connections {connections}"
+        );
+        let (output, out) = fabric.run(connections, &flags);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let results = assert_all_flows_arrived(&out, 60);
+        assert_eq!(results.info.workload.connections, connections);
+    }
+    let progress = fs::read_to_string(fabric.folder.path().join("progress.json")).unwrap();
+    let progress: Value = serde_json::from_str(&progress).unwrap();
+    assert_eq!(progress["flows_done"], 60);
+    assert_eq!(progress["bytes_done"], progress["bytes"].as_u64().unwrap());
+}
+
+#[test]
+fn an_mptcp_incast_uses_all_subflows_and_the_send_buffer_asked_for() {
+    let Some(fabric) = Fabric::new("incast") else {
+        return;
+    };
+    let flags = "--pattern incast --senders 4 --bytes 225KB --send-buffer 65536 \
+                 --scheduler default --seed 3";
+    let (output, out) = fabric.run("incast", flags);
+    if stderr(&output).contains("no MPTCP") {
+        eprintln!("skipped: {}", stderr(&output));
+        return;
+    }
+    assert!(output.status.success(), "{}", stderr(&output));
+    let results = assert_all_flows_arrived(&out, 4);
+    assert!(results.flows.iter().all(|flow| flow.subflows == 2));
+    assert!(results.flows.iter().all(|flow| flow.start_ns == 0));
+    assert_eq!(results.info.workload.send_buffer_bytes, Some(65_536));
+}
+
+#[test]
+fn a_scheduler_that_does_not_exist_is_refused_with_those_that_do() {
+    let Some(fabric) = Fabric::new("scheduler") else {
+        return;
+    };
+    let (output, out) = fabric.run("none", "--scheduler fastest");
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(
+        said.contains("fastest") || said.contains("net/mptcp"),
+        "{said}"
+    );
+    assert!(!out.exists());
+}
+
+#[test]
+fn an_unreachable_receiver_fails_its_flows_and_the_run() {
+    let Some(fabric) = Fabric::new("unreachable") else {
+        return;
+    };
+    assert!(ip(&format!("-n {} route del default", fabric.names[0])));
+    assert!(ip(&format!("-n {} route del default", fabric.names[1])));
+    let (output, out) = fabric.run("dead", "--protocol tcp --flows 3 --connections new");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("of 3 flows failed: connect"),
+        "{}",
+        stderr(&output)
+    );
+    let results = Results::read(&out).unwrap();
+    assert_eq!(results.info.outcome.failed, 3);
+    assert!(
+        results
+            .flows
+            .iter()
+            .all(|flow| flow.fct_ns.is_none() && !flow.error.is_empty())
+    );
+}
+
+#[test]
+fn wrong_usage_is_one_line_and_status_2() {
+    for flags in [
+        "run",
+        "run --out x --load 7",
+        "run --out x --workload nonesuch",
+        "run --out x --bytes 3",
+        "run --out x --connections some",
+        "report",
+    ] {
+        let output = weft_load().args(flags.split_whitespace()).output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{flags}: {said}");
+        assert_eq!(said.lines().count(), 1, "{flags}: {said}");
+    }
+}
