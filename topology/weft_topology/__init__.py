@@ -1,12 +1,12 @@
 """Weft's topologies: described as Mininet topologies, built by netlink, run by Mininet.
 
-    spec       what a user can ask for, checked
-    naming     every name, address and number of a fabric
-    leaf_spine the description: a Mininet `Topo` that only describes
-    document   topology.json, which everybody else reads
-    emulation  Mininet's nodes and links on namespaces and veths
-    netlink, namespaces, offloads   the system calls under it
-    daemons    switch, controller and agent processes
-    shell      the Mininet prompt on a terminal that somebody else opened
-    up         all of it, in order
+spec       what a user can ask for, checked
+naming     every name, address and number of a fabric
+leaf_spine the description: a Mininet `Topo` that only describes
+document   topology.json, which everybody else reads
+emulation  Mininet's nodes and links on namespaces and veths
+netlink, namespaces, offloads   the system calls under it
+daemons    switch, controller and agent processes
+shell      the Mininet prompt on a terminal that somebody else opened
+up         all of it, in order
 """

@@ -40,7 +40,7 @@ def write_whole(path: Path, text: str) -> None:
     """Write a file that nobody ever sees half of."""
     partial = path.with_name(path.name + ".partial")
     partial.write_text(text)
-    os.replace(partial, path)  # noqa: PTH105 (the system call that is meant)
+    os.replace(partial, path)
 
 
 def _host(name: str, info: dict[str, Any]) -> dict[str, Any]:

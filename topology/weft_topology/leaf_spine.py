@@ -1,13 +1,13 @@
-"""The leaf-spine fabric as a Mininet topology. It only describes.
+r"""The leaf-spine fabric as a Mininet topology. It only describes.
 
-             spine1      spine2         each leaf has an uplink to each spine:
-              |  \\       /  |            path p (from 1) of a host pair crosses
-              |    \\   /    |            spine p
-              |      X      |
-              |    /   \\    |
-             leaf1       leaf2
-             | | |       | | |
-          h1_1 h1_2 ..  h2_1 h2_2 ..
+   spine1      spine2         each leaf has an uplink to each spine:
+    |  \       /  |            path p (from 1) of a host pair crosses
+    |    \   /    |            spine p
+    |      X      |
+    |    /   \    |
+   leaf1       leaf2
+   | | |       | | |
+h1_1 h1_2 ..  h2_1 h2_2 ..
 """
 
 from mininet.topo import Topo

@@ -95,7 +95,7 @@ def read_lab(path: Path) -> LabSpec:
         raise UsageError(f"{path}: {error}") from None
 
 
-def lab_of(document: Any) -> LabSpec:  # noqa: ANN401 (whatever JSON holds)
+def lab_of(document: Any) -> LabSpec:
     """Lab of a parsed document."""
     paths = _object(document, "paths")
     return LabSpec(
@@ -126,34 +126,34 @@ def topology_of(document: dict[str, Any]) -> LeafSpineSpec:
 _NOT_NUMBERS = {"routing", "spine_delay_ns"}
 
 
-def _delays(document: Any) -> dict[int, int]:  # noqa: ANN401
+def _delays(document: Any) -> dict[int, int]:
     if not isinstance(document, dict) or not all(key.isdecimal() for key in document):
         raise UsageError('spine_delay_ns: write it like {"2": 40000}')
     return {int(spine): _integer(document, spine) for spine in document}
 
 
-def _object(document: Any, key: str) -> dict[str, Any]:  # noqa: ANN401
+def _object(document: Any, key: str) -> dict[str, Any]:
     value = _value(document, key)
     if not isinstance(value, dict):
         raise UsageError(f"{key}: not an object")
     return value
 
 
-def _string(document: Any, key: str) -> str:  # noqa: ANN401
+def _string(document: Any, key: str) -> str:
     value = _value(document, key)
     if not isinstance(value, str):
         raise UsageError(f"{key}: not a string: {value!r}")
     return value
 
 
-def _integer(document: Any, key: str) -> int:  # noqa: ANN401
+def _integer(document: Any, key: str) -> int:
     value = _value(document, key)
     if not isinstance(value, int) or isinstance(value, bool):
         raise UsageError(f"{key}: not a whole number: {value!r}")
     return value
 
 
-def _value(document: Any, key: str) -> Any:  # noqa: ANN401
+def _value(document: Any, key: str) -> Any:
     if not isinstance(document, dict):
         raise UsageError("not a JSON object")
     if key not in document:

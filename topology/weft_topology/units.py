@@ -26,6 +26,12 @@ def _quantity(text: str, units: dict[str, int], what: str, example: str) -> int:
     return round(float(match["number"]) * units[match["unit"]])
 
 
+def duration(nanoseconds: int) -> str:
+    """Text of a time in the largest unit that holds it whole."""
+    unit = next(u for u in ("s", "ms", "us", "ns") if nanoseconds % _TIMES[u] == 0)
+    return f"{nanoseconds // _TIMES[unit]}{unit}"
+
+
 def spine_delays(texts: list[str]) -> dict[int, int]:
     """Delays in nanoseconds by spine, of texts like `2=40us` or `1=20us,2=40us`."""
     delays = {}

@@ -1,0 +1,229 @@
+"""The Mininet prompt on somebody else's terminal, and other requests from outside.
+
+Who wants something connects to a Unix socket and writes one line of JSON; one line comes
+back when it is done, `{"done": true}` or `{"error": "what was wrong"}`:
+
+    {"cmd": "shell", "tty": "/dev/pts/3"}          a prompt on that terminal, until it ends
+    {"cmd": "daemon", "action": "restart", "name": "weft-controller"}
+"""
+
+import fcntl
+import json
+import os
+import queue
+import signal
+import socket
+import sys
+import termios
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from mininet.cli import CLI
+
+from weft_topology.daemons import Daemon
+from weft_topology.emulation import WeftNet
+from weft_topology.errors import StepError, UsageError
+
+SOCKET = Path("/run/weft-topology.sock")
+_REQUEST_LIMIT_BYTES = 4096
+
+ACTIONS = ("start", "stop", "kill", "restart")
+
+
+class _Hangup(Exception):  # noqa: N818 (an event)
+    """The terminal is gone."""
+
+
+class Daemons:
+    """The lab's daemons as a user handles them, one request at a time."""
+
+    def __init__(self, daemons: list[Daemon], on_exit: Any) -> None:
+        """`on_exit` is what `Daemon.start` takes."""
+        self._daemons = {daemon.name: daemon for daemon in daemons}
+        self._on_exit = on_exit
+        self._lock = threading.Lock()
+
+    def names(self) -> list[str]:
+        """Give their names in the order of their start."""
+        return list(self._daemons)
+
+    def act(self, action: str, name: str) -> None:
+        """Carry out one of `ACTIONS`."""
+        if action not in ACTIONS:
+            raise UsageError(f"{action!r} is none of {', '.join(ACTIONS)}")
+        daemon = self._daemons.get(name)
+        if daemon is None:
+            raise UsageError(f"{name!r} is none of {', '.join(self._daemons)}")
+        with self._lock:
+            if action in ("stop", "restart"):
+                daemon.stop()
+            if action == "kill":
+                daemon.stop(signal.SIGKILL)
+            if action in ("start", "restart"):
+                daemon.start(self._on_exit)
+
+    def stop(self) -> None:
+        """Stop all, those last that the others need."""
+        for name in reversed(self._daemons):
+            self.act("stop", name)
+
+    def __str__(self) -> str:
+        """List them with their process ids."""
+        rows = (
+            (d.name, f"pid {d.pid}" if d.pid else "not running") for d in self._daemons.values()
+        )
+        return "".join(f"{name:16} {state}\n" for name, state in rows)
+
+
+class Prompt(CLI):  # type: ignore[misc]
+    """Mininet's own prompt, with two commands more."""
+
+    daemons: Daemons
+
+    def do_daemons(self, _line: str) -> None:
+        """List the processes that run the network."""
+        self.stdout.write(str(self.daemons))
+
+    def do_daemon(self, line: str) -> None:
+        """Control one of them: daemon start|stop|kill|restart weft-controller."""
+        action, _, name = line.partition(" ")
+        try:
+            self.daemons.act(action, name.strip())
+        except (UsageError, StepError) as error:
+            self.stdout.write(f"*** {error}\n")
+
+
+class Server:
+    """Takes requests; the main thread runs the prompt, since it owns the terminal."""
+
+    def __init__(self, net: WeftNet, daemons: Daemons) -> None:
+        """Listen from now on."""
+        self._net = net
+        self._daemons = daemons
+        self._shells: queue.SimpleQueue[tuple[str, socket.socket]] = queue.SimpleQueue()
+        self._shell_busy = threading.Lock()
+        SOCKET.unlink(missing_ok=True)
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(os.fspath(SOCKET))
+        self._listener.listen()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def serve_forever(self) -> None:
+        """Run prompts in this thread; returns only by an exception, of a signal's handler."""
+        try:
+            while True:
+                terminal, client = self._shells.get()
+                try:
+                    self._prompt(terminal)
+                    _reply(client, {"done": True})
+                except OSError as error:
+                    _reply(client, {"error": str(error)})
+                finally:
+                    client.close()
+                    self._shell_busy.release()
+        finally:
+            self._listener.close()
+            SOCKET.unlink(missing_ok=True)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._answer, args=(client,), daemon=True).start()
+
+    def _answer(self, client: socket.socket) -> None:
+        """Answer one request, or leave it to the main thread."""
+        try:
+            request = _read(client)
+            if request.get("cmd") == "shell":
+                if not self._shell_busy.acquire(blocking=False):
+                    raise UsageError("somebody else has the Mininet prompt; only one can")
+                self._shells.put((str(request.get("tty")), client))
+                return
+            if request.get("cmd") != "daemon":
+                raise UsageError(f"cmd {request.get('cmd')!r} is none of shell, daemon")
+            self._daemons.act(str(request.get("action")), str(request.get("name")))
+            _reply(client, {"done": True})
+        except (UsageError, StepError, OSError) as error:
+            _reply(client, {"error": str(error)})
+        client.close()
+
+    def _prompt(self, terminal: str) -> None:
+        with _on_terminal(terminal), suppress(_Hangup):
+            Prompt.daemons = self._daemons
+            Prompt(self._net)
+
+
+@contextmanager
+def _on_terminal(path: str) -> Iterator[None]:
+    """Make a terminal this process's standard streams and its source of Ctrl-C."""
+    terminal = os.open(path, os.O_RDWR | os.O_NOCTTY)
+    saved = [os.dup(fd) for fd in range(3)]
+    try:
+        for fd in range(3):
+            os.dup2(terminal, fd)
+        fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+        _line_buffered()
+        with (
+            _handling(signal.SIGHUP, _hang_up),
+            _handling(signal.SIGINT, signal.default_int_handler),
+        ):
+            yield
+    finally:
+        _flush()
+        with suppress(OSError), _handling(signal.SIGHUP, signal.SIG_IGN):
+            # Leaving a terminal hangs up its processes, that is, us.
+            fcntl.ioctl(terminal, termios.TIOCNOTTY)
+        for fd, original in enumerate(saved):
+            os.dup2(original, fd)
+            os.close(original)
+        os.close(terminal)
+
+
+@contextmanager
+def _handling(number: signal.Signals, handler: Any) -> Iterator[None]:
+    """Handle a signal in another way for a while."""
+    before = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+def _hang_up(*_: object) -> None:
+    raise _Hangup
+
+
+def _line_buffered() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+
+
+def _read(client: socket.socket) -> dict[str, Any]:
+    """Give the request on a connection."""
+    with client.makefile("rb") as lines:
+        line = lines.readline(_REQUEST_LIMIT_BYTES)
+    try:
+        request = json.loads(line)
+    except ValueError:
+        request = None
+    if not isinstance(request, dict):
+        raise UsageError("a request is one line with a JSON object")
+    return request
+
+
+def _reply(client: socket.socket, answer: dict[str, Any]) -> None:
+    # Who asked may be gone.
+    with suppress(OSError):
+        client.sendall(json.dumps(answer).encode() + b"\n")

@@ -1,0 +1,40 @@
+"""Kernel settings of a host: what a data centre sets, and why.
+
+Left alone on purpose, because they are what is studied: congestion control, buffer
+autotuning (`tcp_rmem`, `tcp_wmem`), minimum RTO, delayed ACKs, the MPTCP scheduler (the
+workload chooses it).
+"""
+
+from pathlib import Path
+
+HOST = {
+    # Only IPv4 is spoken here: no router solicitations or multicast reports, which would
+    # be packets that nobody sent on purpose.
+    "net/ipv6/conf/all/disable_ipv6": "1",
+    "net/ipv6/conf/default/disable_ipv6": "1",
+    "net/mptcp/enabled": "1",
+    # A flow must not start with the window and RTT that an earlier one left behind.
+    "net/ipv4/tcp_no_metrics_save": "1",
+    # Every address answers on the one interface, whichever path a packet took.
+    "net/ipv4/conf/all/rp_filter": "0",
+    "net/ipv4/conf/default/rp_filter": "0",
+    # Ports for tens of thousands of connections in TIME_WAIT when each flow opens its own.
+    "net/ipv4/ip_local_port_range": "10000 65535",
+}
+
+
+def apply(settings: dict[str, str]) -> None:
+    """Write settings into the namespace of the thread; skips what this kernel lacks."""
+    for name, value in settings.items():
+        path = Path("/proc/sys", name)
+        try:
+            path.write_text(value)
+        except FileNotFoundError:
+            if name.startswith("net/ipv6/"):
+                continue
+            raise
+
+
+def silence(interface: str) -> None:
+    """Let an interface of a switch carry nothing of this machine's own."""
+    apply({f"net/ipv6/conf/{interface}/disable_ipv6": "1"})

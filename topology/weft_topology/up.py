@@ -1,0 +1,108 @@
+"""From `lab.json` to a network that is ready, and back to nothing.
+
+In the folder of `lab.json` it writes `topology.json`, the daemons' logs in `log/`, a line
+to `steps` for each finished step, and `ready` (JSON: virtual time of each step) when
+everything is; or `failed`: in the first line which step failed and why, then the end of
+its log.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from weft_topology import document, spec
+from weft_topology.daemons import Daemon, of_lab
+from weft_topology.emulation import WeftNet
+from weft_topology.errors import StepError, UsageError
+from weft_topology.leaf_spine import LeafSpine
+from weft_topology.shell import Daemons, Server
+
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class _Terminated(BaseException):
+    """Somebody asked for an end."""
+
+
+def run(lab: Path) -> int:
+    """Build and run the network until SIGTERM or SIGINT; the exit status."""
+    rundir = lab.resolve().parent
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _terminate)
+    os.environ["PATH"] = _PATH
+    # Only who leads a session can have a terminal, as the Mininet prompt will.
+    with suppress(PermissionError):
+        os.setsid()
+    try:
+        _run(spec.read_lab(lab), rundir)
+    except _Terminated:
+        return 0
+    except UsageError as error:
+        return _failed(rundir, StepError("lab.json", str(error)), 2)
+    except StepError as error:
+        return _failed(rundir, error)
+    except OSError as error:
+        return _failed(rundir, StepError("network", str(error)))
+    return 0
+
+
+def _run(lab: spec.LabSpec, rundir: Path) -> None:
+    steps = Steps(rundir)
+    topo = LeafSpine(lab.topology)
+    net = WeftNet(topo)
+    daemons = Daemons(
+        of_lab(lab, rundir, rundir / "topology.json"),
+        lambda daemon, status: _lost(rundir, daemon, status),
+    )
+    try:
+        net.build()
+        document.write(document.of_topo(topo), rundir / "topology.json")
+        net.start()
+        steps.done("network")
+        for name in daemons.names():
+            daemons.act("start", name)
+            steps.done(name)
+        server = Server(net, daemons)
+        document.write_whole(rundir / "ready", json.dumps({"steps_ns": steps.times_ns}) + "\n")
+        server.serve_forever()
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        daemons.stop()
+        net.stop()
+
+
+class Steps:
+    """What is done, told to the launcher as it happens."""
+
+    def __init__(self, rundir: Path) -> None:
+        """Writes to `steps` in that folder."""
+        self._path = rundir / "steps"
+        self.times_ns: dict[str, int] = {}
+
+    def done(self, name: str) -> None:
+        """Note that a step is done."""
+        self.times_ns[name] = time.monotonic_ns()
+        with self._path.open("a") as steps:
+            steps.write(f"{name}\n")
+
+
+def _lost(rundir: Path, daemon: Daemon, status: int) -> None:
+    """Say that a daemon ended which nobody had asked to."""
+    _failed(rundir, daemon.explain(status))
+
+
+def _failed(rundir: Path, error: StepError, status: int = 1) -> int:
+    """Leave word of a failure where the launcher looks, and on standard error."""
+    text = "\n".join(part for part in (str(error), error.log) if part) + "\n"
+    sys.stderr.write(text)
+    document.write_whole(rundir / "failed", text)
+    return status
+
+
+def _terminate(*_: object) -> None:
+    raise _Terminated
