@@ -37,9 +37,13 @@ struct route_t {
     bit<8>        path;  // FABRIC, on a leaf: the path to it (from 0)
 }
 
-// telemetry -> rtt, queue
+// telemetry -> rtt -> queue
 struct telemetry_t {
     bit<1> enabled;
+    // The packet has its digest. BMv2 sends one of a packet at most, the last;
+    // so the first stage that has something to say takes it, and the others wait
+    // for the next packet.
+    bit<1> reported;
     time_t rtt_interval;
     time_t queue_interval;
 }

@@ -45,7 +45,7 @@ control RecordQueue(in standard_metadata_t standard_metadata) {
 }
 
 // Ingress, after routing: reports the queue that the packet is about to join.
-control SampleQueue(in telemetry_t telemetry,
+control SampleQueue(inout telemetry_t telemetry,
                     in standard_metadata_t standard_metadata) {
     apply {
         bit<32> port = (bit<32>) standard_metadata.egress_spec;
@@ -53,7 +53,8 @@ control SampleQueue(in telemetry_t telemetry,
         time_t last;
         queue_sampled.read(last, port);
         bool due = is_due(now, last, telemetry.queue_interval);
-        if (telemetry.enabled == 1 && due) {
+        if (telemetry.enabled == 1 && telemetry.reported == 0 && due) {
+            telemetry.reported = 1;
             bit<32> depth;
             time_t delay;
             queue_depth.read(depth, port);

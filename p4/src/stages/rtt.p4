@@ -178,7 +178,7 @@ control RememberSegment(in headers_t hdr,
 
 // An ACK out of the fabric to a host.
 control MatchAck(in headers_t hdr,
-                 in telemetry_t telemetry,
+                 inout telemetry_t telemetry,
                  in time_t now) {
     apply {
         flow_t flow = { hdr.ipv4.dst_addr, hdr.ipv4.src_addr,
@@ -208,6 +208,7 @@ control MatchAck(in headers_t hdr,
                 rtt_sampled.read(last, (bit<32>) route);
                 bool due = is_due(now, last, telemetry.rtt_interval);
                 if (telemetry.enabled == 1 && due) {
+                    telemetry.reported = 1;
                     rtt_sampled.write((bit<32>) route, now);
                     digest<rtt_sample_t>(DIGEST_RECEIVER,
                                          { flow.src_addr, flow.dst_addr,
@@ -222,7 +223,7 @@ control MatchAck(in headers_t hdr,
 
 control Rtt(in headers_t hdr,
             in route_t route,
-            in telemetry_t telemetry,
+            inout telemetry_t telemetry,
             in standard_metadata_t standard_metadata) {
     RememberSegment() remember_segment;
     MatchAck() match_ack;
