@@ -1,0 +1,412 @@
+//! What switches have measured: RTT per path, packets in queues.
+//!
+//! A sample is the time between a packet's arrival at its sender's leaf and the
+//! arrival of its ACK there. Two things make samples of one path comparable:
+//!
+//! ```text
+//! queueing = measured - base(length)         base: empty queues, this length
+//! rtt      = base(1500) + queueing + 2 * delay of the sender's own link
+//! ```
+//!
+//! A sample whose queueing is more than all queues on the way can hold did not
+//! wait in queues: the receiver delayed its ACK (Linux does for 40 ms). It says
+//! nothing about the path and is counted, not used.
+//!
+//! A path's estimate is the smoothed RTT while samples come. The queues of a path
+//! that is idle have drained; what remains is the lowest RTT of late.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use crate::fabric::{FULL_SIZE_BYTES, Fabric, LeafPair, PortUse};
+
+/// After so long without a sample a path counts as idle: longer than queues
+/// take to drain.
+pub const IDLE_NS: u64 = 100_000_000;
+
+/// A lowest RTT older than this gives way to the next sample: links change.
+const MIN_WINDOW_NS: u64 = 10_000_000_000;
+
+/// A new sample weighs at least 1/8, as in TCP, and more the older the last one
+/// is: half when it is this old.
+const SMOOTHING_NS: u64 = 80_000_000;
+
+/// For so long a deep queue outlives a shallower sample.
+const PEAK_NS: u64 = 10_000_000;
+
+/// An `rtt_sample_t` digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RttSample {
+    /// Sender of the data.
+    pub source: Ipv4Addr,
+    /// Receiver of the data.
+    pub destination: Ipv4Addr,
+    /// TCP port of the sender.
+    pub source_port: u16,
+    /// TCP port of the receiver.
+    pub destination_port: u16,
+    /// Path that the leaf chose, from 0.
+    pub path: u8,
+    /// IPv4 total length of the data packet.
+    pub length_bytes: u16,
+    /// Time between packet and ACK at the leaf.
+    pub rtt_ns: u64,
+}
+
+/// A `queue_sample_t` digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueSample {
+    /// Egress port.
+    pub port: u16,
+    /// Packets in its queue.
+    pub depth_packets: u32,
+    /// Time the last packet waited.
+    pub delay_ns: u64,
+}
+
+/// Either digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sample {
+    /// A round-trip time.
+    Rtt(RttSample),
+    /// A queue.
+    Queue(QueueSample),
+}
+
+/// What is known about a path of a leaf pair.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PathStats {
+    /// Smoothed RTT of a full-size packet; `None` before the first sample.
+    pub smoothed_ns: Option<u64>,
+    /// Lowest RTT of a full-size packet of late.
+    pub min_ns: u64,
+    /// Samples that were used.
+    pub samples: u64,
+    /// Samples that measured a delayed ACK and were not.
+    pub rejected_samples: u64,
+    /// When the last sample was used.
+    pub last_ns: u64,
+    min_at_ns: u64,
+}
+
+impl PathStats {
+    /// The RTT to plan with at `now_ns`; `None` before the first sample.
+    #[must_use]
+    pub fn rtt_ns(&self, now_ns: u64) -> Option<u64> {
+        let smoothed = self.smoothed_ns?;
+        Some(if self.is_idle(now_ns) {
+            self.min_ns
+        } else {
+            smoothed
+        })
+    }
+
+    /// Whether the last sample is too old to tell about queues.
+    #[must_use]
+    pub fn is_idle(&self, now_ns: u64) -> bool {
+        now_ns >= self.idle_at_ns()
+    }
+
+    /// When the path becomes idle unless samples come.
+    #[must_use]
+    pub fn idle_at_ns(&self) -> u64 {
+        self.last_ns.saturating_add(IDLE_NS)
+    }
+
+    fn record(&mut self, now_ns: u64, rtt_ns: u64) {
+        let age = now_ns.saturating_sub(self.last_ns);
+        self.smoothed_ns = Some(match self.smoothed_ns {
+            None => rtt_ns,
+            Some(smoothed) => smooth(smoothed, rtt_ns, age),
+        });
+        let min_is_old = now_ns.saturating_sub(self.min_at_ns) > MIN_WINDOW_NS;
+        if self.samples == 0 || rtt_ns <= self.min_ns || min_is_old {
+            self.min_ns = rtt_ns;
+            self.min_at_ns = now_ns;
+        }
+        self.samples += 1;
+        self.last_ns = now_ns;
+    }
+}
+
+/// Moves `smoothed` towards `sample`, which comes `age_ns` after the last one.
+fn smooth(smoothed: u64, sample: u64, age_ns: u64) -> u64 {
+    // Weight numerator / denominator = max(1/8, age / (age + SMOOTHING_NS)).
+    let age = i128::from(age_ns);
+    let (numerator, denominator) = if age_ns < SMOOTHING_NS / 7 {
+        (1, 8)
+    } else {
+        (age, age + i128::from(SMOOTHING_NS))
+    };
+    let step = (i128::from(sample) - i128::from(smoothed)) * numerator / denominator;
+    // Between the two.
+    (i128::from(smoothed) + step) as u64
+}
+
+/// The queue in front of one port, as last reported.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Queue {
+    /// Packets in it.
+    pub depth_packets: u32,
+    /// Time that packets wait in it.
+    pub delay_ns: u64,
+    at_ns: u64,
+}
+
+/// Everything that telemetry says about a fabric.
+#[derive(Debug, Default)]
+pub struct Telemetry {
+    paths: BTreeMap<(LeafPair, u8), PathStats>,
+    /// Queues inside the fabric: up from a leaf, down to a leaf.
+    up: BTreeMap<(u8, u8), Queue>,
+    down: BTreeMap<(u8, u8), Queue>,
+    stray_samples: u64,
+}
+
+impl Telemetry {
+    /// Records an RTT; returns the pair whose path it is about, unless the
+    /// sample is of no use.
+    pub fn record_rtt(
+        &mut self,
+        fabric: &Fabric,
+        now_ns: u64,
+        sample: &RttSample,
+    ) -> Option<LeafPair> {
+        let Some((pair, rtt_ns)) = normalise(fabric, sample) else {
+            self.stray_samples += 1;
+            return None;
+        };
+        let stats = self.paths.entry((pair, sample.path)).or_default();
+        let Some(rtt_ns) = rtt_ns else {
+            stats.rejected_samples += 1;
+            return None;
+        };
+        stats.record(now_ns, rtt_ns);
+        Some(pair)
+    }
+
+    /// Records the queue of a port of `switch`. Queues towards hosts belong to
+    /// no path and are not kept.
+    pub fn record_queue(
+        &mut self,
+        fabric: &Fabric,
+        now_ns: u64,
+        switch: &str,
+        sample: &QueueSample,
+    ) {
+        let queue = match fabric.port_use(switch, sample.port) {
+            Some(PortUse::Up { leaf, path }) => self.up.entry((leaf, path)).or_default(),
+            Some(PortUse::Down { path, leaf }) => self.down.entry((leaf, path)).or_default(),
+            Some(PortUse::Host) => return,
+            None => {
+                self.stray_samples += 1;
+                return;
+            }
+        };
+        let is_peak = sample.depth_packets >= queue.depth_packets;
+        if is_peak || now_ns.saturating_sub(queue.at_ns) > PEAK_NS {
+            *queue = Queue {
+                depth_packets: sample.depth_packets,
+                delay_ns: sample.delay_ns,
+                at_ns: now_ns,
+            };
+        }
+    }
+
+    /// What is known about `path` of `pair`.
+    #[must_use]
+    pub fn path(&self, pair: LeafPair, path: u8) -> Option<&PathStats> {
+        self.paths.get(&(pair, path))
+    }
+
+    /// RTTs of the first `paths` paths of `pair`; `None` while one is unknown.
+    #[must_use]
+    pub fn rtts_ns(&self, now_ns: u64, pair: LeafPair, paths: u8) -> Option<Vec<u64>> {
+        (0..paths)
+            .map(|path| self.path(pair, path)?.rtt_ns(now_ns))
+            .collect()
+    }
+
+    /// The deepest recent queue on the data's way between the leaves of `pair`
+    /// (that towards the receiving host is the same on every path), and how
+    /// long a packet waits in all of them.
+    #[must_use]
+    pub fn queue(&self, now_ns: u64, pair: LeafPair, path: u8) -> Queue {
+        [
+            self.up.get(&(pair.source, path)),
+            self.down.get(&(pair.destination, path)),
+        ]
+        .into_iter()
+        .flatten()
+        .filter(|queue| now_ns.saturating_sub(queue.at_ns) < IDLE_NS)
+        .fold(Queue::default(), |sum, queue| Queue {
+            depth_packets: sum.depth_packets.max(queue.depth_packets),
+            delay_ns: sum.delay_ns + queue.delay_ns,
+            at_ns: sum.at_ns.max(queue.at_ns),
+        })
+    }
+
+    /// Samples that no path of the topology could have produced.
+    #[must_use]
+    pub fn stray_samples(&self) -> u64 {
+        self.stray_samples
+    }
+}
+
+/// The pair a sample is about and the RTT of a full-size packet, `None` in place
+/// of the RTT of a delayed ACK. `None` when the sample contradicts the topology.
+fn normalise(fabric: &Fabric, sample: &RttSample) -> Option<(LeafPair, Option<u64>)> {
+    let (source, destination, path) = (sample.source, sample.destination, sample.path);
+    let pair = fabric.pair_of(source, destination)?;
+    let base = fabric.measured_base_ns(source, destination, path, sample.length_bytes)?;
+    let full = fabric.measured_base_ns(source, destination, path, FULL_SIZE_BYTES)?;
+    let queueing = i128::from(sample.rtt_ns) - i128::from(base);
+    if queueing > i128::from(fabric.queues_ns(source, destination, path)?) {
+        return Some((pair, None));
+    }
+    let rtt = i128::from(full) + queueing + i128::from(fabric.near_delay_ns(source)?);
+    // A zero would mean "unknown"; only a broken clock measures so little.
+    Some((pair, Some(u64::try_from(rtt).unwrap_or(0).max(1))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::fabric;
+
+    const MS: u64 = 1_000_000;
+    const PAIR: LeafPair = LeafPair {
+        source: 1,
+        destination: 2,
+    };
+
+    fn sample(path: u8, length_bytes: u16, rtt_ns: u64) -> RttSample {
+        RttSample {
+            source: Ipv4Addr::new(10, 1, 1, 1),
+            destination: Ipv4Addr::new(10, 2, 1, 1),
+            source_port: 40_000,
+            destination_port: 5_001,
+            path,
+            length_bytes,
+            rtt_ns,
+        }
+    }
+
+    /// What the leaf measures for a lone packet.
+    fn lone(fabric: &Fabric, path: u8, length_bytes: u16) -> RttSample {
+        let mut sample = sample(path, length_bytes, 0);
+        sample.rtt_ns = fabric
+            .measured_base_ns(sample.source, sample.destination, path, length_bytes)
+            .unwrap();
+        sample
+    }
+
+    #[test]
+    fn packets_of_any_size_measure_the_configured_rtt() {
+        let fabric = fabric(2, 2, 4);
+        for length in [60, 576, 1500] {
+            let mut telemetry = Telemetry::default();
+            let sample = lone(&fabric, 1, length);
+            assert_eq!(telemetry.record_rtt(&fabric, MS, &sample), Some(PAIR));
+            assert_eq!(
+                telemetry.path(PAIR, 1).unwrap().smoothed_ns,
+                fabric.configured_rtt_ns(PAIR, 1)
+            );
+        }
+    }
+
+    #[test]
+    fn queueing_adds_to_the_rtt_and_leaves_the_minimum() {
+        let fabric = fabric(2, 2, 4);
+        let mut telemetry = Telemetry::default();
+        let mut sample = lone(&fabric, 0, 1500);
+        telemetry.record_rtt(&fabric, 0, &sample);
+        sample.rtt_ns += 80_000;
+        telemetry.record_rtt(&fabric, MS, &sample);
+        let stats = telemetry.path(PAIR, 0).unwrap();
+        let configured = fabric.configured_rtt_ns(PAIR, 0).unwrap();
+        assert_eq!(stats.smoothed_ns, Some(configured + 10_000));
+        assert_eq!(stats.min_ns, configured);
+    }
+
+    #[test]
+    fn a_delayed_ack_is_counted_and_not_used() {
+        let fabric = fabric(2, 2, 4);
+        let mut telemetry = Telemetry::default();
+        assert_eq!(
+            telemetry.record_rtt(&fabric, MS, &sample(0, 1500, 40 * MS)),
+            None
+        );
+        let stats = telemetry.path(PAIR, 0).unwrap();
+        assert_eq!((stats.rejected_samples, stats.samples), (1, 0));
+        assert_eq!(stats.rtt_ns(MS), None);
+    }
+
+    #[test]
+    fn full_queues_are_no_delayed_ack() {
+        let fabric = fabric(2, 2, 4);
+        let mut telemetry = Telemetry::default();
+        // All of three queues on the way there.
+        let mut sample = lone(&fabric, 0, 1500);
+        sample.rtt_ns += 3 * 100 * 12_112;
+        assert_eq!(telemetry.record_rtt(&fabric, MS, &sample), Some(PAIR));
+    }
+
+    #[test]
+    fn an_idle_path_falls_back_to_its_lowest_rtt() {
+        let fabric = fabric(2, 2, 4);
+        let mut telemetry = Telemetry::default();
+        let mut sample = lone(&fabric, 0, 1500);
+        telemetry.record_rtt(&fabric, 0, &sample);
+        sample.rtt_ns += 800_000;
+        telemetry.record_rtt(&fabric, MS, &sample);
+        let stats = telemetry.path(PAIR, 0).unwrap();
+        assert!(stats.rtt_ns(2 * MS) > Some(stats.min_ns));
+        assert_eq!(stats.rtt_ns(MS + IDLE_NS), Some(stats.min_ns));
+    }
+
+    #[test]
+    fn a_path_that_became_slower_is_believed_after_a_while() {
+        let fabric = fabric(2, 2, 4);
+        let mut telemetry = Telemetry::default();
+        let mut sample = lone(&fabric, 0, 1500);
+        telemetry.record_rtt(&fabric, 0, &sample);
+        sample.rtt_ns += MS;
+        telemetry.record_rtt(&fabric, MIN_WINDOW_NS + 1, &sample);
+        let configured = fabric.configured_rtt_ns(PAIR, 0).unwrap();
+        let stats = telemetry.path(PAIR, 0).unwrap();
+        assert_eq!(stats.min_ns, configured + MS);
+        assert!(stats.smoothed_ns.unwrap() > configured + 99 * MS / 100);
+    }
+
+    #[test]
+    fn strangers_are_counted_and_not_used() {
+        let fabric = fabric(2, 2, 4);
+        let mut telemetry = Telemetry::default();
+        let mut stranger = sample(0, 1500, 100_000);
+        stranger.source = Ipv4Addr::new(192, 0, 2, 1);
+        assert_eq!(telemetry.record_rtt(&fabric, MS, &stranger), None);
+        let far_path = sample(7, 1500, 100_000);
+        assert_eq!(telemetry.record_rtt(&fabric, MS, &far_path), None);
+        assert_eq!(telemetry.stray_samples(), 2);
+    }
+
+    #[test]
+    fn the_deepest_queue_on_the_way_is_shown_until_it_is_old() {
+        let fabric = fabric(2, 2, 4);
+        let mut telemetry = Telemetry::default();
+        let queue = |port, depth_packets, delay_ns| QueueSample {
+            port,
+            depth_packets,
+            delay_ns,
+        };
+        // Port 6 of leaf1 leads to spine2, port 2 of spine2 to leaf2.
+        telemetry.record_queue(&fabric, MS, "leaf1", &queue(6, 10, 120_000));
+        telemetry.record_queue(&fabric, MS, "spine2", &queue(2, 40, 480_000));
+        telemetry.record_queue(&fabric, 2 * MS, "spine2", &queue(2, 3, 36_000));
+        let seen = telemetry.queue(2 * MS, PAIR, 1);
+        assert_eq!((seen.depth_packets, seen.delay_ns), (40, 600_000));
+        assert_eq!(telemetry.queue(2 * MS, PAIR, 0), Queue::default());
+        assert_eq!(telemetry.queue(2 * MS + IDLE_NS, PAIR, 1), Queue::default());
+    }
+}

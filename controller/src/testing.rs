@@ -1,0 +1,103 @@
+//! Topologies for tests.
+
+use std::net::Ipv4Addr;
+
+use weft_topology::{End, Host, Link, Port, Role, Routing, Switch, Topology, VERSION};
+
+use crate::fabric::Fabric;
+
+/// A leaf-spine with 1 Gbps links of 10 us and queues of 100 packets.
+pub(crate) fn leaf_spine(leaves: u8, spines: u8, hosts: u8) -> Topology {
+    let mut topology = Topology {
+        version: VERSION,
+        name: "leaf-spine".into(),
+        paths: spines,
+        routing: Routing::Weft,
+        hosts: Vec::new(),
+        switches: Vec::new(),
+        links: Vec::new(),
+    };
+    for leaf in 1..=leaves {
+        topology.switches.push(switch(Role::Leaf, leaf));
+        for index in 1..=hosts {
+            topology.hosts.push(host(leaf, index, spines));
+        }
+    }
+    for spine in 1..=spines {
+        topology.switches.push(switch(Role::Spine, spine));
+    }
+    for leaf in 1..=leaves {
+        for index in 1..=hosts {
+            let name = format!("h{leaf}_{index}");
+            connect(&mut topology, (&format!("leaf{leaf}"), index), (&name, 0));
+        }
+        for spine in 1..=spines {
+            let up = (&*format!("leaf{leaf}"), hosts + spine);
+            connect(&mut topology, up, (&format!("spine{spine}"), leaf));
+        }
+    }
+    topology
+}
+
+pub(crate) fn fabric(leaves: u8, spines: u8, hosts: u8) -> Fabric {
+    Fabric::new(leaf_spine(leaves, spines, hosts)).unwrap()
+}
+
+fn switch(role: Role, index: u8) -> Switch {
+    let (word, device_id) = match role {
+        Role::Leaf => ("leaf", u64::from(index)),
+        Role::Spine => ("spine", 100 + u64::from(index)),
+    };
+    Switch {
+        name: format!("{word}{index}"),
+        role,
+        index,
+        device_id,
+        grpc: format!("127.0.0.1:{}", 9559 + device_id),
+        ports: Vec::new(),
+    }
+}
+
+fn host(leaf: u8, index: u8, paths: u8) -> Host {
+    Host {
+        name: format!("h{leaf}_{index}"),
+        leaf,
+        index,
+        netns: format!("/run/netns/h{leaf}_{index}").into(),
+        interface: format!("h{leaf}_{index}-eth0"),
+        mac: format!("02:00:00:00:{leaf:02x}:{index:02x}"),
+        addresses: (1..=paths)
+            .map(|path| Ipv4Addr::new(10, leaf, index, path))
+            .collect(),
+        prefix_len: 24,
+    }
+}
+
+fn connect(topology: &mut Topology, a: (&str, u8), b: (&str, u8)) {
+    let link = topology.links.len();
+    let ends = [a, b].map(|(node, port)| End {
+        node: node.to_owned(),
+        port: u16::from(port),
+    });
+    for end in &ends {
+        if let Some(switch) = topology
+            .switches
+            .iter_mut()
+            .find(|switch| switch.name == end.node)
+        {
+            switch.ports.push(Port {
+                number: end.port,
+                interface: format!("{}-eth{}", end.node, end.port),
+                link,
+            });
+        }
+    }
+    let [a, b] = ends;
+    topology.links.push(Link {
+        a,
+        b,
+        rate_bps: 1_000_000_000,
+        delay_ns: 10_000,
+        queue_packets: 100,
+    });
+}
