@@ -82,7 +82,7 @@ class Daemon:
                     start_new_session=True,
                 )
             except OSError as error:
-                reason = f"{self._argv[0]}: {error.strerror}"
+                reason = f"{self._argv[0]}: {error.strerror}; build it with `make build`"
                 raise StepError(self.name, reason) from error
 
     def _attend(

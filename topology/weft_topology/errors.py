@@ -12,3 +12,7 @@ class StepError(RuntimeError):
         """`step` failed for `reason`; `log` is the end of its log."""
         super().__init__(f"{step}: {reason}")
         self.log = log
+
+    def report(self) -> str:
+        """One line that says which step failed and why, then the end of its log."""
+        return "\n".join(part for part in (str(self), self.log) if part)

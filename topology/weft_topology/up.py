@@ -42,11 +42,11 @@ def run(lab: Path) -> int:
     except _Terminated:
         return 0
     except UsageError as error:
-        return _failed(rundir, StepError("lab.json", str(error)), 2)
+        return _failed(rundir, str(error), 2)
     except StepError as error:
-        return _failed(rundir, error)
+        return _failed(rundir, error.report())
     except OSError as error:
-        return _failed(rundir, StepError("network", str(error)))
+        return _failed(rundir, f"network: {error}")
     return 0
 
 
@@ -93,14 +93,13 @@ class Steps:
 
 def _lost(rundir: Path, daemon: Daemon, status: int) -> None:
     """Say that a daemon ended which nobody had asked to."""
-    _failed(rundir, daemon.explain(status))
+    _failed(rundir, daemon.explain(status).report())
 
 
-def _failed(rundir: Path, error: StepError, status: int = 1) -> int:
+def _failed(rundir: Path, report: str, status: int = 1) -> int:
     """Leave word of a failure where the launcher looks, and on standard error."""
-    text = "\n".join(part for part in (str(error), error.log) if part) + "\n"
-    sys.stderr.write(text)
-    document.write_whole(rundir / "failed", text)
+    print(report, file=sys.stderr)
+    document.write_whole(rundir / "failed", report + "\n")
     return status
 
 

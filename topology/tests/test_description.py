@@ -1,0 +1,163 @@
+"""What a topology.json says of a fabric."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from weft_topology import document, spec, units
+from weft_topology.__main__ import main
+from weft_topology.errors import UsageError
+from weft_topology.leaf_spine import LeafSpine
+from weft_topology.spec import LeafSpineSpec
+
+
+def described(**parameters: Any) -> dict[str, Any]:
+    return document.of_topo(LeafSpine(LeafSpineSpec(**parameters)))
+
+
+def test_hosts_and_switches_are_named_and_numbered_as_documented() -> None:
+    fabric = described(leaves=2, spines=3, hosts=4)
+    assert [h["name"] for h in fabric["hosts"][:5]] == ["h1_1", "h1_2", "h1_3", "h1_4", "h2_1"]
+    host = fabric["hosts"][5]
+    assert host == {
+        "name": "h2_2",
+        "leaf": 2,
+        "index": 2,
+        "netns": "/run/netns/h2_2",
+        "interface": "h2_2-eth0",
+        "mac": "02:00:00:00:02:02",
+        "addresses": ["10.2.2.1", "10.2.2.2", "10.2.2.3"],
+        "prefix_len": 24,
+    }
+    switches = [(s["name"], s["device_id"], s["grpc"]) for s in fabric["switches"]]
+    assert switches[0] == ("leaf1", 1, "127.0.0.1:9559")
+    assert switches[2] == ("spine1", 101, "127.0.0.1:9561")
+    assert fabric["paths"] == 3
+
+
+@pytest.mark.parametrize(("leaves", "spines", "hosts"), [(1, 1, 1), (2, 2, 4), (11, 3, 12)])
+def test_every_port_is_the_end_of_its_link(leaves: int, spines: int, hosts: int) -> None:
+    fabric = described(leaves=leaves, spines=spines, hosts=hosts)
+    assert len(fabric["links"]) == leaves * (hosts + spines)
+    ends = set()
+    for switch in fabric["switches"]:
+        numbers = [port["number"] for port in switch["ports"]]
+        assert numbers == list(range(1, len(numbers) + 1))
+        for port in switch["ports"]:
+            link = fabric["links"][port["link"]]
+            end = {"node": switch["name"], "port": port["number"]}
+            assert end in (link["a"], link["b"])
+            ends.add((switch["name"], port["number"]))
+    assert len(ends) == leaves * (hosts + 2 * spines)
+
+
+def test_leaf_ports_lead_to_hosts_first_then_to_spines() -> None:
+    fabric = described(leaves=2, spines=2, hosts=3)
+    leaf2 = fabric["switches"][1]
+    far_ends = [fabric["links"][port["link"]] for port in leaf2["ports"]]
+    assert [link["a"]["node"] for link in far_ends[:3]] == ["h2_1", "h2_2", "h2_3"]
+    assert [link["b"] for link in far_ends[3:]] == [
+        {"node": "spine1", "port": 2},
+        {"node": "spine2", "port": 2},
+    ]
+
+
+def test_a_slow_spine_is_slow_on_all_its_links_and_no_other() -> None:
+    fabric = described(delay_ns=10_000, spine_delay_ns={2: 40_000})
+    slow = {
+        (link["a"]["node"], link["b"]["node"])
+        for link in fabric["links"]
+        if link["delay_ns"] == 40_000
+    }
+    assert slow == {("leaf1", "spine2"), ("leaf2", "spine2")}
+
+
+def test_host_links_have_the_host_rate() -> None:
+    fabric = described(rate_bps=10**10, host_rate_bps=10**9)
+    for link in fabric["links"]:
+        assert link["rate_bps"] == (10**9 if link["a"]["node"].startswith("h") else 10**10)
+
+
+def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
+    target = tmp_path / "topology.json"
+    document.write(described(), target)
+    assert json.loads(target.read_text()) == described()
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_describe_prints_what_the_flags_say(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = "--leaves 3 --spines 2 --hosts 1 --rate 10gbit --delay 2.5us --spine-delay 2=1ms"
+    assert main(["describe", *flags.split()]) == 0
+    assert json.loads(capsys.readouterr().out) == described(
+        leaves=3, hosts=1, rate_bps=10**10, delay_ns=2500, spine_delay_ns={2: 10**6}
+    )
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("--leaves 0", "leaves 0 is out of range 1..100"),
+        ("--hosts 250 --spines 251", "out of range 1..250"),
+        ("--rate fast", "write it like 1gbit"),
+        ("--delay 10", "write it like 10us"),
+        ("--routing best", "none of weft, ecmp"),
+        ("--spine-delay 3=1ms", "there are 1..2"),
+        ("--spine-delay 3", "write it like 2=40us"),
+    ],
+)
+def test_bad_usage_is_one_clear_line(
+    flags: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["describe", *flags.split()]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert said in captured.err
+    assert captured.err.count("\n") == 1
+
+
+TOPOLOGY = {"kind": "leaf-spine", "leaves": 2, "spine_delay_ns": {"2": 40000}}
+LAB = {
+    "topology": TOPOLOGY,
+    "pattern_ttl_ns": 200_000_000,
+    "paths": {"repo": "/r", "bin": "/b", "pipelines": "/p", "python": "/y"},
+    "clock": "paced",
+}
+
+
+def test_a_lab_document_is_read() -> None:
+    lab = spec.lab_of(LAB)
+    assert lab.topology == LeafSpineSpec(spine_delay_ns={2: 40000})
+    assert lab.paths.bin == Path("/b")
+    assert lab.pattern_ttl_ns == 200_000_000
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"topology": TOPOLOGY | {"kind": "ring"}}, "'ring' is unknown; there is leaf-spine"),
+        ({"topology": TOPOLOGY | {"leafs": 2}}, "'leafs' is unknown"),
+        ({"topology": TOPOLOGY | {"leaves": "2"}}, "leaves: not a whole number: '2'"),
+        ({"topology": TOPOLOGY | {"spine_delay_ns": [1]}}, "spine_delay_ns"),
+        ({"topology": 7}, "topology: not an object"),
+        ({"paths": {"repo": "/r"}}, "bin is missing"),
+        ({"pattern_ttl_ns": None}, "pattern_ttl_ns: not a whole number"),
+    ],
+)
+def test_a_bad_lab_document_is_refused_by_name(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        spec.lab_of(LAB | change)
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '"x"', "{}"])
+def test_what_is_no_lab_document_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "lab.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=r"lab\.json"):
+        spec.read_lab(path)
+
+
+def test_durations_are_written_in_the_largest_whole_unit() -> None:
+    assert units.duration(200_000_000) == "200ms"
+    assert units.duration(1_500_000) == "1500us"
+    assert units.duration(7) == "7ns"

@@ -1,0 +1,165 @@
+"""The network as the kernel has it, in a network namespace of the test's own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Runs inside: builds a fabric, evaluates `expression` with it, prints that as JSON.
+_PROGRAM = """
+import json, subprocess, sys
+subprocess.run(["mount", "-t", "tmpfs", "none", "/run"], check=True)
+from weft_topology.emulation import WeftNet
+from weft_topology.leaf_spine import LeafSpine
+from weft_topology.spec import LeafSpineSpec
+
+def seen(*argv):
+    return json.loads(subprocess.run(argv, check=True, capture_output=True).stdout)
+
+net = WeftNet(LeafSpine(LeafSpineSpec(**json.loads(sys.argv[1]))))
+net.build()
+try:
+    result = eval(sys.argv[2])
+finally:
+    net.stop()
+print(json.dumps(result if sys.argv[3] == "before" else eval(sys.argv[2])))
+"""
+
+
+def _unshare() -> list[str]:
+    command = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc"]
+    return command if os.geteuid() == 0 else [*command, "--map-root-user"]
+
+
+def _possible() -> bool:
+    return subprocess.run([*_unshare(), "true"], capture_output=True).returncode == 0
+
+
+pytestmark = pytest.mark.skipif(not _possible(), reason="no namespaces for this user")
+
+
+def in_network(expression: str, when: str = "before", **parameters: Any) -> Any:
+    """Evaluate `expression` in a built network, or after it was stopped."""
+    command = [sys.executable, "-c", _PROGRAM, json.dumps(parameters), expression, when]
+    done = subprocess.run([*_unshare(), *command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_host_has_one_address_per_path_on_one_interface() -> None:
+    (_, cable) = in_network('seen("ip", "-j", "-n", "h2_1", "addr")', spines=3, hosts=1)
+    assert cable["ifname"] == "h2_1-eth0"
+    assert cable["address"] == "02:00:00:00:02:01"
+    assert cable["mtu"] == 1500
+    assert cable["operstate"] == "UP"
+    assert [(a["local"], a["prefixlen"]) for a in cable["addr_info"]] == [
+        ("10.2.1.1", 24),
+        ("10.2.1.2", 24),
+        ("10.2.1.3", 24),
+    ]
+
+
+def test_a_host_needs_no_arp_to_reach_everybody() -> None:
+    routes, neighbours = in_network(
+        'seen("ip", "-j", "-n", "h1_2", "route"), seen("ip", "-j", "-n", "h1_2", "neigh")'
+    )
+    assert {"dst": "default", "gateway": "10.1.2.254", "dev": "h1_2-eth0", "flags": []} in routes
+    (gateway,) = neighbours
+    assert (gateway["dst"], gateway["lladdr"]) == ("10.1.2.254", "02:00:00:ff:00:01")
+    assert gateway["state"] == ["PERMANENT"]
+
+
+@pytest.mark.parametrize("rate_bps", [10**9, 10**11])
+def test_a_host_sends_at_its_rate_one_frame_at_a_time(rate_bps: int) -> None:
+    (queue,) = in_network(
+        'seen("tc", "-n", "h1_1", "-j", "qdisc", "show", "dev", "h1_1-eth0")',
+        host_rate_bps=rate_bps,
+        hosts=1,
+    )
+    assert queue["kind"] == "tbf"
+    assert queue["options"]["rate"] == rate_bps // 8
+    # The kernel rounds to ticks of 64 ns when it reports the burst.
+    assert queue["options"]["burst"] == pytest.approx(1514, abs=64e-9 * rate_bps / 8 * 2)
+
+
+def test_a_packet_is_a_packet_at_both_ends_of_a_cable() -> None:
+    host, port = in_network(
+        '[net[n].cmd("ethtool", "-k", i) for n, i in '
+        '(("h1_1", "h1_1-eth0"), ("leaf1", "leaf1-eth1"))]',
+        hosts=1,
+    )
+    for features in (host, port):
+        states = dict(line.strip().split(": ", 1) for line in features.splitlines()[1:])
+        for feature in (
+            "rx-checksumming",
+            "tx-checksumming",
+            "scatter-gather",
+            "tx-tcp-segmentation",
+            "generic-segmentation-offload",
+            "generic-receive-offload",
+            "large-receive-offload",
+        ):
+            assert states[feature].startswith("off"), feature
+
+
+def test_only_cables_to_hosts_are_interfaces_of_the_machine() -> None:
+    interfaces = in_network('[i["ifname"] for i in seen("ip", "-j", "link")]', hosts=2)
+    assert sorted(set(interfaces) - {"lo"}) == [
+        "leaf1-eth1",
+        "leaf1-eth2",
+        "leaf2-eth1",
+        "leaf2-eth2",
+    ]
+
+
+def test_nobody_speaks_ipv6() -> None:
+    families = in_network(
+        '[a["family"] for n in ((), ("-n", "h1_1")) for i in seen("ip", *n, "-j", "addr") '
+        'if i["ifname"] != "lo" for a in i["addr_info"]]',
+        hosts=1,
+    )
+    assert set(families) <= {"inet"}
+
+
+def test_mininet_knows_addresses_and_runs_commands_in_hosts() -> None:
+    address, interfaces, process = in_network(
+        '(net["h1_1"].IP(), net["h1_1"].cmd("ls /sys/class/net").split(), '
+        'net["h2_1"].popen("hostname -I").communicate()[0].decode().split())',
+        hosts=1,
+    )
+    assert address == "10.1.1.1"
+    assert interfaces == ["h1_1-eth0", "lo"]
+    assert process == ["10.2.1.1", "10.2.1.2"]
+
+
+def test_nothing_is_left_when_it_stops() -> None:
+    left = in_network(
+        '(net["h1_1"].cmd("true"), [i["ifname"] for i in seen("ip", "-j", "link")], '
+        '__import__("os").listdir("/run/netns"), '
+        'subprocess.run(["pgrep", "-c", "bash"], capture_output=True).stdout.decode())',
+        when="after",
+    )
+    assert left == ["", ["lo"], [], "0\n"]
+
+
+def test_a_network_that_cannot_be_built_leaves_nothing(tmp_path: Path) -> None:
+    program = """
+import subprocess, os
+subprocess.run(["mount", "-t", "tmpfs", "none", "/run"], check=True)
+from weft_topology.emulation import WeftNet
+from weft_topology.leaf_spine import LeafSpine
+from weft_topology.spec import LeafSpineSpec
+subprocess.run("ip link add leaf2-eth1 type veth peer name other", shell=True, check=True)
+try:
+    WeftNet(LeafSpine(LeafSpineSpec())).build()
+except OSError as error:
+    print(error, os.listdir("/run/netns"))
+"""
+    done = subprocess.run(
+        [*_unshare(), sys.executable, "-c", program], capture_output=True, text=True
+    )
+    assert done.stdout.endswith("veth leaf2-eth1 to h2_1-eth0: File exists []\n"), done
