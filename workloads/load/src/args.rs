@@ -51,11 +51,6 @@ pub struct WorkloadArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub bytes: Option<u64>,
 
-    /// MPTCP scheduler of all hosts: rb, roundrobin, minrtt, or default (the
-    /// kernel's own)
-    #[arg(long, value_name = "NAME", default_value = "rb", value_parser = parse_scheduler)]
-    pub scheduler: String,
-
     /// Seed of everything random: sizes, arrivals, pairs
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
@@ -85,6 +80,16 @@ pub struct WorkloadArgs {
     /// lab)
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_stall)]
     pub stall_timeout: u64,
+}
+
+/// The kernel's part in a workload, as a flag.
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(next_help_heading = "Workload")]
+pub struct SchedulerArgs {
+    /// MPTCP scheduler of all hosts: rb, roundrobin, minrtt, or default (the
+    /// kernel's own)
+    #[arg(long, value_name = "NAME", default_value = "rb", value_parser = parse_scheduler)]
+    pub scheduler: String,
 }
 
 /// What a workload sends, checked.
@@ -199,7 +204,6 @@ impl WorkloadArgs {
         flag("flows", self.flows.map(|flows| flows.to_string()));
         flag("senders", self.senders.map(|senders| senders.to_string()));
         flag("bytes", self.bytes.map(|bytes| bytes.to_string()));
-        flag("scheduler", Some(self.scheduler.clone()));
         flag("seed", Some(self.seed.to_string()));
         flag("connections", value_name(&self.connections));
         flag(
@@ -211,10 +215,10 @@ impl WorkloadArgs {
         argv
     }
 
-    /// A name for the workload's results: `websearch-rb-seed1`.
+    /// A name for the workload's results, from what it sends: `websearch`.
     #[must_use]
-    pub fn default_name(&self) -> String {
-        let what = match self.pattern {
+    pub fn short_name(&self) -> &str {
+        match self.pattern {
             Pattern::Incast => "incast",
             Pattern::Random => self.workload.as_deref().map_or("websearch", |workload| {
                 Path::new(workload)
@@ -222,8 +226,7 @@ impl WorkloadArgs {
                     .and_then(|stem| stem.to_str())
                     .unwrap_or("custom")
             }),
-        };
-        format!("{what}-{}-seed{}", self.scheduler, self.seed)
+        }
     }
 }
 
@@ -317,7 +320,7 @@ mod tests {
     fn flags_survive_the_way_through_a_command_line() {
         for line in [
             "",
-            "--workload datamining --load 0.45 --flows 7 --scheduler minrtt --seed 9 --protocol tcp",
+            "--workload datamining --load 0.45 --flows 7 --seed 9 --protocol tcp",
             "--pattern incast --senders 32 --bytes 225KB --send-buffer 64KiB --connections new",
         ] {
             let args = parse(line);

@@ -9,9 +9,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand};
 use serde_json::{Value, json};
-use weft_load::args::{Traffic, WorkloadArgs};
+use weft_load::args::{SchedulerArgs, Traffic, WorkloadArgs};
 use weft_load::engine::Outcome;
-use weft_load::fabric::Fabric;
+use weft_load::fabric::{Fabric, Protocol};
 use weft_load::plan::{self, Flow};
 use weft_load::report;
 use weft_load::results::window::Window;
@@ -49,6 +49,9 @@ enum Command {
 struct RunArgs {
     #[command(flatten)]
     workload: WorkloadArgs,
+
+    #[command(flatten)]
+    kernel: SchedulerArgs,
 
     /// The fabric
     #[arg(long, value_name = "FILE", default_value = "/run/weft/topology.json")]
@@ -129,7 +132,7 @@ fn run(args: &RunArgs, traffic: &Traffic) -> Result<ExitCode> {
     };
     let sockets = Sockets {
         protocol: args.workload.protocol,
-        scheduler: scheduler(&args.workload),
+        scheduler: scheduler(args),
         send_buffer_bytes: args.workload.send_buffer,
         port: args.port,
     };
@@ -155,10 +158,10 @@ fn run(args: &RunArgs, traffic: &Traffic) -> Result<ExitCode> {
 }
 
 /// Plain TCP has no scheduler to set.
-fn scheduler(workload: &WorkloadArgs) -> Option<String> {
-    match workload.protocol {
-        weft_load::fabric::Protocol::Mptcp => Some(workload.scheduler.clone()),
-        weft_load::fabric::Protocol::Tcp => None,
+fn scheduler(args: &RunArgs) -> Option<String> {
+    match args.workload.protocol {
+        Protocol::Mptcp => Some(args.kernel.scheduler.clone()),
+        Protocol::Tcp => None,
     }
 }
 
@@ -221,7 +224,7 @@ fn run_info(
             load,
             flows: rows.len() as u32,
             bytes,
-            scheduler: scheduler(flags).unwrap_or_else(|| "none".to_owned()),
+            scheduler: scheduler(args).unwrap_or_else(|| "none".to_owned()),
             seed: flags.seed,
             connections: lower(&flags.connections),
             send_buffer_bytes: flags.send_buffer,

@@ -63,8 +63,8 @@ mod tests {
             "invalid value 'quic' for '--protocol <PROTOCOL>' [possible values: mptcp, tcp]"
         );
         assert_eq!(
-            complaint("--sheduler rb"),
-            "unexpected argument '--sheduler' found; a similar argument exists: '--scheduler'"
+            complaint("--sender 3"),
+            "unexpected argument '--sender' found; a similar argument exists: '--senders'"
         );
         for line in ["--seed -1", "--load", "surplus", "--flows 1.5"] {
             assert!(!complaint(line).contains('\n'), "{line}");

@@ -1,16 +1,15 @@
 //! Tables from results: one run, or several side by side.
 
 mod stats;
-mod table;
 
 use std::io::Write;
 
 use anyhow::Result;
 
 use crate::results::{FlowRow, Results};
+use crate::table::Table;
 use crate::units::format_duration;
 pub use stats::{Summary, quantile};
-use table::Table;
 
 /// Flows by size; 1 KB is 1000 bytes.
 const CLASSES: [Class; 4] = [

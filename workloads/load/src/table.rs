@@ -2,20 +2,23 @@
 
 use std::fmt;
 
-/// Rows of cells under a header.
+/// Rows of cells under a header. Columns with an empty header hold words.
 #[derive(Debug)]
-pub(super) struct Table {
+pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(super) fn new(header: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    /// One with this header and no rows.
+    #[must_use]
+    pub fn new(header: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
             rows: vec![header.into_iter().map(Into::into).collect()],
         }
     }
 
-    pub(super) fn push(&mut self, row: Vec<String>) {
+    /// Adds a row.
+    pub fn push(&mut self, row: Vec<String>) {
         self.rows.push(row);
     }
 }
