@@ -2,6 +2,8 @@
 //!
 //! Needs root; without it the tests say so and pass.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,0 +1,171 @@
+//! `weft run`: a lab that boots, runs flows, and stops.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use weft_lab::{BatchOptions, BatchProgress, BatchSpec, ClockMode, LabSpec, run_batch};
+use weft_load::args::{SchedulerArgs, WorkloadArgs};
+use weft_load::report;
+use weft_load::results::Results;
+use weft_load::units::format_duration;
+
+use crate::fabric_args::FabricArgs;
+use crate::progress::RunBar;
+use crate::topo::MachineArgs;
+use crate::workload::{GUEST_RUNDIR, load_argv};
+use crate::{Failure, Outcome, display, installation, outdir};
+
+/// Flows to run in a lab of their own.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    workload: WorkloadArgs,
+
+    #[command(flatten)]
+    kernel: SchedulerArgs,
+
+    /// Folder for the results; must not exist [default: runs/NAME, numbered]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    #[command(flatten)]
+    fabric: FabricArgs,
+
+    #[command(flatten)]
+    machine: MachineArgs,
+}
+
+/// Name of the results' folder inside.
+const RESULTS: &str = "results";
+
+/// Runs flows, shows progress, then the table.
+pub async fn run(args: Args) -> Outcome {
+    args.workload.traffic().map_err(Failure::Usage)?;
+    args.fabric.carries_flows().map_err(Failure::Usage)?;
+    args.fabric.topology().map_err(Failure::Usage)?;
+    let scheduler = &args.kernel.scheduler;
+    let name = format!(
+        "{}-{scheduler}-seed{}",
+        args.workload.short_name(),
+        args.workload.seed
+    );
+    let out = outdir::choose(args.out, &name)?;
+    let workload = args.workload.absolute(&std::env::current_dir()?);
+    let spec = lab_spec(&args.fabric, &workload, scheduler)?;
+    let done = execute(&spec, &out, &args.machine, RunBar::new(&name)).await?;
+    display::out(format!(
+        "{}{} of virtual time in {} of real time\nresults: {}\n",
+        report::run_table(&done.results),
+        format_duration(done.virtual_ns as f64),
+        format_duration(done.wall_ns),
+        out.display()
+    ))?;
+    done.check()
+}
+
+/// A lab with this fabric that runs this workload, as fast as the machine can.
+pub fn lab_spec(
+    fabric: &FabricArgs,
+    workload: &WorkloadArgs,
+    scheduler: &str,
+) -> Result<LabSpec, Failure> {
+    let mut spec = fabric
+        .lab(workload.seed, ClockMode::Free, installation::paths()?)
+        .map_err(Failure::Usage)?;
+    let argv = load_argv(
+        &spec.paths.bin,
+        workload,
+        scheduler,
+        &format!("{GUEST_RUNDIR}/{RESULTS}"),
+        installation::revision(&spec.paths.repo),
+    );
+    spec.batch = Some(BatchSpec { argv });
+    Ok(spec)
+}
+
+/// A run that gave results.
+#[derive(Debug)]
+pub struct Done {
+    /// What came out.
+    pub results: Results,
+    /// Virtual time from boot to power off.
+    pub virtual_ns: u64,
+    /// Real time of the whole run.
+    pub wall_ns: f64,
+}
+
+impl Done {
+    /// Flows that failed make the run one that failed.
+    pub fn check(&self) -> Outcome {
+        match self.results.info.outcome.failed {
+            0 => Ok(()),
+            failed => Err(Failure::Error(anyhow::anyhow!(
+                "{failed} of {} flows failed; see the column `error` of flows.csv",
+                self.results.flows.len()
+            ))),
+        }
+    }
+}
+
+/// Runs `spec` and puts its results into the folder `out`. What else the lab
+/// wrote is kept only when there are none.
+pub async fn execute(
+    spec: &LabSpec,
+    out: &Path,
+    machine: &MachineArgs,
+    mut bar: RunBar,
+) -> Result<Done> {
+    let work = outdir::beside(out, "lab");
+    if work.exists() {
+        fs::remove_dir_all(&work).with_context(|| work.display().to_string())?;
+    }
+    let options = BatchOptions {
+        cpu: machine.cpu,
+        memory_bytes: machine.memory,
+        ..BatchOptions::new(&work)
+    };
+    let outcome = run_batch(spec, &options, |news| match news {
+        BatchProgress::Step(step) => bar.step(step),
+        BatchProgress::Running { report, .. } => {
+            if let Some(report) = report {
+                bar.report(report);
+            }
+        }
+    })
+    .await;
+    bar.clear();
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            // An interrupted run leaves nothing; a failed one, its logs.
+            if matches!(error, weft_lab::Error::Interrupted) {
+                let _ = fs::remove_dir_all(&work);
+            }
+            return Err(error.into());
+        }
+    };
+    let inside = work.join(RESULTS);
+    if !inside.exists() {
+        let said = last_words(&work);
+        bail!(
+            "{}\n  logs: {}",
+            said.unwrap_or_else(|| format!("weft-load ended with status {}", outcome.exit_code)),
+            work.join("log").display()
+        );
+    }
+    outdir::move_folder(&inside, out)?;
+    fs::remove_dir_all(&work).with_context(|| work.display().to_string())?;
+    Ok(Done {
+        results: Results::read(out)?,
+        virtual_ns: outcome.virtual_ns,
+        wall_ns: outcome.wall.as_nanos() as f64,
+    })
+}
+
+/// The last line that the generator printed.
+fn last_words(work: &Path) -> Option<String> {
+    let log = fs::read_to_string(work.join("log/batch.log")).ok()?;
+    let line = log.lines().rev().find(|line| !line.trim().is_empty())?;
+    Some(line.trim().to_owned())
+}

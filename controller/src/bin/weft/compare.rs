@@ -1,0 +1,214 @@
+//! `weft compare`: the same flows under several schedulers, one run each, as
+//! many at a time as there are CPUs.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::thread;
+
+use anyhow::{Context, Result, bail};
+use indicatif::MultiProgress;
+use weft_lab::LabSpec;
+use weft_load::args::{WorkloadArgs, parse_scheduler};
+use weft_load::report;
+use weft_load::results::Results;
+
+use crate::batch::{Done, execute, lab_spec};
+use crate::fabric_args::FabricArgs;
+use crate::progress::RunBar;
+use crate::topo::MachineArgs;
+use crate::{Failure, Outcome, display, outdir};
+
+/// Flows to run several times.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// MPTCP schedulers to compare
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "default,minrtt,roundrobin,rb", value_parser = parse_scheduler)]
+    schedulers: Vec<String>,
+
+    /// Runs at the same time [default: the number of CPUs]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+
+    #[command(flatten)]
+    workload: WorkloadArgs,
+
+    /// Folder for the results, with one folder per scheduler and compare.csv;
+    /// must not exist [default: runs/compare-NAME, numbered]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    #[command(flatten)]
+    fabric: FabricArgs,
+
+    /// Memory of each lab
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = crate::topo::parse_memory)]
+    memory: u64,
+}
+
+/// One run to do.
+struct Job {
+    place: usize,
+    scheduler: String,
+    spec: LabSpec,
+    out: PathBuf,
+}
+
+/// Runs them all and shows them side by side.
+pub async fn run(args: Args) -> Outcome {
+    args.workload.traffic().map_err(Failure::Usage)?;
+    args.fabric.carries_flows().map_err(Failure::Usage)?;
+    args.fabric.topology().map_err(Failure::Usage)?;
+    check_distinct(&args.schedulers).map_err(Failure::Usage)?;
+    let name = format!(
+        "compare-{}-seed{}",
+        args.workload.short_name(),
+        args.workload.seed
+    );
+    let out = outdir::choose(args.out, &name)?;
+    let workload = args.workload.absolute(&std::env::current_dir()?);
+    let mut jobs = VecDeque::new();
+    for (place, scheduler) in args.schedulers.iter().enumerate() {
+        jobs.push_back(Job {
+            place,
+            scheduler: scheduler.clone(),
+            spec: lab_spec(&args.fabric, &workload, scheduler)?,
+            out: out.join(scheduler),
+        });
+    }
+    let workers = args.jobs.map_or_else(cpus, usize::from).min(jobs.len());
+    let machine = MachineArgs {
+        cpu: None,
+        memory: args.memory,
+    };
+    let mut runs = Vec::new();
+    let mut failed = 0;
+    for (scheduler, done) in args.schedulers.iter().zip(run_all(jobs, workers, &machine)) {
+        match done {
+            Some(Ok(done)) => runs.push((scheduler.clone(), done.results)),
+            Some(Err(error)) => {
+                failed += 1;
+                eprintln!("weft: {scheduler}: {error:#}");
+            }
+            None => failed += 1,
+        }
+    }
+    if !runs.is_empty() {
+        write_table(&runs, &out)?;
+    }
+    if failed > 0 {
+        bail_out(format!(
+            "{failed} of {} runs gave no results",
+            args.schedulers.len()
+        ))?;
+    }
+    let lost: usize = runs.iter().map(|(_, run)| run.info.outcome.failed).sum();
+    if lost > 0 {
+        bail_out(format!(
+            "{lost} flows failed; see the column `error` of flows.csv"
+        ))?;
+    }
+    Ok(())
+}
+
+fn bail_out(reason: String) -> Outcome {
+    Err(Failure::Error(anyhow::anyhow!(reason)))
+}
+
+fn write_table(runs: &[(String, Results)], out: &Path) -> Result<(), Failure> {
+    check_same_flows(runs)?;
+    let path = out.join("compare.csv");
+    let file = File::create(&path).with_context(|| path.display().to_string())?;
+    report::comparison_csv(runs, file)?;
+    display::out(format!(
+        "{}results: {}\n",
+        report::comparison_table(runs),
+        out.display()
+    ))
+}
+
+/// Does all jobs on `workers` threads; what came out stands in the order of
+/// their places, `None` for those that an interrupt left undone.
+fn run_all(
+    jobs: VecDeque<Job>,
+    workers: usize,
+    machine: &MachineArgs,
+) -> Vec<Option<Result<Done>>> {
+    let lines = MultiProgress::new();
+    let mut done: Vec<Option<Result<Done>>> = jobs.iter().map(|_| None).collect();
+    let results = Mutex::new(&mut done);
+    let queue = Mutex::new(jobs);
+    let next = || queue.lock().ok()?.pop_front();
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                // Pinning holds for a thread, so each lab gets its own.
+                while let Some(job) = next() {
+                    let bar = RunBar::among(&lines, &job.scheduler);
+                    let outcome = run_one(&job, machine, bar);
+                    if is_interrupt(&outcome) {
+                        if let Ok(mut queue) = queue.lock() {
+                            queue.clear();
+                        }
+                    }
+                    if let Ok(mut results) = results.lock() {
+                        results[job.place] = Some(outcome);
+                    }
+                }
+            });
+        }
+    });
+    done
+}
+
+fn run_one(job: &Job, machine: &MachineArgs, bar: RunBar) -> Result<Done> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(execute(&job.spec, &job.out, machine, bar))
+}
+
+fn is_interrupt(outcome: &Result<Done>) -> bool {
+    outcome.as_ref().is_err_and(|error| {
+        matches!(
+            error.downcast_ref::<weft_lab::Error>(),
+            Some(weft_lab::Error::Interrupted)
+        )
+    })
+}
+
+fn cpus() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn check_distinct(schedulers: &[String]) -> Result<(), String> {
+    for (i, scheduler) in schedulers.iter().enumerate() {
+        if schedulers[..i].contains(scheduler) {
+            return Err(format!(
+                "--schedulers names {scheduler} twice; once is enough, runs are deterministic"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A comparison of different flows would be none.
+fn check_same_flows(runs: &[(String, Results)]) -> Result<()> {
+    let flows = |results: &Results| -> Vec<_> {
+        let key = |row: &weft_load::results::FlowRow| {
+            (row.src.clone(), row.dst.clone(), row.bytes, row.start_ns)
+        };
+        results.flows.iter().map(key).collect()
+    };
+    let Some(((first, results), others)) = runs.split_first() else {
+        return Ok(());
+    };
+    let expected = flows(results);
+    for (name, results) in others {
+        if flows(results) != expected {
+            bail!("{first} and {name} ran different flows; this is a mistake in Weft");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! What is printed, and how paths and ages are written.
+
+use std::io::{self, Write};
+
+use crate::Outcome;
+
+/// Prints `text` as it is.
+pub fn out(text: impl AsRef<str>) -> Outcome {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_ref().as_bytes())?;
+    stdout.flush()?;
+    Ok(())
+}
+
+/// Prints a document.
+pub fn out_json(document: &impl serde::Serialize) -> Outcome {
+    out(serde_json::to_string_pretty(document)? + "\n")
+}
+
+/// Whether the reader of our output has closed it.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// A path's letter: `A` for path 0.
+pub fn path_letter(path: u32) -> char {
+    u8::try_from(path)
+        .ok()
+        .filter(|path| *path < 26)
+        .map_or('?', |path| char::from(b'A' + path))
+}
+
+/// A pattern as letters: `AABAC`.
+pub fn sequence(paths: &[u32]) -> String {
+    paths.iter().map(|path| path_letter(*path)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_written_as_letters() {
+        assert_eq!(sequence(&[0, 1, 0, 2, 25]), "ABACZ");
+        assert_eq!(sequence(&[26]), "?");
+    }
+}

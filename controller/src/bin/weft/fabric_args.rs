@@ -1,0 +1,249 @@
+//! The flags that describe a lab: its fabric, its seed, the life of patterns.
+
+use std::collections::BTreeMap;
+
+use clap::{Args, ValueEnum};
+use weft_lab::{ClockMode, LabSpec, LeafSpineSpec, Paths, RoutingSpec, TopologySpec};
+use weft_load::units::{parse_duration_ns, parse_rate_bps};
+
+/// Kinds of fabrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// Every leaf is cabled to every spine.
+    LeafSpine,
+}
+
+/// Ways in which leaves choose paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RoutingKind {
+    /// By address: every subflow on a path of its own.
+    Weft,
+    /// By a hash of the 5-tuple.
+    Ecmp,
+}
+
+/// The fabric, as flags.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Fabric")]
+pub struct FabricArgs {
+    /// Kind of fabric
+    #[arg(long, value_enum, value_name = "KIND", default_value = "leaf-spine")]
+    topology: Kind,
+
+    /// Number of leaves (racks)
+    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=100))]
+    leaves: u8,
+
+    /// Number of spines: paths between racks, and subflows per connection
+    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
+    spines: u8,
+
+    /// Hosts per leaf
+    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=250))]
+    hosts: u8,
+
+    /// Rate of links between switches
+    #[arg(long, value_name = "RATE", default_value = "1gbit", value_parser = parse_link_rate)]
+    rate: u64,
+
+    /// Rate of links to hosts
+    #[arg(long, value_name = "RATE", default_value = "1gbit", value_parser = parse_link_rate)]
+    host_rate: u64,
+
+    /// One-way propagation delay of every link
+    #[arg(long, value_name = "TIME", default_value = "10us", value_parser = parse_delay)]
+    delay: u64,
+
+    /// Depth of every egress queue of the switches, in packets
+    #[arg(long, value_name = "PACKETS", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    queue: u32,
+
+    /// Another delay for all links of one spine: 2=40us (several: 1=20us,2=40us)
+    #[arg(long, value_name = "SPINE=TIME", value_delimiter = ',', value_parser = parse_spine_delay)]
+    spine_delay: Vec<(u8, u64)>,
+
+    /// How leaves choose a packet's path: by its addresses (weft), so that
+    /// every subflow has a path of its own, or by a hash of the 5-tuple (ecmp)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        default_value = "weft",
+        hide_possible_values = true
+    )]
+    routing: RoutingKind,
+
+    /// How long a kernel uses a pattern that the controller does not renew
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_ttl)]
+    pattern_ttl: u64,
+}
+
+impl FabricArgs {
+    /// A lab with this fabric, seed and clock, and nothing to run.
+    ///
+    /// # Errors
+    /// One line that says which flag is wrong.
+    pub fn lab(&self, seed: u64, clock: ClockMode, paths: Paths) -> Result<LabSpec, String> {
+        Ok(LabSpec {
+            topology: self.topology()?,
+            pattern_ttl_ns: self.pattern_ttl,
+            seed,
+            clock,
+            paths,
+            batch: None,
+        })
+    }
+
+    /// The fabric.
+    ///
+    /// # Errors
+    /// One line that says which flag is wrong.
+    pub fn topology(&self) -> Result<TopologySpec, String> {
+        let mut spine_delay_ns = BTreeMap::new();
+        for &(spine, delay) in &self.spine_delay {
+            if spine > self.spines {
+                return Err(format!(
+                    "--spine-delay names spine {spine}; with --spines {} there are 1 to {}",
+                    self.spines, self.spines
+                ));
+            }
+            if spine_delay_ns.insert(spine, delay).is_some() {
+                return Err(format!(
+                    "--spine-delay names spine {spine} twice; once is enough"
+                ));
+            }
+        }
+        match self.topology {
+            Kind::LeafSpine => Ok(TopologySpec::LeafSpine(LeafSpineSpec {
+                leaves: self.leaves,
+                spines: self.spines,
+                hosts: self.hosts,
+                rate_bps: self.rate,
+                host_rate_bps: self.host_rate,
+                delay_ns: self.delay,
+                queue_packets: self.queue,
+                routing: match self.routing {
+                    RoutingKind::Weft => RoutingSpec::Weft,
+                    RoutingKind::Ecmp => RoutingSpec::Ecmp,
+                },
+                spine_delay_ns,
+            })),
+        }
+    }
+
+    /// Refuses fabrics in which no flow can cross racks.
+    ///
+    /// # Errors
+    /// One line that says so.
+    pub fn carries_flows(&self) -> Result<(), String> {
+        if self.leaves < 2 {
+            return Err("--leaves 1: flows run between racks; give at least 2".to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn parse_link_rate(text: &str) -> Result<u64, String> {
+    let rate = parse_rate_bps(text)?;
+    if !(1_000_000..=1_000_000_000_000).contains(&rate) {
+        return Err(format!(
+            "{text:?}: links have 1mbit to 1tbit, such as 1gbit"
+        ));
+    }
+    Ok(rate)
+}
+
+fn parse_delay(text: &str) -> Result<u64, String> {
+    let delay = parse_duration_ns(text)?;
+    if delay > 10_000_000_000 {
+        return Err(format!("{text:?}: links have at most 10s, such as 10us"));
+    }
+    Ok(delay)
+}
+
+fn parse_spine_delay(text: &str) -> Result<(u8, u64), String> {
+    let wrong = || format!("{text:?} is no SPINE=TIME; write 2=40us");
+    let (spine, delay) = text.split_once('=').ok_or_else(wrong)?;
+    let spine = spine.parse().ok().filter(|spine| *spine > 0);
+    Ok((spine.ok_or_else(wrong)?, parse_delay(delay)?))
+}
+
+fn parse_ttl(text: &str) -> Result<u64, String> {
+    let ttl = parse_duration_ns(text)?;
+    if ttl < 1_000_000 {
+        return Err(format!("{text:?}: give at least 1ms, such as 200ms"));
+    }
+    Ok(ttl)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Cli {
+        #[command(flatten)]
+        fabric: FabricArgs,
+    }
+
+    fn parse(line: &str) -> Result<FabricArgs, clap::Error> {
+        Cli::try_parse_from(std::iter::once("test").chain(line.split_whitespace()))
+            .map(|cli| cli.fabric)
+    }
+
+    fn leaf_spine(line: &str) -> LeafSpineSpec {
+        let TopologySpec::LeafSpine(spec) = parse(line).unwrap().topology().unwrap();
+        spec
+    }
+
+    #[test]
+    fn defaults_are_two_racks_of_four_hosts_at_one_gigabit() {
+        let spec = leaf_spine("");
+        assert_eq!((spec.leaves, spec.spines, spec.hosts), (2, 2, 4));
+        assert_eq!(
+            (spec.rate_bps, spec.host_rate_bps),
+            (1_000_000_000, 1_000_000_000)
+        );
+        assert_eq!((spec.delay_ns, spec.queue_packets), (10_000, 100));
+        assert!(spec.spine_delay_ns.is_empty());
+    }
+
+    #[test]
+    fn slow_spines_are_named_one_by_one() {
+        let spec = leaf_spine("--spines 4 --spine-delay 2=40us,4=1ms --spine-delay 1=0ns");
+        let expected = BTreeMap::from([(1, 0), (2, 40_000), (4, 1_000_000)]);
+        assert_eq!(spec.spine_delay_ns, expected);
+        let error = parse("--spine-delay 3=40us")
+            .unwrap()
+            .topology()
+            .unwrap_err();
+        assert_eq!(
+            error,
+            "--spine-delay names spine 3; with --spines 2 there are 1 to 2"
+        );
+        let twice = parse("--spine-delay 1=1us,1=2us").unwrap().topology();
+        assert!(twice.unwrap_err().contains("twice"));
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused() {
+        for line in [
+            "--leaves 0",
+            "--spines 9",
+            "--hosts 300",
+            "--rate 1",
+            "--rate 1kbit",
+            "--delay 11s",
+            "--queue 0",
+            "--spine-delay 40us",
+            "--spine-delay 0=40us",
+            "--pattern-ttl 1us",
+            "--routing random",
+            "--topology ring",
+        ] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+}

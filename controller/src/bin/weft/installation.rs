@@ -1,0 +1,118 @@
+//! Where Weft's parts are on this machine.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use weft_lab::Paths;
+
+/// Where the sources are, when not found from the program's own place.
+const ROOT: &str = "WEFT_ROOT";
+
+/// The repository: `WEFT_ROOT`, or the folder above this program that has it.
+pub fn root() -> Result<PathBuf> {
+    if let Some(root) = std::env::var_os(ROOT) {
+        let root = PathBuf::from(root);
+        return root
+            .canonicalize()
+            .ok()
+            .filter(|root| is_root(root))
+            .with_context(|| format!("{ROOT}={}: not a checkout of Weft", root.display()));
+    }
+    let program = std::env::current_exe().context("this program's own path")?;
+    program
+        .ancestors()
+        .find(|folder| is_root(folder))
+        .map(Path::to_owned)
+        .with_context(|| {
+            format!(
+                "{}: not inside a checkout of Weft; set {ROOT} to one",
+                program.display()
+            )
+        })
+}
+
+fn is_root(folder: &Path) -> bool {
+    folder.join("topology/weft_topology").is_dir() && folder.join("p4/compiled").is_dir()
+}
+
+/// Folder of the built programs: this one's own, unless it was copied away.
+fn bin(root: &Path) -> PathBuf {
+    std::env::current_exe()
+        .ok()
+        .and_then(|program| program.parent().map(Path::to_owned))
+        .filter(|folder| folder.join("weft-lab").exists())
+        .unwrap_or_else(|| root.join("target/release"))
+}
+
+/// Everything a lab needs, checked to be there.
+pub fn paths() -> Result<Paths> {
+    let root = root()?;
+    let kernel = Kernel::find()?;
+    let paths = Paths {
+        bin: bin(&root),
+        python: root.join(".venv/bin/python"),
+        kernel: kernel.kernel,
+        module: kernel.module,
+        pipelines: root.join("p4/compiled"),
+        repo: root,
+    };
+    let needed = [
+        (paths.python.clone(), "make deps"),
+        (paths.bin.join("weft-lab"), "make build"),
+        (paths.bin.join("weft-switch"), "make build"),
+        (paths.bin.join("weft-controller"), "make build"),
+        (paths.bin.join("weft-agent"), "make build"),
+        (paths.bin.join("weft-load"), "make build"),
+        (paths.kernel.clone(), "make kernel"),
+        (paths.module.clone(), "make kernel"),
+        (paths.pipelines.join("leaf.json"), "make p4"),
+    ];
+    for (path, target) in needed {
+        if !path.exists() {
+            bail!("{} is missing; run `{target}`", path.display());
+        }
+    }
+    Ok(paths)
+}
+
+/// What `topology/lab/kernel/build.py` has built last.
+#[derive(Debug, Deserialize)]
+struct Kernel {
+    /// The User-Mode Linux program.
+    kernel: PathBuf,
+    /// The schedulers' module for it.
+    module: PathBuf,
+}
+
+impl Kernel {
+    fn find() -> Result<Self> {
+        let record = cache()?.join("kernel/current.json");
+        let text = std::fs::read_to_string(&record)
+            .with_context(|| format!("no lab kernel ({}); run `make kernel`", record.display()))?;
+        serde_json::from_str(&text)
+            .with_context(|| format!("{}; run `make kernel` again", record.display()))
+    }
+}
+
+fn cache() -> Result<PathBuf> {
+    if let Some(cache) = std::env::var_os("WEFT_CACHE").filter(|cache| !cache.is_empty()) {
+        return Ok(cache.into());
+    }
+    let home = std::env::var_os("HOME").context("neither WEFT_CACHE nor HOME is set")?;
+    Ok(PathBuf::from(home).join(".cache/weft"))
+}
+
+/// The sources' revision as git describes it, if they are a git checkout.
+pub fn revision(root: &Path) -> Option<String> {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(root)
+        .args(["describe", "--always", "--dirty", "--tags"])
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}

@@ -1,0 +1,179 @@
+//! `weft`: the command line of the lab, its controller and its workloads.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod batch;
+mod client;
+mod compare;
+mod display;
+mod fabric_args;
+mod installation;
+mod outdir;
+mod progress;
+mod query;
+mod telemetry;
+mod topo;
+mod workload;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use weft_load::report;
+use weft_load::results::Results;
+use weft_load::usage::{EXIT_USAGE, one_line};
+
+/// Data-center MPTCP whose network tells the hosts how to interleave.
+///
+/// `weft topo up` boots a fabric on one virtual clock and leaves it running;
+/// `weft workload`, `weft patterns` and `weft shell` use it. `weft run` and
+/// `weft compare` boot fabrics of their own, as fast as the machine can, and
+/// give the same results every time.
+#[derive(Debug, Parser)]
+#[command(name = "weft", version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start, stop and watch a lab that stays up
+    #[command(subcommand)]
+    Topo(topo::Topo),
+    /// Show the allocation pattern of every pair of leaves
+    Patterns(query::QueryArgs),
+    /// Show RTT and queue of every path
+    Paths(query::QueryArgs),
+    /// Show the switches' samples as they arrive
+    Telemetry(query::QueryArgs),
+    /// Show the MPTCP connections in the hosts' kernels and their patterns
+    Flows(topo::FlowsArgs),
+    /// Open a Mininet prompt in the running lab
+    Shell(topo::LabName),
+    /// Run flows in the running lab
+    Workload(workload::Args),
+    /// Boot a lab of its own, run flows, stop it: the same results every time
+    Run(batch::Args),
+    /// Run the same flows under several schedulers, side by side
+    Compare(compare::Args),
+    /// Show the table of finished runs again, several side by side
+    Report {
+        /// Folders of runs
+        #[arg(required = true, value_name = "DIR")]
+        folders: Vec<PathBuf>,
+    },
+}
+
+/// Why a command did not do what it should.
+#[derive(Debug)]
+enum Failure {
+    /// The user asked for something wrong: one line, status 2.
+    Usage(String),
+    /// It went wrong, status 1.
+    Error(anyhow::Error),
+    /// Somebody inside said why already; its status.
+    Status(u8),
+}
+
+type Outcome = Result<(), Failure>;
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+fn main() -> ExitCode {
+    exit(run(std::env::args_os()))
+}
+
+/// Says what went wrong, if anything.
+fn exit(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Usage(line)) => {
+            eprintln!("weft: {line}");
+            ExitCode::from(EXIT_USAGE)
+        }
+        // Whoever read our output has had enough of it.
+        Err(Failure::Error(error)) if display::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(Failure::Error(error)) => {
+            eprintln!("weft: {error:#}");
+            ExitCode::FAILURE
+        }
+        Err(Failure::Status(status)) => ExitCode::from(status),
+    }
+}
+
+fn run(words: impl Iterator<Item = OsString>) -> Outcome {
+    let words: Vec<OsString> = words.collect();
+    let cli = match Cli::try_parse_from(&words) {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error, &words),
+    };
+    if let Command::Report { folders } = &cli.command {
+        return report(folders);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        match cli.command {
+            Command::Topo(topo) => topo.run().await,
+            Command::Patterns(args) => query::patterns(&args).await,
+            Command::Paths(args) => query::paths(&args).await,
+            Command::Telemetry(args) => telemetry::watch(&args).await,
+            Command::Flows(args) => topo::flows(&args).await,
+            Command::Shell(lab) => topo::shell(&lab).await,
+            Command::Workload(args) => workload::run(args).await,
+            Command::Run(args) => batch::run(args).await,
+            Command::Compare(args) => compare::run(args).await,
+            Command::Report { .. } => Ok(()),
+        }
+    })
+}
+
+/// Help and version texts go where they belong; mistakes become one line.
+fn refuse(error: &clap::Error, words: &[OsString]) -> Outcome {
+    let Some(line) = one_line(error) else {
+        print!("{error}");
+        return Ok(());
+    };
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return Err(Failure::Usage(format!(
+            "no command given; see {} --help",
+            command_path(words)
+        )));
+    }
+    let see = command_path(words);
+    Err(Failure::Usage(format!("{line}; see {see} --help")))
+}
+
+/// The command as far as it was understood: `weft topo up`.
+fn command_path(words: &[OsString]) -> String {
+    let mut path = "weft".to_owned();
+    let mut command = <Cli as clap::CommandFactory>::command();
+    for word in words.iter().skip(1) {
+        let Some(next) = word.to_str().and_then(|word| command.find_subcommand(word)) else {
+            break;
+        };
+        path.push(' ');
+        path.push_str(next.get_name());
+        command = next.clone();
+    }
+    path
+}
+
+fn report(folders: &[PathBuf]) -> Outcome {
+    let mut runs = Vec::new();
+    for folder in folders {
+        let name = folder.file_name().unwrap_or(folder.as_os_str());
+        runs.push((name.to_string_lossy().into_owned(), Results::read(folder)?));
+    }
+    match &runs[..] {
+        [(_, results)] => display::out(report::run_table(results)),
+        runs => display::out(report::comparison_table(runs)),
+    }
+}

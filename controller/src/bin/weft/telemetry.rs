@@ -1,0 +1,127 @@
+//! `weft telemetry`: the switches' samples as they arrive.
+
+use std::net::Ipv4Addr;
+
+use serde_json::{Value, json};
+use weft_load::units::format_duration;
+use weft_proto::v1::telemetry_event::Sample;
+use weft_proto::v1::{RttSample, TelemetryEvent, WatchTelemetryRequest};
+
+use crate::query::QueryArgs;
+use crate::{Outcome, client, display};
+
+/// Prints samples, one per line, until the lab stops or the user has enough.
+pub async fn watch(args: &QueryArgs) -> Outcome {
+    let mut client = client::connect(&args.lab.name).await?;
+    let mut events = client
+        .watch_telemetry(WatchTelemetryRequest {})
+        .await
+        .map_err(client::refusal)?
+        .into_inner();
+    while let Some(event) = events.message().await.map_err(client::refusal)? {
+        let line = if args.json {
+            document(&event).to_string()
+        } else {
+            text(&event)
+        };
+        display::out(line + "\n")?;
+    }
+    Ok(())
+}
+
+fn text(event: &TelemetryEvent) -> String {
+    let seconds = event.time_ns as f64 / 1e9;
+    let what = match &event.sample {
+        Some(Sample::Rtt(rtt)) => {
+            let (from, to) = ends(rtt);
+            format!(
+                "RTT   path {}  {:>8}  {from} > {to}  {} B",
+                display::path_letter(rtt.path),
+                format_duration(rtt.rtt_ns as f64),
+                rtt.length_bytes,
+            )
+        }
+        Some(Sample::Queue(queue)) => format!(
+            "queue port {:<3} {:>4} packets  {}",
+            queue.port,
+            queue.depth_packets,
+            format_duration(queue.delay_ns as f64),
+        ),
+        None => "sample of a kind this program does not know".to_owned(),
+    };
+    format!("{seconds:12.6}  {:<8}  {what}", event.switch)
+}
+
+fn document(event: &TelemetryEvent) -> Value {
+    let mut document = json!({"time_ns": event.time_ns, "switch": event.switch});
+    match &event.sample {
+        Some(Sample::Rtt(rtt)) => {
+            let (source, destination) = ends(rtt);
+            document["rtt"] = json!({
+                "source": source,
+                "destination": destination,
+                "path": display::path_letter(rtt.path),
+                "length_bytes": rtt.length_bytes,
+                "rtt_ns": rtt.rtt_ns,
+            });
+        }
+        Some(Sample::Queue(queue)) => {
+            document["queue"] = json!({
+                "port": queue.port,
+                "depth_packets": queue.depth_packets,
+                "delay_ns": queue.delay_ns,
+            });
+        }
+        None => {}
+    }
+    document
+}
+
+/// `address:port` of both ends.
+fn ends(rtt: &RttSample) -> (String, String) {
+    let end = |address, port| format!("{}:{port}", Ipv4Addr::from_bits(address));
+    (
+        end(rtt.source_address, rtt.source_port),
+        end(rtt.destination_address, rtt.destination_port),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_proto::v1::QueueSample;
+
+    use super::*;
+
+    fn event(sample: Sample) -> TelemetryEvent {
+        TelemetryEvent {
+            time_ns: 1_500_000_000,
+            switch: "leaf1".into(),
+            sample: Some(sample),
+        }
+    }
+
+    #[test]
+    fn samples_are_one_line_each_in_both_forms() {
+        let rtt = event(Sample::Rtt(RttSample {
+            source_address: 0x0a01_0101,
+            destination_address: 0x0a02_0101,
+            source_port: 40_000,
+            destination_port: 5201,
+            path: 1,
+            length_bytes: 1500,
+            rtt_ns: 132_000,
+        }));
+        assert_eq!(
+            text(&rtt),
+            "    1.500000  leaf1     RTT   path B    132 us  10.1.1.1:40000 > 10.2.1.1:5201  1500 B"
+        );
+        assert_eq!(document(&rtt)["rtt"]["rtt_ns"], 132_000);
+        let queue = event(Sample::Queue(QueueSample {
+            port: 3,
+            depth_packets: 12,
+            delay_ns: 145_000,
+        }));
+        assert!(text(&queue).ends_with("queue port 3     12 packets  145 us"));
+        assert!(!document(&queue).to_string().contains('\n'));
+    }
+}

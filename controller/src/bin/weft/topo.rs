@@ -1,0 +1,252 @@
+//! Labs that stay up: `weft topo`, `weft shell`, `weft flows`.
+
+use std::io::IsTerminal;
+
+use clap::{Args, Subcommand, ValueEnum};
+use weft_lab::{ClockMode, ExecRequest, Lab, State, Status, TopologySpec, UpOptions};
+use weft_load::units::{format_duration, format_rate, parse_bytes};
+
+use crate::client::running_lab;
+use crate::fabric_args::FabricArgs;
+use crate::progress::RunBar;
+use crate::{Failure, Outcome, display, installation};
+
+/// Commands on labs.
+#[derive(Debug, Subcommand)]
+pub enum Topo {
+    /// Boot a lab and leave it running
+    Up(Box<UpArgs>),
+    /// Stop it and remove all traces
+    Down(LabName),
+    /// Show what it is doing
+    Status(StatusArgs),
+}
+
+/// Which lab.
+#[derive(Debug, Args)]
+pub struct LabName {
+    /// Name of the lab, for those who run several
+    #[arg(long, value_name = "NAME", default_value = "lab", env = "WEFT_LAB")]
+    pub name: String,
+}
+
+/// The machine's share in a lab.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Machine")]
+pub struct MachineArgs {
+    /// CPU to run on [default: one that no other lab uses]
+    #[arg(long, value_name = "NUMBER")]
+    pub cpu: Option<usize>,
+
+    /// Memory of the lab
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = parse_memory)]
+    pub memory: u64,
+}
+
+/// A lab to start.
+#[derive(Debug, Args)]
+pub struct UpArgs {
+    #[command(flatten)]
+    lab: LabName,
+
+    #[command(flatten)]
+    fabric: FabricArgs,
+
+    /// Virtual time: at most as fast as real time (paced), as fast as the
+    /// machine can (free), or standing still (paused)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        default_value = "paced",
+        hide_possible_values = true
+    )]
+    clock: ClockKind,
+
+    /// Seed of the lab kernel's random numbers
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+
+    #[command(flatten)]
+    machine: MachineArgs,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ClockKind {
+    Paced,
+    Free,
+    Paused,
+}
+
+/// A question about a lab.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    #[command(flatten)]
+    lab: LabName,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A question to the hosts' kernels.
+#[derive(Debug, Args)]
+pub struct FlowsArgs {
+    #[command(flatten)]
+    lab: LabName,
+
+    /// One host only, such as h1_2
+    #[arg(long, value_name = "NAME")]
+    host: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Topo {
+    /// Does it.
+    pub async fn run(self) -> Outcome {
+        match self {
+            Self::Up(args) => up(&args).await,
+            Self::Down(lab) => down(&lab).await,
+            Self::Status(args) => status(&args).await,
+        }
+    }
+}
+
+async fn up(args: &UpArgs) -> Outcome {
+    args.fabric.topology().map_err(Failure::Usage)?;
+    let clock = match args.clock {
+        ClockKind::Paced => ClockMode::Paced,
+        ClockKind::Free => ClockMode::Free,
+        ClockKind::Paused => ClockMode::Paused,
+    };
+    let spec = args
+        .fabric
+        .lab(args.seed, clock, installation::paths()?)
+        .map_err(Failure::Usage)?;
+    let options = UpOptions {
+        name: args.lab.name.clone(),
+        cpu: args.machine.cpu,
+        memory_bytes: args.machine.memory,
+        ..UpOptions::default()
+    };
+    let bar = RunBar::new(&args.lab.name);
+    let lab = Lab::up(&spec, &options, |step| bar.step(step)).await?;
+    bar.clear();
+    let status = lab.status().await?;
+    display::out(format!(
+        "lab {} is up: {} ({} of real time)\n\
+         next: weft workload, weft patterns, weft shell; weft topo down stops it\n",
+        status.name,
+        fabric_text(&status.spec.topology),
+        format_duration(status.wall.as_nanos() as f64),
+    ))
+}
+
+/// That nothing is there to stop is no failure.
+async fn down(lab: &LabName) -> Outcome {
+    match Lab::find(&lab.name)? {
+        Some(lab) => Ok(lab.down().await?),
+        None => display::out(format!("lab {} is not up\n", lab.name)),
+    }
+}
+
+async fn status(args: &StatusArgs) -> Outcome {
+    let status = running_lab(&args.lab.name)?.status().await?;
+    if args.json {
+        return display::out_json(&status);
+    }
+    display::out(status_text(&status))
+}
+
+fn status_text(status: &Status) -> String {
+    let state = match status.state {
+        State::Booting => "booting",
+        State::Ready => "ready",
+        State::Stopping => "stopping",
+    };
+    let clock = match status.clock {
+        ClockMode::Free => "free".to_owned(),
+        ClockMode::Paced => format!("paced, {} x real time", status.ratio),
+        ClockMode::Paused => "paused".to_owned(),
+    };
+    format!(
+        "lab {}: {state}\n  fabric  {}\n  clock   {clock}; {} of virtual time in {} of real time\n  \
+         folder  {}\n  process {}\n",
+        status.name,
+        fabric_text(&status.spec.topology),
+        format_duration(status.virtual_ns as f64),
+        format_duration(status.wall.as_nanos() as f64),
+        status.rundir.display(),
+        status.pid,
+    )
+}
+
+fn fabric_text(topology: &TopologySpec) -> String {
+    let TopologySpec::LeafSpine(spec) = topology;
+    let slow: String = spec
+        .spine_delay_ns
+        .iter()
+        .map(|(spine, delay)| format!(" (spine{spine}: {})", format_duration(*delay as f64)))
+        .collect();
+    format!(
+        "{} leaves x {} hosts, {} spines; links {}, hosts {}, delay {}{slow}, queues {} packets",
+        spec.leaves,
+        spec.hosts,
+        spec.spines,
+        format_rate(spec.rate_bps),
+        format_rate(spec.host_rate_bps),
+        format_duration(spec.delay_ns as f64),
+        spec.queue_packets,
+    )
+}
+
+/// A Mininet prompt in the lab.
+pub async fn shell(lab: &LabName) -> Outcome {
+    let status = running_lab(&lab.name)?.mininet_shell().await?;
+    ended_with(status)
+}
+
+/// What the hosts' kernels say of their connections.
+pub async fn flows(args: &FlowsArgs) -> Outcome {
+    let lab = running_lab(&args.lab.name)?;
+    let agent = lab.status().await?.spec.paths.bin.join("weft-agent");
+    let mut argv = vec![
+        agent.to_string_lossy().into_owned(),
+        "flows".to_owned(),
+        "--topology".to_owned(),
+        "/run/weft/topology.json".to_owned(),
+    ];
+    if let Some(host) = &args.host {
+        argv.extend(["--host".to_owned(), host.clone()]);
+    }
+    if args.json {
+        argv.push("--json".to_owned());
+    }
+    let request = ExecRequest {
+        argv,
+        pty: std::io::stdout().is_terminal() && std::io::stdin().is_terminal(),
+        ..ExecRequest::default()
+    };
+    ended_with(lab.exec(request).await?)
+}
+
+/// Hands on the exit status of a command inside.
+pub fn ended_with(status: i32) -> Outcome {
+    match u8::try_from(status) {
+        Ok(0) => Ok(()),
+        Ok(status) => Err(Failure::Status(status)),
+        Err(_) => Err(Failure::Status(1)),
+    }
+}
+
+/// Bytes of a lab's memory.
+pub fn parse_memory(text: &str) -> Result<u64, String> {
+    let bytes = parse_bytes(text)?;
+    if !(256 << 20..=64 << 30).contains(&bytes) {
+        return Err(format!("{text:?}: a lab has 256MiB to 64GiB, such as 2GiB"));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,119 @@
+//! `weft workload`: flows in the lab that is running.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+use weft_lab::{ExecRequest, Lab};
+use weft_load::args::{SchedulerArgs, WorkloadArgs};
+use weft_load::report;
+use weft_load::results::Results;
+
+use crate::client::running_lab;
+use crate::progress::RunBar;
+use crate::topo::{LabName, ended_with};
+use crate::{Failure, Outcome, display, installation, outdir};
+
+/// Flows to run in a lab.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    workload: WorkloadArgs,
+
+    #[command(flatten)]
+    kernel: SchedulerArgs,
+
+    /// Folder for the results; must not exist [default: runs/NAME, numbered]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    #[command(flatten)]
+    lab: LabName,
+}
+
+/// Where the lab's folder is, inside.
+pub const GUEST_RUNDIR: &str = "/run/weft";
+
+/// How often progress is looked at.
+const REFRESH: Duration = Duration::from_millis(250);
+
+/// The command line of `weft-load run`, with results in `out` (inside).
+pub fn load_argv(
+    bin: &Path,
+    workload: &WorkloadArgs,
+    scheduler: &str,
+    out: &str,
+    revision: Option<String>,
+) -> Vec<String> {
+    let mut argv = vec![
+        bin.join("weft-load").to_string_lossy().into_owned(),
+        "run".to_owned(),
+    ];
+    argv.extend(workload.to_argv());
+    argv.extend(["--scheduler", scheduler, "--out", out].map(str::to_owned));
+    if let Some(revision) = revision {
+        argv.extend(["--revision".to_owned(), revision]);
+    }
+    argv
+}
+
+/// Runs flows, shows progress, then the table.
+pub async fn run(args: Args) -> Outcome {
+    args.workload.traffic().map_err(Failure::Usage)?;
+    let scheduler = &args.kernel.scheduler;
+    let name = format!(
+        "{}-{scheduler}-seed{}",
+        args.workload.short_name(),
+        args.workload.seed
+    );
+    let out = outdir::choose(args.out, &name)?;
+    let workload = args.workload.absolute(&std::env::current_dir()?);
+
+    let lab = running_lab(&args.lab.name)?;
+    let paths = lab.status().await?.spec.paths;
+    let results = format!("results-{}", std::process::id());
+    let argv = load_argv(
+        &paths.bin,
+        &workload,
+        scheduler,
+        &format!("{GUEST_RUNDIR}/{results}"),
+        installation::revision(&paths.repo),
+    );
+    let status = exec_with_progress(&lab, argv, &name).await?;
+    let inside = lab.rundir().join(&results);
+    if inside.exists() {
+        outdir::move_folder(&inside, &out)?;
+        let table = report::run_table(&Results::read(&out)?);
+        display::out(format!("{table}results: {}\n", out.display()))?;
+    }
+    ended_with(status)
+}
+
+async fn exec_with_progress(lab: &Lab, argv: Vec<String>, name: &str) -> anyhow::Result<i32> {
+    let file = lab.rundir().join("progress.json");
+    // What an earlier workload left there is no progress of this one.
+    let _ = std::fs::remove_file(&file);
+    let mut bar = RunBar::new(name);
+    bar.say("opening connections");
+    let request = ExecRequest {
+        argv,
+        ..ExecRequest::default()
+    };
+    let command = lab.exec(request);
+    tokio::pin!(command);
+    let mut refresh = tokio::time::interval(REFRESH);
+    loop {
+        tokio::select! {
+            status = &mut command => return Ok(status?),
+            _ = refresh.tick() => {
+                if let Some(report) = read_progress(&file) {
+                    bar.report(&report);
+                }
+            }
+        }
+    }
+}
+
+fn read_progress(file: &Path) -> Option<Value> {
+    serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()
+}

@@ -1,0 +1,129 @@
+//! What `weft` says to those who ask for something wrong, or for a lab that
+//! is not there.
+
+#![allow(clippy::unwrap_used)]
+
+use std::process::{Command, Output};
+
+/// `weft` of a user who has no lab, nor anything built for one.
+fn weft(line: &str) -> Output {
+    let nowhere = tempfile::tempdir().unwrap();
+    Command::new(env!("CARGO_BIN_EXE_weft"))
+        .args(line.split_whitespace())
+        .env("WEFT_RUNTIME_DIR", nowhere.path())
+        .env("WEFT_CACHE", nowhere.path())
+        .env_remove("WEFT_LAB")
+        .current_dir(nowhere.path())
+        .output()
+        .unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn wrong_input_is_one_line_that_names_the_remedy_and_status_2() {
+    for (line, remedy) in [
+        ("", "weft --help"),
+        ("topo", "weft topo --help"),
+        ("tpo up", "weft --help"),
+        ("topo up --rate 5", "write 1gbit"),
+        ("topo up --delay 10", "write 10us"),
+        ("topo up --spine-delay 40us", "write 2=40us"),
+        ("topo up --spine-delay 5=40us", "there are 1 to 2"),
+        ("topo up --leaves 0", "1..=100"),
+        ("topo up --memory 1KB", "such as 2GiB"),
+        ("run --workload webserach", "websearch, datamining"),
+        ("run --load 30", "such as 0.3"),
+        ("run --flows 0", "at least 1"),
+        ("run --bytes 5", "--pattern incast"),
+        ("run --pattern incast --load 0.3", "--pattern random"),
+        ("run --send-buffer 64", "such as 65536"),
+        ("run --sheduler rb", "'--scheduler'"),
+        ("run --leaves 1", "at least 2"),
+        ("run --topology ring", "leaf-spine"),
+        ("run --out .", "remove it or choose another name"),
+        ("compare --schedulers rb,rb", "once is enough"),
+        ("compare --scheduler rb", "'--schedulers'"),
+        ("workload --seed x", "weft workload --help"),
+        ("flows --host", "a value is required"),
+        ("report", "<DIR>"),
+    ] {
+        let output = weft(line);
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "weft {line}: {said}");
+        assert_eq!(said.lines().count(), 1, "weft {line}: {said}");
+        assert!(said.starts_with("weft: "), "weft {line}: {said}");
+        assert!(said.contains(remedy), "weft {line}: {said}");
+        assert!(output.stdout.is_empty(), "weft {line}");
+    }
+}
+
+#[test]
+fn without_a_lab_every_question_gets_the_same_line() {
+    for line in [
+        "patterns",
+        "patterns --json",
+        "paths",
+        "telemetry",
+        "flows",
+        "shell",
+        "topo status",
+        "workload",
+    ] {
+        let output = weft(line);
+        assert_eq!(output.status.code(), Some(1), "weft {line}");
+        assert_eq!(
+            said(&output),
+            "weft: lab lab is not up; start it with `weft topo up`\n",
+            "weft {line}"
+        );
+    }
+}
+
+#[test]
+fn stopping_what_is_not_up_is_no_failure() {
+    let output = weft("topo down");
+    assert!(output.status.success());
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "lab lab is not up\n"
+    );
+}
+
+#[test]
+fn a_machine_without_the_lab_kernel_is_told_how_to_get_it() {
+    for line in ["topo up", "run", "compare"] {
+        let output = weft(line);
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(1), "weft {line}: {said}");
+        assert!(said.contains("run `make kernel`"), "weft {line}: {said}");
+    }
+}
+
+#[test]
+fn every_command_explains_itself() {
+    for command in [
+        "",
+        "topo",
+        "topo up",
+        "topo down",
+        "topo status",
+        "patterns",
+        "paths",
+        "telemetry",
+        "flows",
+        "shell",
+        "workload",
+        "run",
+        "compare",
+        "report",
+    ] {
+        let output = weft(&format!("{command} --help"));
+        assert!(output.status.success(), "weft {command} --help");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains("Usage: weft"), "weft {command} --help");
+        assert!(said(&output).is_empty());
+    }
+}
