@@ -36,7 +36,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run a workload and write its results
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Show the table of one run, or of several side by side
     Report {
         /// Folders of runs

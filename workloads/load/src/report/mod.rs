@@ -168,19 +168,17 @@ pub fn comparison_table(runs: &[(String, Results)]) -> String {
         }
     }
     let totals: Vec<Totals> = runs.iter().map(|(_, run)| Totals::of(run)).collect();
-    let counts: [(&str, fn(&Totals) -> String); 4] = [
-        ("drops", Totals::dropped_text),
-        ("retransmissions", |totals| {
-            totals.retransmissions.to_string()
-        }),
-        ("timeouts", |totals| totals.timeouts.to_string()),
-        ("failed flows", |totals| totals.failed.to_string()),
-    ];
-    for (name, count) in counts {
+    let mut push = |name: &str, count: &dyn Fn(&Totals) -> String| {
         let mut row = vec![name.to_owned(), String::new()];
         row.extend(totals.iter().map(count));
         table.push(row);
-    }
+    };
+    push("drops", &Totals::dropped_text);
+    push("retransmissions", &|totals| {
+        totals.retransmissions.to_string()
+    });
+    push("timeouts", &|totals| totals.timeouts.to_string());
+    push("failed flows", &|totals| totals.failed.to_string());
     table.to_string()
 }
 

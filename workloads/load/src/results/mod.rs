@@ -236,13 +236,9 @@ fn write_files(
         table.serialize(row)?;
     }
     table.flush()?;
-    let copies: [(&str, fn(Window, &Path, &Path) -> Result<()>); 2] = [
-        ("queues.csv", Window::copy_queues),
-        ("patterns.csv", Window::copy_patterns),
-    ];
-    for (name, copy) in copies {
-        copy(window, &stats.join(name), &folder.join(name))?;
-    }
+    let (from, to) = (|name| stats.join(name), |name| folder.join(name));
+    window.copy_queues(&from("queues.csv"), &to("queues.csv"))?;
+    window.copy_patterns(&from("patterns.csv"), &to("patterns.csv"))?;
     let mut json = serde_json::to_string_pretty(info)?;
     json.push('\n');
     fs::write(folder.join("run.json"), json)?;

@@ -12,7 +12,7 @@ mod counters;
 mod hosts;
 mod sys;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -206,13 +206,15 @@ impl Shell {
     fn new(mut hosts: Hosts, sockets: Sockets, plan: &[Flow]) -> Result<Self> {
         let epoll = Epoll::new().context("epoll")?;
         let mut listeners = BTreeMap::new();
-        for flow in plan {
-            if !listeners.contains_key(&flow.destination) {
-                let fd = hosts.listen(flow.destination, sockets.port, sockets.protocol)?;
-                let token = Token::Listener(flow.destination).encode();
-                epoll.add(fd.as_fd(), Interest::Readable, token)?;
-                listeners.insert(flow.destination, fd);
-            }
+        let receivers: BTreeSet<usize> = plan.iter().map(|flow| flow.destination).collect();
+        for host in receivers {
+            let fd = hosts.listen(host, sockets.port, sockets.protocol)?;
+            epoll.add(
+                fd.as_fd(),
+                Interest::Readable,
+                Token::Listener(host).encode(),
+            )?;
+            listeners.insert(host, fd);
         }
         Ok(Self {
             epoll,
