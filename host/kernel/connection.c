@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What every scheduler needs of a connection: which subflows may carry data,
+ * how a decision is handed to the core, and how much came of it.
+ *
+ * A decision is a subflow and a burst: the core gives that subflow msk->snd_burst
+ * bytes, rounded up to whole packets (ops.exact_burst), and asks again when they
+ * are used up. It may give less, when it runs out of data, window or memory; the
+ * next call of the scheduler then finds the rest in msk->snd_burst. So nothing is
+ * counted when it is granted, all is counted when the next decision is due.
+ */
+#include <linux/slab.h>
+#include <net/tcp.h>
+
+#include "weft.h"
+
+/* DSS option with 64-bit data sequence number and Data ACK, as TCP pads it. */
+#define DSS_OPTION_LEN	ALIGN(TCPOLEN_MPTCP_DSS_BASE +		\
+			      TCPOLEN_MPTCP_DSS_MAP64 +		\
+			      TCPOLEN_MPTCP_DSS_ACK64, 4)
+
+/**
+ * weft_conn_init() - set up the state of a new connection
+ * @msk: connection, not in use yet; possibly in softirq
+ *
+ * Without memory the connection goes without: see weft_usable().
+ */
+void weft_conn_init(struct mptcp_sock *msk)
+{
+	msk->sched_data = kzalloc(sizeof(struct weft_conn), GFP_ATOMIC);
+}
+
+/**
+ * weft_conn_release() - free the state of a connection that is going away
+ * @msk: connection
+ */
+void weft_conn_release(struct mptcp_sock *msk)
+{
+	kfree(msk->sched_data);
+	msk->sched_data = NULL;
+}
+
+/* Slots hold subflow_id + 1, so that zeroed memory is empty. */
+static u32 slot_id(const struct mptcp_subflow_context *subflow)
+{
+	return subflow->subflow_id + 1;
+}
+
+/**
+ * weft_slot() - look up the slot of a subflow
+ * @conn: state of its connection
+ * @subflow: subflow
+ *
+ * Return: the slot, or -ENOENT when no scheduler has met the subflow yet.
+ */
+int weft_slot(const struct weft_conn *conn,
+	      const struct mptcp_subflow_context *subflow)
+{
+	int i;
+
+	for (i = 0; i < WEFT_PATHS_MAX; i++)
+		if (conn->subflow[i].id == slot_id(subflow))
+			return i;
+	return -ENOENT;
+}
+
+static bool slot_is_alive(struct mptcp_sock *msk, u32 id)
+{
+	struct mptcp_subflow_context *subflow;
+
+	mptcp_for_each_subflow(msk, subflow)
+		if (slot_id(subflow) == id)
+			return true;
+	return false;
+}
+
+/* The slot of @subflow, a new one if need be; -ENOSPC when all are taken. */
+static int slot_of(struct mptcp_sock *msk, struct weft_conn *conn,
+		   const struct mptcp_subflow_context *subflow)
+{
+	int slot = weft_slot(conn, subflow);
+
+	if (slot >= 0)
+		return slot;
+
+	for (slot = 0; slot < WEFT_PATHS_MAX; slot++) {
+		struct weft_subflow *entry = &conn->subflow[slot];
+
+		if (entry->id && slot_is_alive(msk, entry->id))
+			continue;
+		/* the last decision must not be booked on the newcomer */
+		if (slot == conn->picked)
+			conn->granted = 0;
+		*entry = (struct weft_subflow){ .id = slot_id(subflow) };
+		conn->length = 0;
+		return slot;
+	}
+	return -ENOSPC;
+}
+
+/**
+ * weft_usable() - collect the subflows that may carry new data
+ * @msk: connection
+ * @usable: result
+ *
+ * Those are the active ones (established, not closing, not stale), except that
+ * backup subflows count only when there is no other. No more than WEFT_PATHS_MAX
+ * subflows of a connection are ever used.
+ *
+ * Also refreshes the connection-level retransmission timeout, as a scheduler has
+ * to before data goes out.
+ *
+ * Return: false when there is none, or the connection has no state.
+ */
+bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable)
+{
+	struct weft_conn *conn = weft_conn(msk);
+	struct mptcp_subflow_context *subflow;
+	bool backup = true;
+
+	usable->count = 0;
+	usable->members = 0;
+
+	/* a connection that was short of memory when it began */
+	if (unlikely(!conn)) {
+		weft_conn_init(msk);
+		conn = weft_conn(msk);
+		if (!conn)
+			return false;
+	}
+
+	mptcp_for_each_subflow(msk, subflow)
+		if (!subflow->backup && !subflow->request_bkup &&
+		    mptcp_subflow_active(subflow))
+			backup = false;
+
+	mptcp_for_each_subflow(msk, subflow) {
+		int slot;
+
+		if ((subflow->backup || subflow->request_bkup) != backup ||
+		    !mptcp_subflow_active(subflow))
+			continue;
+		slot = slot_of(msk, conn, subflow);
+		if (slot < 0)
+			continue;
+		usable->subflow[usable->count] = subflow;
+		usable->slot[usable->count++] = slot;
+		usable->members |= BIT(slot);
+	}
+	mptcp_set_timeout((struct sock *)msk);
+	return usable->count;
+}
+
+/* Payload of a full packet: what mss_cache has, less the DSS option. */
+static int packet_payload(const struct sock *ssk)
+{
+	return max_t(int, tcp_sk(ssk)->mss_cache - DSS_OPTION_LEN, 1);
+}
+
+/* The subflow of a slot, NULL when it is gone. */
+static struct mptcp_subflow_context *subflow_of(struct mptcp_sock *msk, u32 id)
+{
+	struct mptcp_subflow_context *subflow;
+
+	mptcp_for_each_subflow(msk, subflow)
+		if (slot_id(subflow) == id)
+			return subflow;
+	return NULL;
+}
+
+/**
+ * weft_account() - book what became of the last decision
+ * @msk: connection with state
+ *
+ * Return: true when the burst of that decision is used up, so that the next
+ * packet is a new decision.
+ */
+bool weft_account(struct mptcp_sock *msk)
+{
+	struct weft_conn *conn = weft_conn(msk);
+	struct weft_subflow *entry = &conn->subflow[conn->picked];
+	int sent = conn->granted - msk->snd_burst;
+
+	if (conn->granted > 0 && sent > 0) {
+		struct mptcp_subflow_context *subflow;
+
+		subflow = subflow_of(msk, entry->id);
+		entry->bytes += sent;
+		entry->packets += !subflow ? 1 :
+			DIV_ROUND_UP(sent, packet_payload(mptcp_subflow_tcp_sock(subflow)));
+		conn->granted = msk->snd_burst;
+		return conn->granted <= 0;
+	}
+	return false;
+}
+
+/**
+ * weft_grant() - make a decision: the next data go to this subflow
+ * @msk: connection with state
+ * @subflow: subflow
+ * @slot: its slot
+ * @bytes: at least 1; the core rounds up to whole packets
+ *
+ * Return: 0, the value of get_send().
+ */
+int weft_grant(struct mptcp_sock *msk, struct mptcp_subflow_context *subflow,
+	       u8 slot, int bytes)
+{
+	struct weft_conn *conn = weft_conn(msk);
+
+	conn->picked = slot;
+	conn->granted = bytes;
+	msk->snd_burst = bytes;
+	mptcp_subflow_set_scheduled(subflow, true);
+	return 0;
+}
+
+/**
+ * weft_window_space() - room in a subflow's window for data not handed to it yet
+ * @ssk: TCP socket of the subflow; not locked, so this is an estimate
+ *
+ * The window is the smaller one of congestion and receive window; data that wait
+ * in the subflow's queue have taken their part of it. A subflow in loss recovery
+ * after a timeout has none: it resends first (as the 0.9x kernels had it).
+ *
+ * Return: bytes, or 0 when the window or the send buffer is full.
+ */
+int weft_window_space(const struct sock *ssk)
+{
+	const struct tcp_sock *tp = tcp_sk(ssk);
+	u32 unsent = READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_nxt);
+	u32 window = READ_ONCE(tp->snd_cwnd);
+	u32 in_flight = tcp_packets_in_flight(tp);
+	s64 space, receiver;
+
+	if (inet_csk(ssk)->icsk_ca_state == TCP_CA_Loss ||
+	    in_flight >= window || !sk_stream_memory_free(ssk))
+		return 0;
+
+	space = (s64)(window - in_flight) * packet_payload(ssk) - unsent;
+	receiver = (s32)(tcp_wnd_end(tp) - READ_ONCE(tp->write_seq));
+	return clamp_t(s64, min(space, receiver), 0, S32_MAX / 2);
+}
+
+/**
+ * weft_get_retrans() - choose where the core reinjects unacknowledged data
+ * @msk: connection
+ *
+ * All schedulers do as the kernel's default: a subflow that has nothing in
+ * flight itself, a backup only when nothing else makes progress.
+ *
+ * Return: 0, or -EINVAL when no subflow is fit.
+ */
+int weft_get_retrans(struct mptcp_sock *msk)
+{
+	struct sock *ssk = mptcp_subflow_get_retrans(msk);
+
+	if (!ssk)
+		return -EINVAL;
+	mptcp_subflow_set_scheduled(mptcp_subflow_ctx(ssk), true);
+	return 0;
+}

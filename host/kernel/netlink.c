@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Generic netlink family "weft" (include/uapi/weft.h): patterns into a network
+ * namespace, patterns and flows out of it.
+ *
+ * A PATTERN_SET is checked as a whole before the table sees any of it. What is
+ * wrong is said in the extended ACK, with the attribute that it is about.
+ */
+#include <linux/inetdevice.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <net/genetlink.h>
+#include <net/sock.h>
+
+#include "weft.h"
+
+static struct genl_family weft_family;
+
+static const struct nla_policy weft_path_policy[WEFT_PATH_A_MAX + 1] = {
+	[WEFT_PATH_A_LOCAL]	= { .type = NLA_BE32 },
+	[WEFT_PATH_A_GAP]	= NLA_POLICY_MAX(NLA_U32, WEFT_SEQUENCE_MAX),
+	[WEFT_PATH_A_RTT_NS]	= { .type = NLA_U64 },
+};
+
+static const struct nla_policy weft_paths_policy[WEFT_A_MAX + 1] = {
+	[WEFT_A_PATH]		= NLA_POLICY_NESTED(weft_path_policy),
+};
+
+static const struct nla_policy weft_set_policy[WEFT_A_MAX + 1] = {
+	[WEFT_A_PREFIX]		= { .type = NLA_BE32 },
+	[WEFT_A_PREFIX_LEN]	= NLA_POLICY_MAX(NLA_U8, 32),
+	[WEFT_A_VERSION]	= { .type = NLA_U64 },
+	[WEFT_A_TTL_NS]		= { .type = NLA_U64 },
+	[WEFT_A_PATHS]		= NLA_POLICY_NESTED(weft_paths_policy),
+	[WEFT_A_SEQUENCE]	= NLA_POLICY_RANGE(NLA_BINARY, 1, WEFT_SEQUENCE_MAX),
+};
+
+static const struct nla_policy weft_del_policy[WEFT_A_MAX + 1] = {
+	[WEFT_A_PREFIX]		= { .type = NLA_BE32 },
+	[WEFT_A_PREFIX_LEN]	= NLA_POLICY_MAX(NLA_U8, 32),
+};
+
+/* --- PATTERN_SET, PATTERN_DEL --------------------------------------------- */
+
+static int read_prefix(struct genl_info *info, __be32 *prefix, u8 *prefix_len)
+{
+	*prefix = nla_get_be32(info->attrs[WEFT_A_PREFIX]);
+	*prefix_len = nla_get_u8(info->attrs[WEFT_A_PREFIX_LEN]);
+	if (*prefix & ~weft_prefix_mask(*prefix_len)) {
+		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[WEFT_A_PREFIX],
+				    "prefix has bits set beyond its length");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int read_path(const struct nlattr *nest, struct weft_pattern *pattern,
+		     struct netlink_ext_ack *extack)
+{
+	struct weft_path *path = &pattern->path[pattern->paths];
+	struct nlattr *tb[WEFT_PATH_A_MAX + 1];
+	int i, err;
+
+	err = nla_parse_nested(tb, WEFT_PATH_A_MAX, nest, weft_path_policy, extack);
+	if (err)
+		return err;
+	if (!tb[WEFT_PATH_A_LOCAL] || !tb[WEFT_PATH_A_GAP]) {
+		NL_SET_ERR_MSG_ATTR(extack, nest,
+				    "a path needs its local address and its gap");
+		return -EINVAL;
+	}
+	path->local = nla_get_be32(tb[WEFT_PATH_A_LOCAL]);
+	path->gap = nla_get_u32(tb[WEFT_PATH_A_GAP]);
+	if (tb[WEFT_PATH_A_RTT_NS])
+		path->rtt_ns = nla_get_u64(tb[WEFT_PATH_A_RTT_NS]);
+
+	for (i = 0; i < pattern->paths; i++) {
+		if (pattern->path[i].local != path->local)
+			continue;
+		NL_SET_ERR_MSG_ATTR(extack, tb[WEFT_PATH_A_LOCAL],
+				    "local address stands in two paths");
+		return -EINVAL;
+	}
+	pattern->paths++;
+	return 0;
+}
+
+static int read_paths(const struct nlattr *nest, struct weft_pattern *pattern,
+		      struct netlink_ext_ack *extack)
+{
+	const struct nlattr *attr;
+	int rem, err;
+
+	nla_for_each_nested(attr, nest, rem) {
+		if (nla_type(attr) != WEFT_A_PATH) {
+			NL_SET_ERR_MSG_ATTR(extack, attr,
+					    "only paths may stand here");
+			return -EINVAL;
+		}
+		if (pattern->paths == WEFT_PATHS_MAX) {
+			NL_SET_ERR_MSG_ATTR(extack, attr, "more than 8 paths");
+			return -E2BIG;
+		}
+		err = read_path(attr, pattern, extack);
+		if (err)
+			return err;
+	}
+	if (!pattern->paths) {
+		NL_SET_ERR_MSG_ATTR(extack, nest, "no path");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* The sequence must hold each path as often as its gap says. */
+static int read_sequence(const struct nlattr *attr, struct weft_pattern *pattern,
+			 struct netlink_ext_ack *extack)
+{
+	u32 count[WEFT_PATHS_MAX] = { 0 };
+	unsigned int i;
+
+	nla_memcpy(pattern->sequence, attr, pattern->length);
+	for (i = 0; i < pattern->length; i++) {
+		if (pattern->sequence[i] >= pattern->paths) {
+			NL_SET_ERR_MSG_ATTR(extack, attr,
+					    "sequence names a path that is not there");
+			return -EINVAL;
+		}
+		count[pattern->sequence[i]]++;
+	}
+	for (i = 0; i < pattern->paths; i++) {
+		if (count[i] != pattern->path[i].gap) {
+			NL_SET_ERR_MSG_ATTR(extack, attr,
+					    "sequence does not hold each path as often as its gap");
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static bool set_is_complete(struct genl_info *info)
+{
+	static const int required[] = {
+		WEFT_A_PREFIX, WEFT_A_PREFIX_LEN, WEFT_A_VERSION,
+		WEFT_A_TTL_NS, WEFT_A_PATHS, WEFT_A_SEQUENCE,
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(required); i++)
+		if (GENL_REQ_ATTR_CHECK(info, required[i]))
+			return false;
+	return true;
+}
+
+static int weft_pattern_set(struct sk_buff *skb, struct genl_info *info)
+{
+	struct weft_pattern *pattern;
+	u16 length;
+	int err;
+
+	if (!set_is_complete(info))
+		return -EINVAL;
+
+	length = nla_len(info->attrs[WEFT_A_SEQUENCE]);
+	pattern = kzalloc(struct_size(pattern, sequence, length), GFP_KERNEL);
+	if (!pattern)
+		return -ENOMEM;
+	pattern->length = length;
+	pattern->version = nla_get_u64(info->attrs[WEFT_A_VERSION]);
+	pattern->ttl_ns = nla_get_u64(info->attrs[WEFT_A_TTL_NS]);
+
+	err = read_prefix(info, &pattern->prefix, &pattern->prefix_len);
+	if (!err)
+		err = read_paths(info->attrs[WEFT_A_PATHS], pattern, info->extack);
+	if (!err)
+		err = read_sequence(info->attrs[WEFT_A_SEQUENCE], pattern,
+				    info->extack);
+	if (!err) {
+		err = weft_table_set(weft_table(genl_info_net(info)), pattern);
+		if (err)
+			GENL_SET_ERR_MSG(info, "too many patterns in this namespace");
+	}
+	if (err)
+		kfree(pattern);
+	return err;
+}
+
+static int weft_pattern_del(struct sk_buff *skb, struct genl_info *info)
+{
+	struct weft_table *table = weft_table(genl_info_net(info));
+	__be32 prefix;
+	u8 prefix_len;
+	int err;
+
+	if (!info->attrs[WEFT_A_PREFIX] && !info->attrs[WEFT_A_PREFIX_LEN]) {
+		weft_table_clear(table);
+		return 0;
+	}
+	if (GENL_REQ_ATTR_CHECK(info, WEFT_A_PREFIX) ||
+	    GENL_REQ_ATTR_CHECK(info, WEFT_A_PREFIX_LEN))
+		return -EINVAL;
+	err = read_prefix(info, &prefix, &prefix_len);
+	if (!err)
+		err = weft_table_del(table, prefix, prefix_len);
+	if (err == -ENOENT)
+		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[WEFT_A_PREFIX],
+				    "no pattern for this prefix");
+	return err;
+}
+
+/* --- PATTERN_GET ---------------------------------------------------------- */
+
+static int put_path(struct sk_buff *skb, const struct weft_path *path)
+{
+	struct nlattr *nest = nla_nest_start(skb, WEFT_A_PATH);
+
+	if (!nest ||
+	    nla_put_be32(skb, WEFT_PATH_A_LOCAL, path->local) ||
+	    nla_put_u32(skb, WEFT_PATH_A_GAP, path->gap) ||
+	    nla_put_u64_64bit(skb, WEFT_PATH_A_RTT_NS, path->rtt_ns,
+			      WEFT_PATH_A_PAD))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int put_pattern(struct sk_buff *skb, const struct weft_pattern *pattern)
+{
+	struct nlattr *nest;
+	int i;
+
+	if (nla_put_be32(skb, WEFT_A_PREFIX, pattern->prefix) ||
+	    nla_put_u8(skb, WEFT_A_PREFIX_LEN, pattern->prefix_len) ||
+	    nla_put_u64_64bit(skb, WEFT_A_VERSION, pattern->version, WEFT_A_PAD) ||
+	    nla_put_u64_64bit(skb, WEFT_A_TTL_NS, pattern->ttl_ns, WEFT_A_PAD) ||
+	    nla_put_u64_64bit(skb, WEFT_A_AGE_NS,
+			      ktime_get_ns() - pattern->set_ns, WEFT_A_PAD) ||
+	    nla_put(skb, WEFT_A_SEQUENCE, pattern->length, pattern->sequence))
+		return -EMSGSIZE;
+
+	nest = nla_nest_start(skb, WEFT_A_PATHS);
+	if (!nest)
+		return -EMSGSIZE;
+	for (i = 0; i < pattern->paths; i++)
+		if (put_path(skb, &pattern->path[i]))
+			return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+/* Where a dump goes on: bucket (or token slot) and entries of it done. */
+struct weft_dump {
+	long	slot;
+	long	done;
+};
+
+static struct weft_dump *weft_dump(struct netlink_callback *cb)
+{
+	NL_ASSERT_CTX_FITS(struct weft_dump);
+	return (struct weft_dump *)cb->ctx;
+}
+
+static int weft_pattern_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct weft_table *table = weft_table(sock_net(skb->sk));
+	struct weft_dump *at = weft_dump(cb);
+	const struct weft_pattern *pattern;
+
+	mutex_lock(&table->lock);
+	/* the caller is told when the table changed under a dump in parts */
+	cb->seq = table->generation + 1;
+	for (; at->slot < ARRAY_SIZE(table->bucket); at->slot++, at->done = 0) {
+		long index = 0;
+
+		hlist_for_each_entry(pattern, &table->bucket[at->slot], node) {
+			void *header;
+
+			if (index++ < at->done)
+				continue;
+			header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid,
+					     cb->nlh->nlmsg_seq, &weft_family,
+					     NLM_F_MULTI, WEFT_CMD_PATTERN_GET);
+			if (!header)
+				goto full;
+			genl_dump_check_consistent(cb, header);
+			if (put_pattern(skb, pattern)) {
+				genlmsg_cancel(skb, header);
+				goto full;
+			}
+			genlmsg_end(skb, header);
+			at->done++;
+		}
+	}
+full:
+	mutex_unlock(&table->lock);
+	return skb->len;
+}
+
+/* --- FLOW_GET ------------------------------------------------------------- */
+
+static int put_subflow(struct sk_buff *skb, struct mptcp_sock *msk,
+		       const struct mptcp_subflow_context *subflow)
+{
+	const struct sock *ssk = mptcp_subflow_tcp_sock(subflow);
+	u64 rtt_ns = (u64)(READ_ONCE(tcp_sk(ssk)->srtt_us) >> 3) * NSEC_PER_USEC;
+	const struct weft_conn *conn = weft_conn(msk);
+	struct weft_subflow none = { 0 };
+	const struct weft_subflow *entry = &none;
+	struct nlattr *nest;
+	int slot = -ENOENT;
+
+	if (conn)
+		slot = weft_slot(conn, subflow);
+	if (slot >= 0)
+		entry = &conn->subflow[slot];
+
+	nest = nla_nest_start(skb, WEFT_A_SUBFLOW);
+	if (!nest ||
+	    nla_put_be32(skb, WEFT_SUBFLOW_A_LOCAL, inet_sk(ssk)->inet_saddr) ||
+	    nla_put_be32(skb, WEFT_SUBFLOW_A_REMOTE, inet_sk(ssk)->inet_daddr) ||
+	    nla_put_u32(skb, WEFT_SUBFLOW_A_GAP, entry->gap) ||
+	    nla_put_u64_64bit(skb, WEFT_SUBFLOW_A_RTT_NS, rtt_ns,
+			      WEFT_SUBFLOW_A_PAD) ||
+	    nla_put_u64_64bit(skb, WEFT_SUBFLOW_A_PACKETS, entry->packets,
+			      WEFT_SUBFLOW_A_PAD) ||
+	    nla_put_u64_64bit(skb, WEFT_SUBFLOW_A_BYTES, entry->bytes,
+			      WEFT_SUBFLOW_A_PAD))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+/* Caller owns the socket, whose scheduler is one of ours. */
+static int put_flow(struct sk_buff *skb, struct mptcp_sock *msk)
+{
+	const struct weft_conn *conn = weft_conn(msk);
+	u8 source = conn ? conn->source : WEFT_SOURCE_NONE;
+	struct mptcp_subflow_context *subflow;
+	struct nlattr *nest;
+
+	if (conn)
+		weft_account(msk);
+	if (nla_put_u32(skb, WEFT_A_TOKEN, READ_ONCE(msk->token)) ||
+	    nla_put_string(skb, WEFT_A_SCHEDULER, msk->sched->name) ||
+	    nla_put_u8(skb, WEFT_A_SOURCE, source))
+		return -EMSGSIZE;
+	if (conn && conn->length &&
+	    nla_put(skb, WEFT_A_SEQUENCE, conn->length, conn->sequence))
+		return -EMSGSIZE;
+	if (source == WEFT_SOURCE_CONTROLLER &&
+	    nla_put_u64_64bit(skb, WEFT_A_VERSION, conn->version, WEFT_A_PAD))
+		return -EMSGSIZE;
+
+	nest = nla_nest_start(skb, WEFT_A_SUBFLOWS);
+	if (!nest)
+		return -EMSGSIZE;
+	mptcp_for_each_subflow(msk, subflow)
+		if (put_subflow(skb, msk, subflow))
+			return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static bool is_ours(const struct mptcp_sock *msk)
+{
+	return msk->sched && msk->sched->owner == THIS_MODULE &&
+	       !list_empty(&msk->conn_list);
+}
+
+static int dump_flow(struct sk_buff *skb, struct netlink_callback *cb,
+		     struct mptcp_sock *msk)
+{
+	struct sock *sk = (struct sock *)msk;
+	void *header;
+	int err = 0;
+
+	lock_sock(sk);
+	if (!is_ours(msk) || sk->sk_state == TCP_LISTEN)
+		goto release;
+
+	header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid,
+			     cb->nlh->nlmsg_seq, &weft_family, NLM_F_MULTI,
+			     WEFT_CMD_FLOW_GET);
+	if (!header) {
+		err = -EMSGSIZE;
+		goto release;
+	}
+	err = put_flow(skb, msk);
+	if (err)
+		genlmsg_cancel(skb, header);
+	else
+		genlmsg_end(skb, header);
+release:
+	release_sock(sk);
+	return err;
+}
+
+static int weft_flow_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	const struct net *net = sock_net(skb->sk);
+	struct weft_dump *at = weft_dump(cb);
+	struct mptcp_sock *msk;
+
+	while ((msk = mptcp_token_iter_next(net, &at->slot, &at->done))) {
+		int err = dump_flow(skb, cb, msk);
+
+		sock_put((struct sock *)msk);
+		if (err) {
+			/* no room left: this one again in the next message */
+			at->done--;
+			break;
+		}
+		cond_resched();
+	}
+	return skb->len;
+}
+
+/* --- family --------------------------------------------------------------- */
+
+static const struct genl_split_ops weft_ops[] = {
+	{
+		.cmd		= WEFT_CMD_PATTERN_SET,
+		.doit		= weft_pattern_set,
+		.policy		= weft_set_policy,
+		.maxattr	= WEFT_A_MAX,
+		.flags		= GENL_UNS_ADMIN_PERM | GENL_CMD_CAP_DO,
+	},
+	{
+		.cmd		= WEFT_CMD_PATTERN_DEL,
+		.doit		= weft_pattern_del,
+		.policy		= weft_del_policy,
+		.maxattr	= WEFT_A_MAX,
+		.flags		= GENL_UNS_ADMIN_PERM | GENL_CMD_CAP_DO,
+	},
+	{
+		.cmd		= WEFT_CMD_PATTERN_GET,
+		.dumpit		= weft_pattern_dump,
+		.flags		= GENL_CMD_CAP_DUMP,
+	},
+	{
+		/* tokens let one join a connection: not for everybody's eyes */
+		.cmd		= WEFT_CMD_FLOW_GET,
+		.dumpit		= weft_flow_dump,
+		.flags		= GENL_UNS_ADMIN_PERM | GENL_CMD_CAP_DUMP,
+	},
+};
+
+static struct genl_family weft_family __ro_after_init = {
+	.name		= WEFT_GENL_NAME,
+	.version	= WEFT_GENL_VERSION,
+	.module		= THIS_MODULE,
+	.netnsok	= true,
+	.parallel_ops	= true,
+	.split_ops	= weft_ops,
+	.n_split_ops	= ARRAY_SIZE(weft_ops),
+};
+
+/**
+ * weft_netlink_init() - register the family
+ *
+ * Return: 0 or a negative errno.
+ */
+int __init weft_netlink_init(void)
+{
+	return genl_register_family(&weft_family);
+}
+
+/**
+ * weft_netlink_exit() - unregister the family
+ */
+void weft_netlink_exit(void)
+{
+	genl_unregister_family(&weft_family);
+}

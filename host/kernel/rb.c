@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rb: MPTCP-RB, Multipath TCP with reduced burstiness.
+ *
+ * A scheduler that fills one subflow's window after the other makes consecutive
+ * data arrive in two heaps: the receiver holds back Data ACKs until the first
+ * hole is filled, then acknowledges all at once, and the sender answers with a
+ * burst that shallow switch buffers drop. rb spreads consecutive packets over
+ * the subflows instead, such that they arrive in order and every Data ACK moves
+ * the window by one packet.
+ *
+ * The packet at position k of the data sequence goes to
+ *
+ *	sequence[k mod L]
+ *
+ * where the sequence (pattern.c) has gap_i = round(RTT_max / RTT_i) packets for
+ * subflow i. It comes from, in this order:
+ *
+ *	controller	a PATTERN_SET for the destination, within its time to live,
+ *			which knows all of the connection's subflows;
+ *	local		the kernel's own smoothed RTTs;
+ *	none		not all RTTs are known yet: packets take turns.
+ *
+ * It is made anew every 10 ms, and at once when the controller writes, a pattern
+ * expires, or a subflow comes or goes.
+ *
+ * Pre-allocation: the pattern decides also while the chosen subflow's congestion
+ * window is full; the packet then waits in that subflow's queue. Only when that
+ * queue has reached the subflow's send buffer, the connection waits. Another
+ * subflow with room is *not* used: its packet would arrive ahead of its turn.
+ */
+#include <linux/ktime.h>
+#include <net/tcp.h>
+
+#include "weft.h"
+
+/* How long a pattern from the kernel's RTTs holds (the paper's 10 ms). */
+#define REFRESH_NS	(10 * NSEC_PER_MSEC)
+
+/* IPv4 addresses of a subflow, also when its socket is an IPv6 one. */
+static bool has_ipv4(const struct sock *ssk)
+{
+#if IS_ENABLED(CONFIG_MPTCP_IPV6)
+	if (ssk->sk_family == AF_INET6)
+		return ipv6_addr_v4mapped(&ssk->sk_v6_daddr);
+#endif
+	return ssk->sk_family == AF_INET;
+}
+
+static int path_of(const struct weft_pattern *pattern, const struct sock *ssk)
+{
+	__be32 mask = weft_prefix_mask(pattern->prefix_len);
+	int i;
+
+	if (!has_ipv4(ssk) ||
+	    (inet_sk(ssk)->inet_daddr & mask) != pattern->prefix)
+		return -ENOENT;
+	for (i = 0; i < pattern->paths; i++)
+		if (pattern->path[i].local == inet_sk(ssk)->inet_saddr)
+			return i;
+	return -ENOENT;
+}
+
+/*
+ * Turn a pattern of paths into one of slots. Paths without a subflow drop out of
+ * the sequence. Returns its length; 0 when a subflow has no path of its own or
+ * no position is left.
+ */
+static unsigned int map_pattern(const struct weft_pattern *pattern,
+				const struct weft_usable *usable,
+				u32 *gap, u8 *sequence)
+{
+	int slot_of_path[WEFT_PATHS_MAX];
+	unsigned int i, length = 0;
+
+	for (i = 0; i < WEFT_PATHS_MAX; i++)
+		slot_of_path[i] = -1;
+
+	for (i = 0; i < usable->count; i++) {
+		int path = path_of(pattern, mptcp_subflow_tcp_sock(usable->subflow[i]));
+
+		if (path < 0 || slot_of_path[path] >= 0)
+			return 0;
+		slot_of_path[path] = usable->slot[i];
+		gap[usable->slot[i]] = pattern->path[path].gap;
+	}
+	for (i = 0; i < pattern->length; i++) {
+		int slot = slot_of_path[pattern->sequence[i]];
+
+		if (slot >= 0)
+			sequence[length++] = slot;
+	}
+	return length;
+}
+
+/* The controller's pattern, if there is one that fits; length or 0. */
+static unsigned int from_controller(struct mptcp_sock *msk,
+				    const struct weft_usable *usable, u64 now,
+				    u32 *gap, u8 *sequence)
+{
+	const struct weft_table *table = weft_table(sock_net((struct sock *)msk));
+	const struct sock *ssk = mptcp_subflow_tcp_sock(usable->subflow[0]);
+	struct weft_conn *conn = weft_conn(msk);
+	const struct weft_pattern *pattern;
+	unsigned int length = 0;
+
+	if (!has_ipv4(ssk))
+		return 0;
+
+	rcu_read_lock();
+	pattern = weft_table_find(table, inet_sk(ssk)->inet_daddr, now);
+	if (pattern)
+		length = map_pattern(pattern, usable, gap, sequence);
+	if (length) {
+		conn->version = pattern->version;
+		conn->refresh_ns = min(conn->refresh_ns,
+				       pattern->set_ns + pattern->ttl_ns);
+	}
+	rcu_read_unlock();
+	return length;
+}
+
+/* A pattern from the kernel's RTTs; length, or 0 while one is not known. */
+static unsigned int from_rtt(const struct weft_usable *usable,
+			     u32 *gap, u8 *sequence)
+{
+	u32 member_gap[WEFT_PATHS_MAX];
+	u64 rtt[WEFT_PATHS_MAX];
+	unsigned int i, length;
+
+	for (i = 0; i < usable->count; i++)
+		rtt[i] = READ_ONCE(tcp_sk(mptcp_subflow_tcp_sock(usable->subflow[i]))->srtt_us);
+	if (!weft_gaps(rtt, usable->count, member_gap))
+		return 0;
+
+	length = weft_sequence(member_gap, usable->count, sequence);
+	for (i = 0; i < length; i++)
+		sequence[i] = usable->slot[sequence[i]];
+	for (i = 0; i < usable->count; i++)
+		gap[usable->slot[i]] = member_gap[i];
+	return length;
+}
+
+static unsigned int take_turns(const struct weft_usable *usable,
+			       u32 *gap, u8 *sequence)
+{
+	unsigned int i;
+
+	for (i = 0; i < usable->count; i++) {
+		sequence[i] = usable->slot[i];
+		gap[usable->slot[i]] = 1;
+	}
+	return usable->count;
+}
+
+/*
+ * Make the sequence anew. The position is kept when it comes out as before: the
+ * data sequence goes on.
+ */
+static void refresh(struct mptcp_sock *msk, const struct weft_usable *usable,
+		    u64 now, u32 generation)
+{
+	struct weft_conn *conn = weft_conn(msk);
+	u8 sequence[WEFT_SEQUENCE_MAX];
+	u32 gap[WEFT_PATHS_MAX] = { 0 };
+	unsigned int i, length;
+
+	conn->generation = generation;
+	conn->members = usable->members;
+	conn->refresh_ns = now + REFRESH_NS;
+	conn->version = 0;
+
+	conn->source = WEFT_SOURCE_CONTROLLER;
+	length = from_controller(msk, usable, now, gap, sequence);
+	if (!length) {
+		conn->source = WEFT_SOURCE_LOCAL;
+		memset(gap, 0, sizeof(gap));
+		length = from_rtt(usable, gap, sequence);
+	}
+	if (!length) {
+		conn->source = WEFT_SOURCE_NONE;
+		length = take_turns(usable, gap, sequence);
+	}
+
+	for (i = 0; i < WEFT_PATHS_MAX; i++)
+		conn->subflow[i].gap = gap[i];
+	if (length == conn->length &&
+	    !memcmp(conn->sequence, sequence, length))
+		return;
+	memcpy(conn->sequence, sequence, length);
+	conn->length = length;
+	conn->position = 0;
+}
+
+static int weft_rb_get_send(struct mptcp_sock *msk)
+{
+	struct weft_usable usable;
+	struct weft_conn *conn;
+	u32 generation;
+	unsigned int i;
+	u64 now;
+
+	if (!weft_usable(msk, &usable))
+		return -EINVAL;
+	conn = weft_conn(msk);
+
+	if (weft_account(msk) && ++conn->position >= conn->length)
+		conn->position = 0;
+
+	now = ktime_get_ns();
+	generation = READ_ONCE(weft_table(sock_net((struct sock *)msk))->generation);
+	if (!conn->length || conn->members != usable.members ||
+	    conn->generation != generation || now >= conn->refresh_ns)
+		refresh(msk, &usable, now, generation);
+
+	for (i = 0; i < usable.count; i++)
+		if (usable.slot[i] == conn->sequence[conn->position])
+			break;
+	if (WARN_ON_ONCE(i == usable.count))
+		return -EINVAL;
+
+	/* the subflow's queue is full: wait for it, the next ACK asks again */
+	if (!sk_stream_memory_free(mptcp_subflow_tcp_sock(usable.subflow[i])))
+		return -EAGAIN;
+	return weft_grant(msk, usable.subflow[i], usable.slot[i], 1);
+}
+
+WEFT_SCHED_CALLBACKS(weft_rb_get_send)
+
+struct mptcp_sched_ops weft_rb = {
+	WEFT_SCHED_OPS(weft_rb_get_send),
+	.init		= weft_conn_init,
+	.release	= weft_conn_release,
+	.exact_burst	= true,
+	.name		= "rb",
+	.owner		= THIS_MODULE,
+};

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The controller's patterns of a network namespace, by destination prefix.
+ *
+ * One hash table for all prefix lengths and a bit mask of the lengths in use: a
+ * lookup tries those from long to short, and a data center has one or two.
+ * Patterns are immutable; a write replaces the whole object under RCU, so that a
+ * reader sees one version or the other and never a mixture.
+ */
+#include <linux/hash.h>
+#include <linux/ktime.h>
+#include <linux/rculist.h>
+#include <linux/slab.h>
+
+#include "weft.h"
+
+/**
+ * weft_prefix_mask() - netmask of a prefix length
+ * @prefix_len: 0 to 32
+ *
+ * Return: mask in network byte order.
+ */
+__be32 weft_prefix_mask(u8 prefix_len)
+{
+	return prefix_len ? htonl(~0U << (32 - prefix_len)) : 0;
+}
+
+static unsigned int bucket_of(__be32 prefix, u8 prefix_len)
+{
+	return hash_32((__force u32)prefix ^ prefix_len, WEFT_TABLE_BITS);
+}
+
+/* Caller holds the table's lock or is in an RCU read section. */
+static struct weft_pattern *lookup(const struct weft_table *table,
+				   __be32 prefix, u8 prefix_len)
+{
+	struct weft_pattern *pattern;
+
+	hlist_for_each_entry_rcu(pattern,
+				 &table->bucket[bucket_of(prefix, prefix_len)],
+				 node, lockdep_is_held(&table->lock))
+		if (pattern->prefix == prefix &&
+		    pattern->prefix_len == prefix_len)
+			return pattern;
+	return NULL;
+}
+
+/**
+ * weft_table_find() - the pattern for a destination
+ * @table: table
+ * @address: destination
+ * @now_ns: ktime_get_ns()
+ *
+ * Context: RCU read section; the result is valid within it.
+ * Return: the pattern of the longest prefix that has not expired, or NULL.
+ */
+const struct weft_pattern *weft_table_find(const struct weft_table *table,
+					   __be32 address, u64 now_ns)
+{
+	u64 lengths = READ_ONCE(table->lengths);
+
+	while (lengths) {
+		u8 prefix_len = fls64(lengths) - 1;
+		const struct weft_pattern *pattern;
+
+		lengths &= ~BIT_ULL(prefix_len);
+		pattern = lookup(table, address & weft_prefix_mask(prefix_len),
+				 prefix_len);
+		if (pattern && now_ns - pattern->set_ns < pattern->ttl_ns)
+			return pattern;
+	}
+	return NULL;
+}
+
+static void changed(struct weft_table *table)
+{
+	WRITE_ONCE(table->generation, table->generation + 1);
+}
+
+static void remove(struct weft_table *table, struct weft_pattern *pattern)
+{
+	hlist_del_rcu(&pattern->node);
+	table->count--;
+	if (!--table->per_length[pattern->prefix_len])
+		WRITE_ONCE(table->lengths,
+			   table->lengths & ~BIT_ULL(pattern->prefix_len));
+	kfree_rcu(pattern, rcu);
+}
+
+/**
+ * weft_table_set() - put a pattern in, in place of the one of its prefix
+ * @table: table
+ * @pattern: pattern, owned by the table if this succeeds
+ *
+ * Return: 0, or -ENOSPC when the table is full.
+ */
+int weft_table_set(struct weft_table *table, struct weft_pattern *pattern)
+{
+	u8 prefix_len = pattern->prefix_len;
+	struct weft_pattern *old;
+	int err = 0;
+
+	mutex_lock(&table->lock);
+	pattern->set_ns = ktime_get_ns();
+	old = lookup(table, pattern->prefix, prefix_len);
+	if (old) {
+		hlist_replace_rcu(&old->node, &pattern->node);
+		kfree_rcu(old, rcu);
+	} else if (table->count >= WEFT_PATTERNS_MAX) {
+		err = -ENOSPC;
+		goto unlock;
+	} else {
+		hlist_add_head_rcu(&pattern->node,
+				   &table->bucket[bucket_of(pattern->prefix,
+							    prefix_len)]);
+		table->count++;
+		table->per_length[prefix_len]++;
+		WRITE_ONCE(table->lengths, table->lengths | BIT_ULL(prefix_len));
+	}
+	changed(table);
+unlock:
+	mutex_unlock(&table->lock);
+	return err;
+}
+
+/**
+ * weft_table_del() - take the pattern of one prefix out
+ * @table: table
+ * @prefix: destination
+ * @prefix_len: its length
+ *
+ * Return: 0, or -ENOENT when there is none.
+ */
+int weft_table_del(struct weft_table *table, __be32 prefix, u8 prefix_len)
+{
+	struct weft_pattern *pattern;
+
+	mutex_lock(&table->lock);
+	pattern = lookup(table, prefix, prefix_len);
+	if (pattern) {
+		remove(table, pattern);
+		changed(table);
+	}
+	mutex_unlock(&table->lock);
+	return pattern ? 0 : -ENOENT;
+}
+
+/**
+ * weft_table_clear() - take all patterns out
+ * @table: table
+ */
+void weft_table_clear(struct weft_table *table)
+{
+	struct weft_pattern *pattern;
+	struct hlist_node *next;
+	unsigned int i;
+
+	mutex_lock(&table->lock);
+	for (i = 0; i < ARRAY_SIZE(table->bucket); i++)
+		hlist_for_each_entry_safe(pattern, next, &table->bucket[i], node)
+			remove(table, pattern);
+	changed(table);
+	mutex_unlock(&table->lock);
+}
+
+/**
+ * weft_table_init() - set up the table of a new namespace
+ * @table: zeroed memory
+ */
+void weft_table_init(struct weft_table *table)
+{
+	mutex_init(&table->lock);
+}
+
+/**
+ * weft_table_exit() - empty the table of a namespace that goes away
+ * @table: table
+ */
+void weft_table_exit(struct weft_table *table)
+{
+	weft_table_clear(table);
+	mutex_destroy(&table->lock);
+}

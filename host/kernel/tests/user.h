@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The few kernel helpers that pattern.c uses, for the tests in user space. */
+#ifndef _WEFT_TESTS_USER_H
+#define _WEFT_TESTS_USER_H
+
+#include <limits.h>
+#include <string.h>
+
+#define BITS_PER_LONG	(sizeof(long) * CHAR_BIT)
+#define DECLARE_BITMAP(name, bits) \
+	unsigned long name[((bits) + BITS_PER_LONG - 1) / BITS_PER_LONG]
+
+#define min_t(type, a, b)	((type)(a) < (type)(b) ? (type)(a) : (type)(b))
+#define max_t(type, a, b)	((type)(a) > (type)(b) ? (type)(a) : (type)(b))
+#define max(a, b)		((a) > (b) ? (a) : (b))
+
+static inline u64 div64_u64(u64 dividend, u64 divisor)
+{
+	return dividend / divisor;
+}
+
+static inline void bitmap_zero(unsigned long *map, unsigned int bits)
+{
+	memset(map, 0, (bits + CHAR_BIT - 1) / CHAR_BIT);
+}
+
+static inline void __set_bit(unsigned int bit, unsigned long *map)
+{
+	map[bit / BITS_PER_LONG] |= 1UL << (bit % BITS_PER_LONG);
+}
+
+static inline bool test_bit(unsigned int bit, const unsigned long *map)
+{
+	return map[bit / BITS_PER_LONG] >> (bit % BITS_PER_LONG) & 1;
+}
+
+#endif /* _WEFT_TESTS_USER_H */

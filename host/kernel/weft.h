@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Weft's MPTCP schedulers: what their files share.
+ *
+ *	main.c		module, per-namespace state
+ *	connection.c	state of a connection, usable subflows, accounting
+ *	pattern.c	RTTs -> gaps -> sequence (no kernel in it)
+ *	table.c		patterns of the controller by destination prefix
+ *	netlink.c	generic netlink family "weft"
+ *	rb.c, roundrobin.c, minrtt.c	one scheduler each
+ *
+ * Locks. Scheduler callbacks run with the msk socket owned, or with its data
+ * lock held while nobody owns it; struct weft_conn is protected by that. The
+ * table is written under its mutex and read under RCU.
+ */
+#ifndef _WEFT_H
+#define _WEFT_H
+
+#include <linux/mutex.h>
+#include <linux/types.h>
+#include <net/mptcp.h>
+#include <net/netns/generic.h>
+
+#include "protocol.h"		/* net/mptcp/protocol.h */
+
+#include "compat.h"
+#include "pattern.h"
+
+#define WEFT_TABLE_BITS		8
+#define WEFT_PATTERNS_MAX	65536	/* patterns in a namespace */
+
+/**
+ * struct weft_path - one local address in a pattern of the controller
+ * @local: local IPv4 address
+ * @gap: packets per pattern; 0 means that the path is known and not used
+ * @rtt_ns: what the network measured, for the reader
+ */
+struct weft_path {
+	__be32	local;
+	u32	gap;
+	u64	rtt_ns;
+};
+
+/**
+ * struct weft_pattern - pattern of the controller for one destination prefix
+ * @node: in the table's bucket
+ * @rcu: frees it after its last reader
+ * @set_ns: ktime_get_ns() of the PATTERN_SET
+ * @ttl_ns: not used any more this long after @set_ns
+ * @version: the controller's
+ * @prefix: destination, host bits zero
+ * @prefix_len: 0 to 32
+ * @paths: entries of @path
+ * @length: entries of @sequence
+ * @path: local addresses
+ * @sequence: index into @path for each position
+ *
+ * Never changes once it is in the table.
+ */
+struct weft_pattern {
+	struct hlist_node	node;
+	struct rcu_head		rcu;
+	u64			set_ns;
+	u64			ttl_ns;
+	u64			version;
+	__be32			prefix;
+	u8			prefix_len;
+	u8			paths;
+	u16			length;
+	struct weft_path	path[WEFT_PATHS_MAX];
+	u8			sequence[] __counted_by(length);
+};
+
+/**
+ * struct weft_table - the patterns of a network namespace
+ * @lock: serialises writers
+ * @generation: changes with every write, so that connections notice
+ * @lengths: bit N is set while there is a pattern with a prefix of N bits
+ * @count: patterns
+ * @per_length: patterns by prefix length
+ * @bucket: patterns by prefix and length
+ */
+struct weft_table {
+	struct mutex		lock;	/* serialises writers */
+	u32			generation;
+	u64			lengths;
+	u32			count;
+	u32			per_length[33];
+	struct hlist_head	bucket[1 << WEFT_TABLE_BITS];
+};
+
+/**
+ * struct weft_subflow - what a scheduler did with one subflow
+ * @id: subflow_id of the kernel plus one; 0 when the slot is empty
+ * @gap: packets per pattern in use, 0 when there is no pattern
+ * @packets: scheduled
+ * @bytes: scheduled
+ */
+struct weft_subflow {
+	u32	id;
+	u32	gap;
+	u64	packets;
+	u64	bytes;
+};
+
+/**
+ * struct weft_conn - scheduler state of a connection
+ * @subflow: slots, one per subflow that was ever usable; slots of subflows that
+ *	are gone are used again
+ * @picked: slot of the last decision
+ * @granted: what is left of msk->snd_burst as of the last look at it, bytes
+ * @source: enum weft_source of @sequence
+ * @length: entries of @sequence, 0 when it must be made
+ * @position: of @sequence, for the next packet
+ * @generation: of the table when @sequence was made
+ * @version: of the controller's pattern behind @sequence
+ * @refresh_ns: ktime_get_ns() at which @sequence is made anew
+ * @members: the usable subflows for which @sequence was made, as slots
+ * @sequence: slot for each position
+ */
+struct weft_conn {
+	struct weft_subflow	subflow[WEFT_PATHS_MAX];
+	u8			picked;
+	int			granted;
+	/* the rest is rb's */
+	u8			source;
+	u16			length;
+	u16			position;
+	u32			generation;
+	u64			version;
+	u64			refresh_ns;
+	u32			members;
+	u8			sequence[WEFT_SEQUENCE_MAX];
+};
+
+/**
+ * struct weft_usable - the subflows that may carry new data now
+ * @count: entries of @subflow
+ * @members: bit per slot
+ * @subflow: in the order of the connection's list
+ * @slot: index into weft_conn.subflow
+ */
+struct weft_usable {
+	unsigned int			count;
+	u32				members;
+	struct mptcp_subflow_context	*subflow[WEFT_PATHS_MAX];
+	u8				slot[WEFT_PATHS_MAX];
+};
+
+static inline struct weft_conn *weft_conn(const struct mptcp_sock *msk)
+{
+	return msk->sched_data;
+}
+
+/* main.c */
+struct weft_table *weft_table(const struct net *net);
+
+/* connection.c */
+void weft_conn_init(struct mptcp_sock *msk);
+void weft_conn_release(struct mptcp_sock *msk);
+bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable);
+bool weft_account(struct mptcp_sock *msk);
+int weft_grant(struct mptcp_sock *msk, struct mptcp_subflow_context *subflow,
+	       u8 slot, int bytes);
+int weft_window_space(const struct sock *ssk);
+int weft_get_retrans(struct mptcp_sock *msk);
+int weft_slot(const struct weft_conn *conn,
+	      const struct mptcp_subflow_context *subflow);
+
+/* table.c */
+void weft_table_init(struct weft_table *table);
+void weft_table_exit(struct weft_table *table);
+int weft_table_set(struct weft_table *table, struct weft_pattern *pattern);
+int weft_table_del(struct weft_table *table, __be32 prefix, u8 prefix_len);
+void weft_table_clear(struct weft_table *table);
+const struct weft_pattern *weft_table_find(const struct weft_table *table,
+					   __be32 address, u64 now_ns);
+__be32 weft_prefix_mask(u8 prefix_len);
+
+/* netlink.c */
+int weft_netlink_init(void);
+void weft_netlink_exit(void);
+
+/* schedulers */
+extern struct mptcp_sched_ops weft_rb;
+extern struct mptcp_sched_ops weft_roundrobin;
+extern struct mptcp_sched_ops weft_minrtt;
+
+#endif /* _WEFT_H */
