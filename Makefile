@@ -5,12 +5,11 @@
 WEFT := target/release/weft
 
 # Of the fabric: weft topo up, run, compare.
-TOPOLOGY_FLAGS := TOPOLOGY LEAVES SPINES HOSTS RATE HOST_RATE DELAY QUEUE SPINE_DELAY ROUTING \
-    PATTERN_TTL
+FABRIC := TOPOLOGY LEAVES SPINES HOSTS RATE HOST_RATE DELAY QUEUE SPINE_DELAY ROUTING PATTERN_TTL \
+    MEMORY
 # Of the traffic: weft workload, run, compare.
-WORKLOAD_FLAGS := WORKLOAD LOAD FLOWS CONNECTIONS PATTERN SENDERS BYTES SEND_BUFFER SEED OUT
-# Of the kernel: weft workload, run; compare takes several.
-SCHEDULER_FLAGS := SCHEDULER
+TRAFFIC := WORKLOAD LOAD FLOWS CONNECTIONS PATTERN SENDERS BYTES SEND_BUFFER PROTOCOL \
+    STALL_TIMEOUT SEED OUT
 
 # $(call flags,LEAVES HOST_RATE) is `--leaves 4 --host-rate 10gbit` for those that are set.
 flag = --$(subst _,-,$(shell echo $(1) | tr A-Z a-z)) '$($(1))'
@@ -18,27 +17,29 @@ flags = $(foreach name,$(1),$(if $($(name)),$(call flag,$(name))))
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build kernel p4 topo down status shell workload run compare patterns paths \
-    telemetry test lint fmt clean
+    telemetry flows test lint fmt clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "Variables, each the flag of that name of target/release/weft (see its --help):"
-	@echo "  fabric   $(TOPOLOGY_FLAGS)" | fold -s -w 96
-	@echo "  traffic  $(WORKLOAD_FLAGS) SCHEDULER SCHEDULERS" | fold -s -w 96
-	@echo "  topo     CLOCK; a running lab: NAME, JSON=1"
+	@echo "Variables are flags of target/release/weft, whose --help explains them:"
+	@echo "  fabric (topo, run, compare): $(FABRIC)" | fold -s -w 96
+	@echo "  traffic (workload, run, compare): $(TRAFFIC)" | fold -s -w 96
+	@echo "  workload, run: SCHEDULER    compare: SCHEDULERS JOBS    run, topo: CPU"
+	@echo "  topo: CLOCK SEED    a lab that stays up: NAME    queries: JSON=1"
 
 topo: build kernel ## boot a leaf-spine and leave it running
-	@$(WEFT) topo up $(call flags,NAME CLOCK SEED $(TOPOLOGY_FLAGS))
+	@$(WEFT) topo up $(call flags,NAME CLOCK SEED CPU $(FABRIC))
 
 workload: $(WEFT) ## run flows in the running lab
-	@$(WEFT) workload $(call flags,NAME $(WORKLOAD_FLAGS) $(SCHEDULER_FLAGS))
+	@$(WEFT) workload $(call flags,NAME $(TRAFFIC) SCHEDULER)
 
-patterns paths telemetry: %: $(WEFT)
+patterns paths telemetry flows: %: $(WEFT)
 	@$(WEFT) $@ $(call flags,NAME) $(if $(JSON),--json)
 patterns: ## what the controller has measured and pushed
 paths: ## RTT and queue of every path
 telemetry: ## the samples of the switches, live
+flows: ## the connections in the hosts' kernels and the patterns they use
 
 shell: $(WEFT) ## a Mininet prompt in the running lab
 	@$(WEFT) shell $(call flags,NAME)
@@ -50,10 +51,10 @@ down: $(WEFT) ## stop the running lab
 	@$(WEFT) topo down $(call flags,NAME)
 
 run: build kernel ## boot a lab of its own, run flows, stop: deterministic
-	@$(WEFT) run $(call flags,$(TOPOLOGY_FLAGS) $(WORKLOAD_FLAGS) $(SCHEDULER_FLAGS))
+	@$(WEFT) run $(call flags,CPU $(FABRIC) $(TRAFFIC) SCHEDULER)
 
 compare: build kernel ## the same flows under several schedulers
-	@$(WEFT) compare $(call flags,SCHEDULERS $(TOPOLOGY_FLAGS) $(WORKLOAD_FLAGS))
+	@$(WEFT) compare $(call flags,SCHEDULERS JOBS $(FABRIC) $(TRAFFIC))
 
 deps: ## install what is missing (Debian and Python packages)
 	@ci/install
