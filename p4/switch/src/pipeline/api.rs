@@ -1,6 +1,6 @@
 //! The types that cross the pipeline's border.
 
-use super::switch::PacketState;
+use super::packet::PacketState;
 
 /// A table, by its place in [`Program::tables`](super::Program::tables).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,12 +25,10 @@ pub enum MatchKind {
     Exact,
     /// The longest prefix.
     Lpm,
-    /// Value under a mask; priorities decide.
+    /// Value under a mask; priorities decide. P4Info's `OPTIONAL` fields are ternary in BMv2 JSON.
     Ternary,
     /// Between two bounds, both included; priorities decide.
     Range,
-    /// The value itself or anything; priorities decide.
-    Optional,
 }
 
 /// One field of a table's key.
@@ -61,7 +59,7 @@ pub struct TableInfo {
     pub const_entries: bool,
     /// Whether its default action is `const`.
     pub const_default: bool,
-    /// Whether entries carry a priority (a ternary, range or optional key field).
+    /// Whether entries carry a priority (a ternary or range key field).
     pub prioritised: bool,
 }
 
@@ -118,7 +116,8 @@ pub struct RegisterInfo {
 pub enum MatchValue {
     /// Anything: a P4Runtime entry that leaves the field out. Not for exact fields.
     Any,
-    /// For [`MatchKind::Exact`] and [`MatchKind::Optional`].
+    /// For [`MatchKind::Exact`], and for [`MatchKind::Ternary`] with all bits in the mask; the
+    /// latter is read back as [`MatchValue::Ternary`].
     Exact(Vec<u8>),
     /// For [`MatchKind::Lpm`]; bits beyond the prefix must be zero.
     Lpm {
@@ -170,6 +169,13 @@ pub struct CounterValue {
     pub packets: u64,
     /// Bytes counted (frame length at ingress).
     pub bytes: u64,
+}
+
+impl CounterValue {
+    pub(super) fn add(&mut self, bytes: usize) {
+        self.packets = self.packets.wrapping_add(1);
+        self.bytes = self.bytes.wrapping_add(bytes as u64);
+    }
 }
 
 /// A copy to make of a multicast or cloned packet.

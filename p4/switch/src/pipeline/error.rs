@@ -47,3 +47,13 @@ pub enum StateError {
     #[error("{0}")]
     PermissionDenied(String),
 }
+
+/// An error about a construct that is not implemented.
+pub(super) fn unsupported(place: String, construct: String) -> LoadError {
+    LoadError::Unsupported { construct, place }
+}
+
+/// An error about a program that contradicts itself.
+pub(super) fn malformed(place: String, problem: String) -> LoadError {
+    LoadError::Malformed { problem, place }
+}

@@ -13,10 +13,31 @@
 //!
 //! Packets come from outside: no bytes make it panic, and none make it allocate without bound.
 
+mod action;
 mod api;
+mod bits;
+mod compile_action;
+mod compile_control;
+mod compile_expr;
+mod compile_parser;
+mod control;
+mod deparser;
+mod entries;
 mod error;
+mod expr;
+mod externs;
+mod hash;
+mod intrinsics;
+mod json;
+mod layout;
+mod lower;
+mod packet;
+mod parser;
 mod program;
+mod state;
 mod switch;
+mod table;
+mod word;
 
 pub use api::{
     ActionCall, ActionId, ActionInfo, CloneSession, CounterId, CounterInfo, CounterValue, Digest,

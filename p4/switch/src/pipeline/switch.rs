@@ -1,26 +1,61 @@
 //! One switch's pipeline: a shared program and the state that packets and control plane change.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::action::Machine;
+use super::deparser::{deparse, update_checksums, verify_checksums};
+use super::externs::{Externs, Random, Register};
+use super::intrinsics::instance_type;
+use super::layout::Slot;
+use super::table::{Entry, Table};
 use super::{
-    ActionCall, CloneSession, CounterId, CounterValue, Effects, InFlight, MatchValue, Program,
-    QueueMetadata, RegisterId, Replica, StateError, TableEntry, TableId,
+    CloneSession, CounterValue, DROP_PORT, Effects, InFlight, MatchKind, Output, Program,
+    QueueMetadata, Replica,
 };
 
-/// The parsed form of a packet.
-#[derive(Debug)]
-pub(super) struct PacketState {}
+/// How often a packet may be resubmitted before it is dropped.
+const MAX_RESUBMISSIONS: usize = 16;
+
+/// How many packets' buffers are kept to be used again.
+const MAX_POOLED: usize = 4096;
 
 /// A running program: tables, counters, registers, replication state.
 #[derive(Debug)]
 pub struct Pipeline {
-    program: Arc<Program>,
+    pub(super) program: Arc<Program>,
+    pub(super) tables: Vec<Table>,
+    pub(super) externs: Externs,
+    pub(super) multicast_groups: BTreeMap<u16, Vec<Replica>>,
+    pub(super) clone_sessions: BTreeMap<u16, CloneSession>,
+    pool: Vec<InFlight>,
+    kept_words: Vec<u64>,
 }
 
 impl Pipeline {
     /// A pipeline with the program's initial state. `seed` starts what `random` draws.
-    pub fn new(program: Arc<Program>, _seed: u64) -> Self {
-        Pipeline { program }
+    pub fn new(program: Arc<Program>, seed: u64) -> Self {
+        let registers = program.registers().iter();
+        let registers = registers.map(|info| Register::new(info.bits, info.size));
+        let counters = program.counters().iter();
+        let counters = counters.map(|info| vec![CounterValue::default(); info.size]);
+        let externs = Externs {
+            registers: registers.collect(),
+            counters: counters.collect(),
+            random: Random::new(seed),
+            scratch: Vec::new(),
+            limbs: Vec::new(),
+        };
+        let tables = (0..program.tables().len()).map(|table| initial_table(&program, table));
+        Pipeline {
+            tables: tables.collect(),
+            externs,
+            multicast_groups: BTreeMap::new(),
+            clone_sessions: BTreeMap::new(),
+            pool: Vec::new(),
+            kept_words: Vec::new(),
+            program,
+        }
     }
 
     /// The program it runs.
@@ -32,7 +67,10 @@ impl Pipeline {
     ///
     /// `timestamp` becomes `ingress_global_timestamp` (its low 48 bits), in whatever unit the
     /// caller counts. Appends nothing to `effects.outputs` when the packet is dropped.
-    pub fn ingress(&mut self, _port: u16, _packet: &[u8], _timestamp: u64, _effects: &mut Effects) {
+    pub fn ingress(&mut self, port: u16, packet: &[u8], timestamp: u64, effects: &mut Effects) {
+        let mut state = self.take();
+        state.0.load(&self.program.layout, packet);
+        self.run_ingress(state, port, timestamp, effects);
     }
 
     /// Runs egress for a packet taken from the queue of its port at `timestamp`.
@@ -41,146 +79,285 @@ impl Pipeline {
     /// and recirculated packets are appended to `effects` for the caller to queue.
     pub fn egress(
         &mut self,
-        _packet: InFlight,
-        _queue: QueueMetadata,
-        _timestamp: u64,
-        _frame: &mut Vec<u8>,
-        _effects: &mut Effects,
+        packet: InFlight,
+        queue: QueueMetadata,
+        timestamp: u64,
+        frame: &mut Vec<u8>,
+        effects: &mut Effects,
     ) -> bool {
-        false
+        let mut packet = packet;
+        let state = &mut *packet.0;
+        let program = &*self.program;
+        let fields = &program.intrinsics;
+        let length = state.length() as u64;
+        let words = &mut state.words;
+        fields.egress_port.set(words, state.port.into());
+        fields.egress_spec.set(words, 0);
+        fields.enq_timestamp.set(words, queue.enq_timestamp);
+        fields.enq_qdepth.set(words, queue.enq_qdepth.into());
+        fields.deq_timedelta.set(words, queue.deq_timedelta);
+        fields.deq_qdepth.set(words, queue.deq_qdepth.into());
+        fields.egress_global_timestamp.set(words, timestamp);
+        fields.packet_length.set(words, length);
+        let mut machine = Machine {
+            program,
+            packet: state,
+            externs: &mut self.externs,
+            digests: &mut effects.digests,
+        };
+        program.egress.run(&mut machine, &mut self.tables);
+        if state.condemned {
+            self.discard(packet);
+            return false;
+        }
+        if let Some((session, list)) = packet.0.clone {
+            self.clone_from_egress(&packet, session, list, effects);
+        }
+        let program = &*self.program;
+        let egress_spec = program.intrinsics.egress_spec.get(&packet.0.words);
+        if egress_spec == u64::from(DROP_PORT) {
+            self.discard(packet);
+            return false;
+        }
+        update_checksums(program, &mut packet.0, &mut self.externs.scratch);
+        deparse(program, &packet.0, frame);
+        if let Some(list) = packet.0.recirculate {
+            self.recirculate(packet, list, frame, timestamp, effects);
+            return false;
+        }
+        self.discard(packet);
+        true
     }
 
     /// Takes back a packet that found its queue full.
-    pub fn discard(&mut self, _packet: InFlight) {}
-
-    /// Adds an entry.
-    pub fn insert(&mut self, _table: TableId, _entry: &TableEntry) -> Result<(), StateError> {
-        unimplemented()
+    pub fn discard(&mut self, packet: InFlight) {
+        if self.pool.len() < MAX_POOLED {
+            self.pool.push(packet);
+        }
     }
 
-    /// Gives the entry of that key another action.
-    pub fn modify(&mut self, _table: TableId, _entry: &TableEntry) -> Result<(), StateError> {
-        unimplemented()
+    fn take(&mut self) -> InFlight {
+        self.pool.pop().unwrap_or_else(|| InFlight(Box::default()))
     }
 
-    /// Removes the entry of that key.
-    pub fn delete(
+    /// Parser and ingress, for a packet whose metadata holds what earlier passes have left it.
+    fn run_ingress(
         &mut self,
-        _table: TableId,
-        _matches: &[MatchValue],
-        _priority: i32,
-    ) -> Result<(), StateError> {
-        unimplemented()
+        mut packet: InFlight,
+        port: u16,
+        timestamp: u64,
+        effects: &mut Effects,
+    ) {
+        for _ in 0..=MAX_RESUBMISSIONS {
+            self.run_ingress_once(&mut packet, port, timestamp, effects);
+            if packet.0.condemned {
+                break;
+            }
+            if let Some((session, list)) = packet.0.clone {
+                self.clone_from_ingress(&packet, port, session, list, effects);
+            }
+            let Some(list) = packet.0.resubmit else {
+                self.route(packet, effects);
+                return;
+            };
+            let program = &*self.program;
+            self.kept_words.clone_from(&packet.0.words);
+            let state = &mut *packet.0;
+            state.restart(&program.layout);
+            state.copy_fields(&program.field_lists[list], &self.kept_words);
+            let instance_type = program.intrinsics.instance_type;
+            instance_type.set(&mut state.words, instance_type::RESUBMITTED);
+        }
+        self.discard(packet);
     }
 
-    /// The entries of a table, in a fixed order, with what their direct counters hold.
-    pub fn entries(&self, _table: TableId) -> Vec<(TableEntry, CounterValue)> {
-        Vec::new()
-    }
-
-    /// The entry of that key, if there is one.
-    pub fn entry(
-        &self,
-        _table: TableId,
-        _matches: &[MatchValue],
-        _priority: i32,
-    ) -> Result<Option<(TableEntry, CounterValue)>, StateError> {
-        unimplemented()
-    }
-
-    /// Sets the default action; `None` puts back the program's own.
-    pub fn set_default(
+    fn run_ingress_once(
         &mut self,
-        _table: TableId,
-        _action: Option<&ActionCall>,
-    ) -> Result<(), StateError> {
-        unimplemented()
+        packet: &mut InFlight,
+        port: u16,
+        timestamp: u64,
+        effects: &mut Effects,
+    ) {
+        let program = &*self.program;
+        let fields = &program.intrinsics;
+        let packet = &mut *packet.0;
+        let length = packet.length() as u64;
+        fields.ingress_port.set(&mut packet.words, port.into());
+        fields.packet_length.set(&mut packet.words, length);
+        let ingress_timestamp = fields.ingress_global_timestamp;
+        ingress_timestamp.set(&mut packet.words, timestamp);
+        let mut machine = Machine {
+            program,
+            packet,
+            externs: &mut self.externs,
+            digests: &mut effects.digests,
+        };
+        let error = program.parser.parse(&mut machine);
+        if machine.packet.condemned {
+            return;
+        }
+        fields.parser_error.set(&mut machine.packet.words, error);
+        if !verify_checksums(program, machine.packet, &mut machine.externs.scratch) {
+            fields.checksum_error.set(&mut machine.packet.words, 1);
+        }
+        program.ingress.run(&mut machine, &mut self.tables);
     }
 
-    /// The default action and the packets it was called for; `None` when a miss does nothing.
-    pub fn default_action(&self, _table: TableId) -> (Option<ActionCall>, CounterValue) {
-        (None, CounterValue::default())
+    /// Sends a packet on from the end of ingress, as its metadata says.
+    fn route(&mut self, mut packet: InFlight, effects: &mut Effects) {
+        let fields = &self.program.intrinsics;
+        let words = &mut packet.0.words;
+        let group = fields.mcast_grp.get(words) as u16;
+        if group != 0 {
+            fields.instance_type.set(words, instance_type::REPLICATION);
+            // A group that nobody has set up has no members.
+            let replicas = self.multicast_groups.remove(&group);
+            if let Some(replicas) = replicas {
+                self.replicate(&packet, &replicas, None, effects);
+                self.multicast_groups.insert(group, replicas);
+            }
+            self.discard(packet);
+            return;
+        }
+        let port = fields.egress_spec.get(words) as u16;
+        if port == DROP_PORT {
+            self.discard(packet);
+            return;
+        }
+        fields.instance_type.set(words, instance_type::NORMAL);
+        packet.0.clear_requests();
+        packet.0.port = port;
+        effects.outputs.push(Output { port, packet });
     }
 
-    /// Sets the direct counter of an entry.
-    pub fn write_direct_counter(
+    /// Queues a copy of a packet for each replica, cut to `length` bytes if that is given.
+    fn replicate(
         &mut self,
-        _table: TableId,
-        _matches: &[MatchValue],
-        _priority: i32,
-        _value: CounterValue,
-    ) -> Result<(), StateError> {
-        unimplemented()
+        packet: &InFlight,
+        replicas: &[Replica],
+        length: Option<usize>,
+        effects: &mut Effects,
+    ) {
+        for replica in replicas.iter().filter(|replica| replica.port != DROP_PORT) {
+            let mut copy = self.take();
+            copy.0.copy_from(&packet.0);
+            copy.0.port = replica.port;
+            let egress_rid = self.program.intrinsics.egress_rid;
+            egress_rid.set(&mut copy.0.words, replica.instance.into());
+            if let Some(length) = length {
+                copy.0.truncate = Some(copy.0.truncate.map_or(length, |cut| cut.min(length)));
+            }
+            effects.outputs.push(Output {
+                port: replica.port,
+                packet: copy,
+            });
+        }
     }
 
-    /// Sets the direct counter of the default action.
-    pub fn write_default_counter(
+    /// Sends what `clone` in ingress makes: the packet as it came in, parsed again.
+    fn clone_from_ingress(
         &mut self,
-        _table: TableId,
-        _value: CounterValue,
-    ) -> Result<(), StateError> {
-        unimplemented()
+        packet: &InFlight,
+        port: u16,
+        session: u16,
+        list: usize,
+        effects: &mut Effects,
+    ) {
+        let Some(session) = self.clone_sessions.get(&session).cloned() else {
+            return;
+        };
+        let mut copy = self.take();
+        let program = &*self.program;
+        let fields = &program.intrinsics;
+        let state = &mut *copy.0;
+        state.load(&program.layout, &packet.0.data);
+        fields.ingress_port.set(&mut state.words, port.into());
+        let mut machine = Machine {
+            program,
+            packet: state,
+            externs: &mut self.externs,
+            digests: &mut effects.digests,
+        };
+        program.parser.parse(&mut machine);
+        state.copy_fields(&program.field_lists[list], &packet.0.words);
+        let instance = instance_type::INGRESS_CLONE;
+        fields.instance_type.set(&mut state.words, instance);
+        self.send_to_session(copy, &session, effects);
     }
 
-    /// The cells of an indexed counter.
-    pub fn counter(&self, _counter: CounterId) -> &[CounterValue] {
-        &[]
-    }
-
-    /// Sets a cell of an indexed counter.
-    pub fn write_counter(
+    /// Sends what `clone` in egress makes: the packet as it is, with its metadata reset.
+    fn clone_from_egress(
         &mut self,
-        _counter: CounterId,
-        _index: usize,
-        _value: CounterValue,
-    ) -> Result<(), StateError> {
-        unimplemented()
+        packet: &InFlight,
+        session: u16,
+        list: usize,
+        effects: &mut Effects,
+    ) {
+        let Some(session) = self.clone_sessions.get(&session).cloned() else {
+            return;
+        };
+        let mut copy = self.take();
+        let program = &*self.program;
+        let state = &mut *copy.0;
+        state.copy_from(&packet.0);
+        for header in program
+            .layout
+            .headers
+            .iter()
+            .filter(|header| header.metadata)
+        {
+            let range = header.range();
+            state.words[range.clone()].copy_from_slice(&program.layout.initial[range]);
+        }
+        state.copy_fields(&program.field_lists[list], &packet.0.words);
+        let instance_type: Slot = program.intrinsics.instance_type;
+        instance_type.set(&mut state.words, instance_type::EGRESS_CLONE);
+        self.send_to_session(copy, &session, effects);
     }
 
-    /// What a register cell holds, big-endian without leading zeros.
-    pub fn register(&self, _register: RegisterId, _index: usize) -> Result<Vec<u8>, StateError> {
-        unimplemented()
+    fn send_to_session(&mut self, packet: InFlight, session: &CloneSession, effects: &mut Effects) {
+        let length = (session.length_bytes > 0).then_some(session.length_bytes);
+        self.replicate(&packet, &session.replicas, length, effects);
+        self.discard(packet);
     }
 
-    /// Sets a register cell.
-    pub fn write_register(
+    /// Brings a deparsed packet back to ingress.
+    fn recirculate(
         &mut self,
-        _register: RegisterId,
-        _index: usize,
-        _value: &[u8],
-    ) -> Result<(), StateError> {
-        unimplemented()
-    }
-
-    /// Sets the copies made for multicast group `group` (from 1); an empty list removes it.
-    pub fn set_multicast_group(
-        &mut self,
-        _group: u16,
-        _replicas: Vec<Replica>,
-    ) -> Result<(), StateError> {
-        unimplemented()
-    }
-
-    /// The copies made for a multicast group.
-    pub fn multicast_group(&self, _group: u16) -> Option<&[Replica]> {
-        None
-    }
-
-    /// Sets or (`None`) removes a clone session.
-    pub fn set_clone_session(
-        &mut self,
-        _session: u16,
-        _to: Option<CloneSession>,
-    ) -> Result<(), StateError> {
-        unimplemented()
-    }
-
-    /// A clone session.
-    pub fn clone_session(&self, _session: u16) -> Option<&CloneSession> {
-        None
+        packet: InFlight,
+        list: usize,
+        frame: &[u8],
+        timestamp: u64,
+        effects: &mut Effects,
+    ) {
+        let mut again = self.take();
+        let program = &*self.program;
+        let fields = &program.intrinsics;
+        let state = &mut *again.0;
+        state.load(&program.layout, frame);
+        state.copy_fields(&program.field_lists[list], &packet.0.words);
+        let instance = instance_type::RECIRCULATED;
+        fields.instance_type.set(&mut state.words, instance);
+        let port = fields.ingress_port.get(&packet.0.words) as u16;
+        self.discard(packet);
+        self.run_ingress(again, port, timestamp, effects);
     }
 }
 
-fn unimplemented<T>() -> Result<T, StateError> {
-    Err(StateError::InvalidArgument("not yet".into()))
+/// A table with the entries and the default action that the program gives it.
+fn initial_table(program: &Program, table: usize) -> Table {
+    let (plan, info) = (&program.table_plans[table], &program.tables()[table]);
+    let has_prefix = info.key.iter().any(|key| key.kind == MatchKind::Lpm);
+    let mut table = Table::new(&plan.key, info.prioritised, has_prefix);
+    table.default = plan.default.clone();
+    for (key, call) in &plan.entries {
+        if table.get(key).is_none() {
+            table.insert(Entry {
+                key: key.clone(),
+                call: call.clone(),
+                counter: CounterValue::default(),
+            });
+        }
+    }
+    table
 }

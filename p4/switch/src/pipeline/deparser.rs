@@ -1,0 +1,128 @@
+//! Checksums, and the way from parsed headers back to bytes.
+
+use super::LoadError;
+use super::bits::BitWriter;
+use super::compile_expr::Names;
+use super::error::{malformed, unsupported};
+use super::expr::{Expr, Scope};
+use super::hash::write_field;
+use super::json;
+use super::layout::{Layout, Slot};
+use super::packet::PacketState;
+use super::program::{Objects, Program};
+
+/// A checksum to verify or to update.
+#[derive(Debug)]
+pub(super) struct Checksum {
+    target: Slot,
+    /// The validity of the header that holds it.
+    valid: Slot,
+    calculation: usize,
+    condition: Option<Expr>,
+    pub verify: bool,
+    pub update: bool,
+}
+
+impl Checksum {
+    pub fn compile(
+        source: &json::Checksum,
+        layout: &Layout,
+        objects: &Objects,
+    ) -> Result<Self, LoadError> {
+        let place = format!("checksum {}", source.name);
+        let names = Names {
+            layout,
+            params: &[],
+            place: &place,
+        };
+        if source.kind != "generic" {
+            let construct = format!("a checksum of type {}", source.kind);
+            return Err(unsupported(place, construct));
+        }
+        let target = layout.field(&source.target.0, &source.target.1, &place)?;
+        if target.slot.bits > 64 || target.variable {
+            return Err(malformed(place, "its target is too wide".into()));
+        }
+        let valid = layout.field(&source.target.0, "$valid$", &place)?;
+        let condition = match &source.if_cond {
+            Some(condition) if !condition.is_null() => Some(names.exact(condition)?),
+            _ => None,
+        };
+        Ok(Checksum {
+            target: target.slot,
+            valid: valid.slot,
+            calculation: objects.find(&objects.calculations, &source.calculation, &names)?,
+            condition,
+            verify: source.verify,
+            update: source.update,
+        })
+    }
+
+    /// The checksum a packet should have; `None` where the program asks for none.
+    fn expected(
+        &self,
+        program: &Program,
+        packet: &PacketState,
+        scratch: &mut Vec<u8>,
+    ) -> Option<u64> {
+        let scope = Scope {
+            words: &packet.words,
+            args: &[],
+            stacks: &program.layout.stacks,
+        };
+        if self.valid.get(&packet.words) == 0 {
+            return None;
+        }
+        if !self
+            .condition
+            .as_ref()
+            .is_none_or(|condition| condition.test(scope))
+        {
+            return None;
+        }
+        let calculation = &program.calculations[self.calculation];
+        Some(calculation.compute(&program.layout, &packet.words, packet.payload(), scratch))
+    }
+}
+
+/// Whether all checksums that the program verifies are right.
+pub(super) fn verify_checksums(
+    program: &Program,
+    packet: &PacketState,
+    scratch: &mut Vec<u8>,
+) -> bool {
+    let mut verified = program.checksums.iter().filter(|checksum| checksum.verify);
+    verified.all(|checksum| {
+        let expected = checksum.expected(program, packet, scratch);
+        let mask = super::word::mask64(checksum.target.bits);
+        expected.is_none_or(|sum| sum & mask == checksum.target.get(&packet.words))
+    })
+}
+
+/// Updates the checksums that the program updates.
+pub(super) fn update_checksums(program: &Program, packet: &mut PacketState, scratch: &mut Vec<u8>) {
+    for checksum in program.checksums.iter().filter(|checksum| checksum.update) {
+        if let Some(sum) = checksum.expected(program, packet, scratch) {
+            checksum.target.set(&mut packet.words, sum);
+        }
+    }
+}
+
+/// Makes `frame` the bytes of a packet: its valid headers in the deparser's order, its payload.
+pub(super) fn deparse(program: &Program, packet: &PacketState, frame: &mut Vec<u8>) {
+    frame.clear();
+    let mut writer = BitWriter::new(frame);
+    for header in &program.emitted {
+        let header = &program.layout.headers[*header];
+        if header.is_valid(&packet.words) {
+            for field in &header.fields {
+                write_field(field, &packet.words, &mut writer);
+            }
+        }
+    }
+    writer.finish();
+    frame.extend_from_slice(packet.payload());
+    if let Some(length) = packet.truncate {
+        frame.truncate(length);
+    }
+}

@@ -1,0 +1,339 @@
+//! Match-action tables as packets see them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::CounterValue;
+use super::layout::Slot;
+use super::word::{limbs_for, mask64};
+
+/// An action with its arguments, as a table entry calls it.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    /// The action's place in the program.
+    pub action: usize,
+    /// Its place among the table's actions.
+    pub position: usize,
+    /// Its arguments, as its parameters' slots have them.
+    pub args: Box<[u64]>,
+}
+
+/// A field of a table's key.
+#[derive(Debug, Clone)]
+pub(super) struct KeyField {
+    /// What is matched.
+    pub slot: Slot,
+    /// The bits of it that count, if not all.
+    pub mask: Option<Box<[u64]>>,
+}
+
+/// The value of a key field in an entry, as limbs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Match {
+    Exact(Box<[u64]>),
+    Lpm { value: Box<[u64]>, prefix_bits: u32 },
+    Ternary { value: Box<[u64]>, mask: Box<[u64]> },
+    Range { low: Box<[u64]>, high: Box<[u64]> },
+}
+
+/// What identifies an entry.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct EntryKey {
+    pub matches: Box<[Match]>,
+    pub priority: i32,
+}
+
+/// An entry of a table.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub key: EntryKey,
+    pub call: Call,
+    pub counter: CounterValue,
+}
+
+/// How entries are found.
+#[derive(Debug)]
+enum Index {
+    /// By the whole key.
+    Exact(Map),
+    /// By the key under the mask of each prefix length that occurs, longest first.
+    Lpm(Vec<Prefixes>),
+    /// By trying them, the greatest priority first.
+    Ordered(Vec<u32>),
+}
+
+/// The entries whose prefixes have one length.
+#[derive(Debug)]
+struct Prefixes {
+    bits: u32,
+    mask: Box<[u64]>,
+    map: Map,
+}
+
+type Map = HashMap<Box<[u64]>, u32, BuildHasherDefault<KeyHasher>>;
+
+/// A table: its entries and the way to find them.
+#[derive(Debug)]
+pub(super) struct Table {
+    key: Box<[KeyField]>,
+    index: Index,
+    entries: Vec<Option<Entry>>,
+    free: Vec<u32>,
+    by_key: BTreeMap<EntryKey, u32>,
+    /// Called when no entry matches.
+    pub default: Option<Call>,
+    /// Counts the packets that no entry matched.
+    pub default_counter: CounterValue,
+    /// Room for the key being looked up, and for it under a mask.
+    looked_up: Vec<u64>,
+    masked: Vec<u64>,
+}
+
+impl Table {
+    /// An empty table. Whether entries have priorities, or else prefixes, decides how they are
+    /// found.
+    pub fn new(key: &[KeyField], prioritised: bool, has_prefix: bool) -> Self {
+        let index = if prioritised {
+            Index::Ordered(Vec::new())
+        } else if has_prefix {
+            Index::Lpm(Vec::new())
+        } else {
+            Index::Exact(Map::default())
+        };
+        Table {
+            key: key.into(),
+            index,
+            entries: Vec::new(),
+            free: Vec::new(),
+            by_key: BTreeMap::new(),
+            default: None,
+            default_counter: CounterValue::default(),
+            looked_up: Vec::new(),
+            masked: Vec::new(),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    pub fn get(&self, key: &EntryKey) -> Option<&Entry> {
+        let slot = *self.by_key.get(key)?;
+        self.entries[slot as usize].as_ref()
+    }
+
+    pub fn get_mut(&mut self, key: &EntryKey) -> Option<&mut Entry> {
+        let slot = *self.by_key.get(key)?;
+        self.entries[slot as usize].as_mut()
+    }
+
+    /// The entries in the order of their keys.
+    pub fn iter(&self) -> impl Iterator<Item = &Entry> {
+        let slots = self.by_key.values();
+        slots.filter_map(|slot| self.entries[*slot as usize].as_ref())
+    }
+
+    /// Adds an entry; the caller has seen to it that there is none with its key.
+    pub fn insert(&mut self, entry: Entry) {
+        let slot = self.free.pop().unwrap_or(self.entries.len() as u32);
+        if slot as usize == self.entries.len() {
+            self.entries.push(None);
+        }
+        match &mut self.index {
+            Index::Exact(map) => {
+                map.insert(exact_limbs(&entry.key), slot);
+            }
+            Index::Lpm(lengths) => {
+                let bits = prefix_bits(&entry.key);
+                let found = lengths.binary_search_by(|known| bits.cmp(&known.bits));
+                let at = found.unwrap_or_else(|at| {
+                    lengths.insert(
+                        at,
+                        Prefixes {
+                            bits,
+                            mask: prefix_mask(&self.key, &entry.key),
+                            map: Map::default(),
+                        },
+                    );
+                    at
+                });
+                lengths[at].map.insert(exact_limbs(&entry.key), slot);
+            }
+            Index::Ordered(order) => {
+                let priority = entry.key.priority;
+                let entries = &self.entries;
+                let at = order.partition_point(|other| {
+                    let other = entries[*other as usize].as_ref();
+                    other.is_some_and(|other| other.key.priority >= priority)
+                });
+                order.insert(at, slot);
+            }
+        }
+        self.by_key.insert(entry.key.clone(), slot);
+        self.entries[slot as usize] = Some(entry);
+    }
+
+    /// Removes an entry; returns whether there was one.
+    pub fn remove(&mut self, key: &EntryKey) -> bool {
+        let Some(slot) = self.by_key.remove(key) else {
+            return false;
+        };
+        match &mut self.index {
+            Index::Exact(map) => {
+                map.remove(&exact_limbs(key));
+            }
+            Index::Lpm(lengths) => {
+                let bits = prefix_bits(key);
+                if let Ok(at) = lengths.binary_search_by(|known| bits.cmp(&known.bits)) {
+                    lengths[at].map.remove(&exact_limbs(key));
+                    if lengths[at].map.is_empty() {
+                        lengths.remove(at);
+                    }
+                }
+            }
+            Index::Ordered(order) => order.retain(|other| *other != slot),
+        }
+        self.entries[slot as usize] = None;
+        self.free.push(slot);
+        true
+    }
+
+    /// The entry that matches a packet.
+    #[inline]
+    pub fn lookup(&mut self, words: &[u64]) -> Option<&mut Entry> {
+        self.looked_up.clear();
+        for field in &self.key {
+            let limbs = &words[field.slot.range()];
+            match &field.mask {
+                None => self.looked_up.extend_from_slice(limbs),
+                Some(mask) => {
+                    let masked = limbs.iter().zip(mask).map(|(limb, mask)| limb & mask);
+                    self.looked_up.extend(masked);
+                }
+            }
+        }
+        let slot = match &self.index {
+            Index::Exact(map) => *map.get(self.looked_up.as_slice())?,
+            Index::Lpm(lengths) => lengths.iter().find_map(|length| {
+                self.masked.clear();
+                let limbs = self.looked_up.iter().zip(&length.mask);
+                self.masked.extend(limbs.map(|(limb, mask)| limb & mask));
+                length.map.get(self.masked.as_slice()).copied()
+            })?,
+            Index::Ordered(order) => order.iter().copied().find(|slot| {
+                let entry = self.entries[*slot as usize].as_ref();
+                entry.is_some_and(|entry| matches(&entry.key, &self.looked_up))
+            })?,
+        };
+        self.entries[slot as usize].as_mut()
+    }
+}
+
+fn matches(key: &EntryKey, mut looked_up: &[u64]) -> bool {
+    key.matches.iter().all(|field| {
+        let (value, rest) = looked_up.split_at(field.limbs());
+        looked_up = rest;
+        match field {
+            Match::Exact(wanted) => **wanted == *value,
+            Match::Ternary {
+                value: wanted,
+                mask,
+            } => {
+                let mut limbs = value.iter().zip(mask).zip(wanted);
+                limbs.all(|((limb, mask), wanted)| limb & mask == *wanted)
+            }
+            Match::Range { low, high } => {
+                let value = || value.iter().rev();
+                low.iter().rev().le(value()) && value().le(high.iter().rev())
+            }
+            // Tables with priorities keep prefixes as masks.
+            Match::Lpm { .. } => false,
+        }
+    })
+}
+
+impl Match {
+    fn limbs(&self) -> usize {
+        match self {
+            Match::Exact(value) | Match::Lpm { value, .. } | Match::Ternary { value, .. } => {
+                value.len()
+            }
+            Match::Range { low, .. } => low.len(),
+        }
+    }
+}
+
+/// The mask of the first `prefix_bits` of `bits`, as limbs.
+pub(super) fn prefix_limbs(prefix_bits: u32, bits: u32) -> Box<[u64]> {
+    let host_bits = bits - prefix_bits.min(bits);
+    let mut limbs = vec![u64::MAX; limbs_for(bits)];
+    super::word::mask_limbs(&mut limbs, bits);
+    for (index, limb) in limbs.iter_mut().enumerate() {
+        let below = host_bits.saturating_sub(index as u32 * 64);
+        *limb &= !if below == 0 { 0 } else { mask64(below) };
+    }
+    limbs.into()
+}
+
+/// The values of a key without masks, one after the other.
+fn exact_limbs(key: &EntryKey) -> Box<[u64]> {
+    let values = key.matches.iter().flat_map(|field| match field {
+        Match::Exact(value) | Match::Lpm { value, .. } | Match::Ternary { value, .. } => {
+            value.iter()
+        }
+        Match::Range { low, .. } => low.iter(),
+    });
+    values.copied().collect()
+}
+
+fn prefix_bits(key: &EntryKey) -> u32 {
+    let prefix = key.matches.iter().find_map(|field| match field {
+        Match::Lpm { prefix_bits, .. } => Some(*prefix_bits),
+        _ => None,
+    });
+    prefix.unwrap_or(0)
+}
+
+/// The bits of a looked-up key that count for entries with the prefix length of `entry`.
+fn prefix_mask(key: &[KeyField], entry: &EntryKey) -> Box<[u64]> {
+    let fields = key.iter().zip(&entry.matches);
+    let masks = fields.flat_map(|(field, value)| match value {
+        Match::Lpm { prefix_bits, .. } => prefix_limbs(*prefix_bits, field.slot.bits).into_vec(),
+        _ => vec![u64::MAX; field.slot.limbs()],
+    });
+    masks.collect()
+}
+
+/// A quick hash of a few words. Entries come from the control plane, so nobody who sends packets
+/// can choose keys that collide.
+#[derive(Debug, Default)]
+pub(super) struct KeyHasher(u64);
+
+impl KeyHasher {
+    fn mix(&mut self, word: u64) {
+        let product = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ product >> 32;
+    }
+}
+
+impl Hasher for KeyHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.mix(u64::from_ne_bytes(word));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.mix(word);
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.mix(word as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
