@@ -12,9 +12,17 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod api;
+pub mod clock;
 pub mod engine;
 pub mod fabric;
+pub mod followers;
+pub mod hub;
+pub mod p4;
 pub mod pattern;
+pub mod record;
 pub mod telemetry;
 #[cfg(test)]
 mod testing;
+pub mod units;
+pub mod view;

@@ -1,10 +1,12 @@
 //! Topologies for tests.
 
 use std::net::Ipv4Addr;
+use std::path::Path;
 
 use weft_topology::{End, Host, Link, Port, Role, Routing, Switch, Topology, VERSION};
 
 use crate::fabric::Fabric;
+use crate::p4::program::Program;
 
 /// A leaf-spine with 1 Gbps links of 10 us and queues of 100 packets.
 pub(crate) fn leaf_spine(leaves: u8, spines: u8, hosts: u8) -> Topology {
@@ -100,4 +102,10 @@ fn connect(topology: &mut Topology, a: (&str, u8), b: (&str, u8)) {
         delay_ns: 10_000,
         queue_packets: 100,
     });
+}
+
+/// The compiled program for switches of `role`.
+pub(crate) fn program(role: Role) -> Program {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../p4/compiled");
+    Program::read(&folder, role).unwrap()
 }

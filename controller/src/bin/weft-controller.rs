@@ -1,0 +1,164 @@
+//! `weft-controller`: telemetry in, patterns out.
+
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Parser, ValueEnum};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tokio_stream::wrappers::TcpListenerStream;
+use tracing::info;
+use tracing_subscriber::EnvFilter;
+use weft_controller::engine::Engine;
+use weft_controller::fabric::Fabric;
+use weft_controller::hub::Hub;
+use weft_controller::p4::desired::{TimestampUnit, desired};
+use weft_controller::p4::digest::Decoder;
+use weft_controller::p4::program::Program;
+use weft_controller::p4::session::{self, Target};
+use weft_controller::record::Recorder;
+use weft_controller::{api, units};
+use weft_topology::{Role, Topology};
+
+/// Programs the switches of a fabric, collects what they measure, and streams
+/// allocation patterns to the agents of hosts.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Args {
+    /// topology.json of the fabric
+    #[arg(long, value_name = "FILE")]
+    topology: PathBuf,
+    /// Folder with {leaf,spine}.json and .p4info.txtpb
+    #[arg(long, value_name = "DIR")]
+    pipelines: PathBuf,
+    /// Folder for patterns.csv
+    #[arg(long, value_name = "DIR")]
+    stats_dir: PathBuf,
+    /// Address of the weft.v1 server
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9339")]
+    listen: SocketAddr,
+    /// How long hosts use a pattern that is not refreshed
+    #[arg(long, value_name = "DURATION", default_value = "200ms", value_parser = units::duration)]
+    pattern_ttl: Duration,
+    /// What the timestamps of the switches count; BMv2's are us
+    #[arg(long, value_enum, default_value_t = Timestamps::Ns)]
+    timestamps: Timestamps,
+    /// Created once every switch is programmed and the server listens
+    #[arg(long, value_name = "FILE")]
+    ready_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Timestamps {
+    Ns,
+    Us,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_timer(tracing_subscriber::fmt::time::uptime())
+        .with_target(false)
+        .with_ansi(false)
+        .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into()))
+        .init();
+    match start(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("weft-controller: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(args: &Args) -> anyhow::Result<()> {
+    let topology = Topology::read(&args.topology)?;
+    let json = std::fs::read_to_string(&args.topology)
+        .with_context(|| args.topology.display().to_string())?;
+    let fabric = Fabric::new(topology).with_context(|| args.topology.display().to_string())?;
+    let targets = targets(args, &fabric)?;
+    let records = args.stats_dir.join("patterns.csv");
+    let recorder = Recorder::open(&records).with_context(|| records.display().to_string())?;
+    let hub = Hub::new(Engine::new(fabric), args.pattern_ttl, Some(recorder), json);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let tasks = tokio::task::LocalSet::new();
+    tasks.block_on(&runtime, serve(args, targets, Arc::new(hub)))
+}
+
+/// Every switch with what it should run and hold.
+fn targets(args: &Args, fabric: &Fabric) -> anyhow::Result<Vec<Target>> {
+    let unit = match args.timestamps {
+        Timestamps::Ns => TimestampUnit::Nanoseconds,
+        Timestamps::Us => TimestampUnit::Microseconds,
+    };
+    let leaf = Arc::new(Program::read(&args.pipelines, Role::Leaf)?);
+    let spine = Arc::new(Program::read(&args.pipelines, Role::Spine)?);
+    let switches = fabric.topology().switches.iter();
+    switches
+        .map(|switch| {
+            let program = match switch.role {
+                Role::Leaf => &leaf,
+                Role::Spine => &spine,
+            };
+            Ok(Target {
+                name: switch.name.clone(),
+                device_id: switch.device_id,
+                grpc: switch.grpc.clone(),
+                desired: desired(fabric, switch, program, unit)?,
+                decoder: Decoder::new(program, switch.role, unit)?,
+                program: Arc::clone(program),
+            })
+        })
+        .collect()
+}
+
+async fn serve(args: &Args, targets: Vec<Target>, hub: Arc<Hub>) -> anyhow::Result<()> {
+    let listener = TcpListener::bind(args.listen)
+        .await
+        .with_context(|| format!("--listen {}", args.listen))?;
+    info!(listen = %args.listen, switches = targets.len(), "serving weft.v1");
+    let all_ready = Rc::new(Notify::new());
+    let waiting = Rc::new(Cell::new(targets.len()));
+    for target in targets {
+        let (all_ready, waiting) = (Rc::clone(&all_ready), Rc::clone(&waiting));
+        let first = Cell::new(true);
+        let ready = move || {
+            if first.replace(false) {
+                waiting.set(waiting.get() - 1);
+            }
+            if waiting.get() == 0 {
+                all_ready.notify_one();
+            }
+        };
+        tokio::task::spawn_local(session::run(target, Arc::clone(&hub), ready));
+    }
+    let timer = Arc::clone(&hub);
+    tokio::task::spawn_local(async move { timer.keep_time().await });
+    if let Some(file) = args.ready_file.clone() {
+        tokio::task::spawn_local(async move {
+            all_ready.notified().await;
+            info!("ready");
+            if let Err(error) = std::fs::write(&file, "") {
+                tracing::error!("--ready-file {}: {error}", file.display());
+            }
+        });
+    }
+    let server = tonic::transport::Server::builder()
+        .add_service(api::service(hub))
+        .serve_with_incoming(TcpListenerStream::new(listener));
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        result = server => result.context("weft.v1 server"),
+        _ = terminate.recv() => Ok(()),
+        result = tokio::signal::ctrl_c() => Ok(result?),
+    }
+}

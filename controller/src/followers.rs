@@ -1,0 +1,149 @@
+//! The agents that follow patterns: what each was sent, and what its kernel took.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use tokio::sync::mpsc;
+use tonic::Status;
+use weft_proto::v1::PatternUpdate;
+
+use crate::fabric::LeafPair;
+
+/// Updates that may wait for a slow agent; then its stream ends, and it comes
+/// back for the whole state.
+const BACKLOG_UPDATES: usize = 64;
+
+/// Updates that are remembered until they are acknowledged.
+const UNACKNOWLEDGED_UPDATES: usize = 256;
+
+/// Versions of leaf pairs' patterns.
+pub type Versions = BTreeMap<LeafPair, u64>;
+
+/// The receiving end of a stream.
+pub type Updates = mpsc::Receiver<Result<PatternUpdate, Status>>;
+
+/// One host's side.
+#[derive(Debug, Default)]
+struct Follower {
+    streams: Vec<mpsc::Sender<Result<PatternUpdate, Status>>>,
+    sent: VecDeque<(u64, Versions)>,
+    acknowledged: Versions,
+}
+
+/// All hosts that agents have asked for.
+#[derive(Debug, Default)]
+pub struct Followers {
+    hosts: BTreeMap<String, Follower>,
+    last_update: u64,
+}
+
+impl Followers {
+    /// Opens a stream for `host`.
+    pub fn follow(&mut self, host: &str) -> Updates {
+        let (sender, receiver) = mpsc::channel(BACKLOG_UPDATES);
+        let follower = self.hosts.entry(host.to_owned()).or_default();
+        follower.streams.push(sender);
+        receiver
+    }
+
+    /// Hosts with a living stream.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<String> {
+        self.hosts
+            .iter()
+            .filter(|(_, follower)| follower.streams.iter().any(|stream| !stream.is_closed()))
+            .map(|(host, _)| host.clone())
+            .collect()
+    }
+
+    /// Sends `update` to `host` and numbers it; `versions` is what it carries.
+    pub fn send(&mut self, host: &str, mut update: PatternUpdate, versions: Versions) {
+        let Some(follower) = self.hosts.get_mut(host) else {
+            return;
+        };
+        self.last_update += 1;
+        update.update = self.last_update;
+        follower
+            .streams
+            .retain(|stream| stream.try_send(Ok(update.clone())).is_ok());
+        if follower.sent.len() >= UNACKNOWLEDGED_UPDATES {
+            follower.sent.pop_front();
+        }
+        follower.sent.push_back((self.last_update, versions));
+    }
+
+    /// Notes that the kernel of `host` has taken everything up to `update`.
+    pub fn acknowledge(&mut self, host: &str, update: u64) {
+        let Some(follower) = self.hosts.get_mut(host) else {
+            return;
+        };
+        while let Some((sent, _)) = follower.sent.front() {
+            if *sent > update {
+                break;
+            }
+            if let Some((_, versions)) = follower.sent.pop_front() {
+                follower.acknowledged.extend(versions);
+            }
+        }
+    }
+
+    /// Hosts whose kernel runs `version` of the pattern of `pair`.
+    #[must_use]
+    pub fn acknowledged_by(&self, pair: LeafPair, version: u64) -> Vec<String> {
+        self.hosts
+            .iter()
+            .filter(|(_, follower)| follower.acknowledged.get(&pair) == Some(&version))
+            .map(|(host, _)| host.clone())
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAIR: LeafPair = LeafPair {
+        source: 1,
+        destination: 2,
+    };
+
+    fn versions(version: u64) -> Versions {
+        Versions::from([(PAIR, version)])
+    }
+
+    #[test]
+    fn only_the_acknowledged_version_counts() {
+        let mut followers = Followers::default();
+        let _stream = followers.follow("h1_1");
+        followers.send("h1_1", PatternUpdate::default(), versions(7));
+        followers.send("h1_1", PatternUpdate::default(), versions(8));
+        assert!(followers.acknowledged_by(PAIR, 7).is_empty());
+        followers.acknowledge("h1_1", 1);
+        assert_eq!(followers.acknowledged_by(PAIR, 7), ["h1_1"]);
+        assert!(followers.acknowledged_by(PAIR, 8).is_empty());
+        followers.acknowledge("h1_1", 2);
+        assert_eq!(followers.acknowledged_by(PAIR, 8), ["h1_1"]);
+    }
+
+    #[test]
+    fn an_agent_that_does_not_read_loses_its_stream_not_the_controllers_memory() {
+        let mut followers = Followers::default();
+        let mut stream = followers.follow("h1_1");
+        for _ in 0..1000 {
+            followers.send("h1_1", PatternUpdate::default(), versions(1));
+        }
+        assert!(followers.hosts().is_empty());
+        let mut read = 0;
+        while stream.try_recv().is_ok() {
+            read += 1;
+        }
+        assert_eq!(read, BACKLOG_UPDATES);
+        assert!(followers.hosts["h1_1"].sent.len() <= UNACKNOWLEDGED_UPDATES);
+    }
+
+    #[test]
+    fn acknowledgements_of_strangers_are_ignored() {
+        let mut followers = Followers::default();
+        followers.acknowledge("nobody", u64::MAX);
+        assert!(followers.hosts().is_empty());
+    }
+}

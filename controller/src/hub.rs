@@ -1,0 +1,284 @@
+//! The engine and everybody around it: samples come in from the sessions with
+//! switches, patterns go out to agents and into `patterns.csv`.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, broadcast};
+use tracing::{info, warn};
+use weft_proto::v1;
+
+use crate::clock::now_ns;
+use crate::engine::Engine;
+use crate::fabric::LeafPair;
+use crate::followers::{Followers, Updates, Versions};
+use crate::pattern::letters;
+use crate::record::Recorder;
+use crate::telemetry::Sample;
+use crate::view;
+
+/// Telemetry events that may wait for a slow user; older ones are lost to him.
+const TELEMETRY_BACKLOG: usize = 1024;
+
+/// Patterns are sent again this often in their time to live.
+const REFRESHES_PER_LIFE: u64 = 3;
+
+/// What the tasks of a controller share.
+#[derive(Debug)]
+pub struct Hub {
+    state: Mutex<State>,
+    telemetry: broadcast::Sender<v1::TelemetryEvent>,
+    timer_moved: Notify,
+    time_to_live_ns: u64,
+    topology_json: String,
+}
+
+#[derive(Debug)]
+struct State {
+    engine: Engine,
+    followers: Followers,
+    recorder: Option<Recorder>,
+    /// When the timer task will look again.
+    armed_ns: u64,
+    refreshed_ns: u64,
+}
+
+impl Hub {
+    /// A hub around `engine`. Patterns live for `time_to_live`, new ones go to
+    /// `recorder`, and users who ask get `topology_json`.
+    #[must_use]
+    pub fn new(
+        engine: Engine,
+        time_to_live: Duration,
+        recorder: Option<Recorder>,
+        topology_json: String,
+    ) -> Self {
+        Self {
+            state: Mutex::new(State {
+                engine,
+                followers: Followers::default(),
+                recorder,
+                armed_ns: u64::MAX,
+                refreshed_ns: 0,
+            }),
+            telemetry: broadcast::channel(TELEMETRY_BACKLOG).0,
+            timer_moved: Notify::new(),
+            time_to_live_ns: u64::try_from(time_to_live.as_nanos()).unwrap_or(u64::MAX),
+            topology_json,
+        }
+    }
+
+    /// The topology document.
+    #[must_use]
+    pub fn topology_json(&self) -> &str {
+        &self.topology_json
+    }
+
+    /// Takes what `switch` has measured, and sends out what follows from it.
+    pub fn record(&self, switch: &str, samples: &[Sample]) {
+        let now_ns = now_ns();
+        let mut state = self.lock();
+        for sample in samples {
+            state.engine.record(now_ns, switch, sample);
+        }
+        self.publish_changes(&mut state, now_ns);
+        self.rearm(&state, now_ns);
+        drop(state);
+        if self.telemetry.receiver_count() > 0 {
+            for sample in samples {
+                // An error means that the last watcher has just left.
+                let _ = self
+                    .telemetry
+                    .send(view::telemetry_event(now_ns, switch, sample));
+            }
+        }
+    }
+
+    /// Opens an agent's stream and sends it the patterns there are; `None` when
+    /// the topology has no such host.
+    pub fn follow(&self, host: &str) -> Option<Updates> {
+        let now_ns = now_ns();
+        let mut state = self.lock();
+        state.engine.fabric().topology().host(host)?;
+        let updates = state.followers.follow(host);
+        let all: Vec<LeafPair> = state.engine.patterns().map(|(pair, _)| pair).collect();
+        self.send(&mut state, host, &all);
+        self.rearm(&state, now_ns);
+        Some(updates)
+    }
+
+    /// Notes what the kernel of `host` has taken.
+    pub fn acknowledge(&self, host: &str, update: u64) {
+        self.lock().followers.acknowledge(host, update);
+    }
+
+    /// Samples as they arrive.
+    #[must_use]
+    pub fn watch_telemetry(&self) -> broadcast::Receiver<v1::TelemetryEvent> {
+        self.telemetry.subscribe()
+    }
+
+    /// Every pair's pattern.
+    #[must_use]
+    pub fn list_patterns(&self) -> Vec<v1::LeafPairPattern> {
+        let now_ns = now_ns();
+        let state = self.lock();
+        let engine = &state.engine;
+        engine
+            .patterns()
+            .map(|(pair, pattern)| v1::LeafPairPattern {
+                source_leaf: pair.source.into(),
+                destination_leaf: pair.destination.into(),
+                version: pattern.version,
+                age_ns: now_ns.saturating_sub(pattern.at_ns),
+                time_to_live_ns: self.time_to_live_ns,
+                paths: view::paths(engine, now_ns, pair),
+                sequence: pattern.sequence.iter().map(|&path| path.into()).collect(),
+                acknowledged_by: state.followers.acknowledged_by(pair, pattern.version),
+            })
+            .collect()
+    }
+
+    /// Every pair's paths.
+    #[must_use]
+    pub fn list_paths(&self) -> Vec<v1::LeafPairPaths> {
+        let now_ns = now_ns();
+        let state = self.lock();
+        state
+            .engine
+            .fabric()
+            .pairs()
+            .map(|pair| v1::LeafPairPaths {
+                source_leaf: pair.source.into(),
+                destination_leaf: pair.destination.into(),
+                paths: view::paths(&state.engine, now_ns, pair),
+            })
+            .collect()
+    }
+
+    /// Refreshes patterns and follows the engine's deadlines; never ends.
+    /// Without patterns or without agents it sleeps until there are some.
+    pub async fn keep_time(&self) {
+        loop {
+            let armed_ns = {
+                let mut state = self.lock();
+                state.armed_ns = self.next_wake_ns(&state).unwrap_or(u64::MAX);
+                state.armed_ns
+            };
+            let moved = self.timer_moved.notified();
+            if armed_ns == u64::MAX {
+                moved.await;
+            } else {
+                let wait = Duration::from_nanos(armed_ns.saturating_sub(now_ns()));
+                tokio::select! {
+                    () = moved => {}
+                    () = tokio::time::sleep(wait) => self.tick(),
+                }
+            }
+        }
+    }
+
+    fn tick(&self) {
+        let now_ns = now_ns();
+        let mut state = self.lock();
+        self.publish_changes(&mut state, now_ns);
+        if self
+            .refresh_ns(&state)
+            .is_some_and(|due_ns| due_ns <= now_ns)
+        {
+            state.refreshed_ns = now_ns;
+            let all: Vec<LeafPair> = state.engine.patterns().map(|(pair, _)| pair).collect();
+            for host in state.followers.hosts() {
+                self.send(&mut state, &host, &all);
+            }
+        }
+    }
+
+    /// Sends and records what the engine has found due.
+    fn publish_changes(&self, state: &mut State, now_ns: u64) {
+        let changed = state.engine.poll(now_ns);
+        if changed.is_empty() {
+            return;
+        }
+        for &pair in &changed {
+            let Some(pattern) = state.engine.pattern(pair) else {
+                continue;
+            };
+            info!(
+                from = pair.source,
+                to = pair.destination,
+                version = pattern.version,
+                rtts_ns = ?pattern.rtts_ns,
+                sequence = letters(&pattern.sequence),
+                "new pattern"
+            );
+            if let Some(recorder) = &mut state.recorder {
+                if let Err(error) = recorder.append(&state.engine, pair, pattern) {
+                    warn!(%error, "patterns.csv cannot be written, goes on without");
+                    state.recorder = None;
+                }
+            }
+        }
+        for host in state.followers.hosts() {
+            self.send(state, &host, &changed);
+        }
+    }
+
+    /// Sends `host` its side of the patterns of those `pairs` that start at its
+    /// leaf; nothing when there are none.
+    fn send(&self, state: &mut State, host: &str, pairs: &[LeafPair]) {
+        let engine = &state.engine;
+        let Some(host) = engine.fabric().topology().host(host) else {
+            return;
+        };
+        let mut versions = Versions::new();
+        let mut update = v1::PatternUpdate::default();
+        for &pair in pairs.iter().filter(|pair| pair.source == host.leaf) {
+            let Some(pattern) = engine.pattern(pair) else {
+                continue;
+            };
+            versions.insert(pair, pattern.version);
+            update.patterns.extend(view::host_patterns(
+                engine,
+                self.time_to_live_ns,
+                host,
+                pair,
+                pattern,
+            ));
+        }
+        if !versions.is_empty() {
+            state.followers.send(&host.name, update, versions);
+        }
+    }
+
+    /// When patterns are to be sent again; `None` while there is nothing to
+    /// send or nobody to send it to.
+    fn refresh_ns(&self, state: &State) -> Option<u64> {
+        state.engine.patterns().next()?;
+        if state.followers.hosts().is_empty() {
+            return None;
+        }
+        let interval_ns = (self.time_to_live_ns / REFRESHES_PER_LIFE).max(1_000_000);
+        Some(state.refreshed_ns.saturating_add(interval_ns))
+    }
+
+    fn next_wake_ns(&self, state: &State) -> Option<u64> {
+        [state.engine.next_deadline_ns(), self.refresh_ns(state)]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Wakes the timer task if it would sleep too long.
+    fn rearm(&self, state: &State, now_ns: u64) {
+        let wanted_ns = self.next_wake_ns(state).unwrap_or(u64::MAX);
+        if wanted_ns.max(now_ns) < state.armed_ns {
+            self.timer_moved.notify_one();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds the lock half-way through a change.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

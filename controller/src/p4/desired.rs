@@ -1,0 +1,243 @@
+//! What a switch should hold: its table entries and digest subscriptions.
+
+use std::time::Duration;
+
+use weft_p4runtime::p4::v1::{DigestEntry, TableEntry, digest_entry};
+use weft_topology::{Host, Role, Routing, Switch};
+
+use super::digest::{QUEUE_DIGEST, RTT_DIGEST};
+use super::program::{Error, Key, Program};
+use crate::fabric::{Fabric, PortUse};
+
+/// Shortest time between two samples of a path or a queue.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(1);
+
+/// A digest message leaves a switch after this time or with so many samples.
+const DIGEST_TIMEOUT: Duration = Duration::from_millis(1);
+const DIGEST_SAMPLES: i32 = 64;
+
+/// Samples that were not acknowledged for so long may come again.
+const DIGEST_ACK_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What the timestamps of switches count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimestampUnit {
+    /// `weft-switch --timestamps ns`.
+    Nanoseconds,
+    /// BMv2.
+    Microseconds,
+}
+
+impl TimestampUnit {
+    /// Nanoseconds per unit.
+    #[must_use]
+    pub fn ns(self) -> u64 {
+        match self {
+            Self::Nanoseconds => 1,
+            Self::Microseconds => 1_000,
+        }
+    }
+}
+
+/// Everything that a switch should hold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Desired {
+    /// Entries, defaults among them.
+    pub entries: Vec<TableEntry>,
+    /// Digests to send.
+    pub digests: Vec<DigestEntry>,
+}
+
+/// What `switch` should hold when it runs `program`.
+///
+/// # Errors
+/// When the program lacks a table, action or digest that is needed.
+pub fn desired(
+    fabric: &Fabric,
+    switch: &Switch,
+    program: &Program,
+    unit: TimestampUnit,
+) -> Result<Desired, Error> {
+    let mut entries = match switch.role {
+        Role::Leaf => leaf_entries(fabric, switch, program)?,
+        Role::Spine => spine_entries(fabric, switch, program)?,
+    };
+    let interval = SAMPLE_INTERVAL.as_nanos() / u128::from(unit.ns());
+    entries.push(program.default_entry(
+        "telemetry.policy",
+        "telemetry.sample_every",
+        &[("rtt_interval", interval), ("queue_interval", interval)],
+    )?);
+    let digests: &[&str] = match switch.role {
+        Role::Leaf => &[RTT_DIGEST, QUEUE_DIGEST],
+        Role::Spine => &[QUEUE_DIGEST],
+    };
+    let digests = digests
+        .iter()
+        .map(|name| {
+            Ok(DigestEntry {
+                digest_id: program.digest_id(name)?,
+                config: Some(digest_entry::Config {
+                    max_timeout_ns: DIGEST_TIMEOUT.as_nanos() as i64,
+                    max_list_size: DIGEST_SAMPLES,
+                    ack_timeout_ns: DIGEST_ACK_TIMEOUT.as_nanos() as i64,
+                }),
+            })
+        })
+        .collect::<Result<_, Error>>()?;
+    Ok(Desired { entries, digests })
+}
+
+fn leaf_entries(
+    fabric: &Fabric,
+    leaf: &Switch,
+    program: &Program,
+) -> Result<Vec<TableEntry>, Error> {
+    let topology = fabric.topology();
+    let mut entries = Vec::new();
+    for port in &leaf.ports {
+        let Some(host) = topology.host(&topology.peer(leaf, port).node) else {
+            continue;
+        };
+        let number = u128::from(port.number);
+        entries.push(program.entry(
+            "routing.ipv4_lpm",
+            &[("hdr.ipv4.dst_addr", host_prefix(host))],
+            "routing.to_host",
+            &[("port", number), ("dst_mac", mac(&host.mac))],
+        )?);
+        entries.push(program.entry(
+            "rtt.host_port",
+            &[("standard_metadata.ingress_port", Key::Exact(number))],
+            "rtt.measure",
+            &[],
+        )?);
+    }
+    for (index, key) in leaf_prefixes(fabric) {
+        if index != leaf.index {
+            entries.push(program.entry(
+                "routing.ipv4_lpm",
+                &[("hdr.ipv4.dst_addr", key)],
+                "routing.to_fabric",
+                &[("leaf", u128::from(index))],
+            )?);
+        }
+    }
+    for path in 0..fabric.paths() {
+        let wanted = PortUse::Up {
+            leaf: leaf.index,
+            path,
+        };
+        if let Some(port) = fabric.port_with(&leaf.name, wanted) {
+            entries.push(program.entry(
+                "routing.path_select",
+                &[("meta.path", Key::Exact(u128::from(path)))],
+                "routing.set_uplink",
+                &[("port", u128::from(port))],
+            )?);
+        }
+    }
+    let policy = match topology.routing {
+        Routing::Weft => "routing.weft_paths",
+        Routing::Ecmp => "routing.ecmp_paths",
+    };
+    let paths = u128::from(fabric.paths());
+    entries.push(program.default_entry("routing.path_policy", policy, &[("paths", paths)])?);
+    Ok(entries)
+}
+
+fn spine_entries(
+    fabric: &Fabric,
+    spine: &Switch,
+    program: &Program,
+) -> Result<Vec<TableEntry>, Error> {
+    let mut entries = Vec::new();
+    for (leaf, key) in leaf_prefixes(fabric) {
+        let wanted = PortUse::Down {
+            path: spine.index.saturating_sub(1),
+            leaf,
+        };
+        if let Some(port) = fabric.port_with(&spine.name, wanted) {
+            entries.push(program.entry(
+                "routing.ipv4_lpm",
+                &[("hdr.ipv4.dst_addr", key)],
+                "routing.to_port",
+                &[("port", u128::from(port))],
+            )?);
+        }
+    }
+    Ok(entries)
+}
+
+/// Every leaf with hosts, and the /16 that its hosts share.
+fn leaf_prefixes(fabric: &Fabric) -> impl Iterator<Item = (u8, Key)> + '_ {
+    fabric
+        .topology()
+        .switches
+        .iter()
+        .filter(|switch| switch.role == Role::Leaf)
+        .filter_map(|leaf| {
+            let address = *fabric.hosts_of(leaf.index).next()?.addresses.first()?;
+            Some((leaf.index, prefix(address.into(), 16)))
+        })
+}
+
+/// The prefix of a host's own addresses.
+fn host_prefix(host: &Host) -> Key {
+    let address = host.addresses.first().map_or(0, |&address| address.into());
+    prefix(address, host.prefix_len)
+}
+
+fn prefix(address: u32, length: u8) -> Key {
+    let mask = weft_p4runtime::bytestring::prefix_mask(length.into(), 32);
+    Key::Prefix(u128::from(address) & mask, length.into())
+}
+
+/// `02:00:00:00:01:02` as a number.
+fn mac(text: &str) -> u128 {
+    text.split(':').fold(0, |mac, byte| {
+        mac << 8 | u128::from_str_radix(byte, 16).unwrap_or(0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{fabric, program};
+
+    fn desired_of(role: Role) -> Desired {
+        let fabric = fabric(3, 2, 4);
+        let switch = fabric
+            .topology()
+            .switches
+            .iter()
+            .find(|switch| switch.role == role)
+            .unwrap();
+        desired(&fabric, switch, &program(role), TimestampUnit::Nanoseconds).unwrap()
+    }
+
+    #[test]
+    fn a_leaf_reaches_its_hosts_the_other_leaves_and_every_spine() {
+        let desired = desired_of(Role::Leaf);
+        // 4 hosts (route, RTT), 2 leaves, 2 uplinks; path policy and telemetry.
+        assert_eq!(desired.entries.len(), 4 * 2 + 2 + 2 + 2);
+        let defaults = desired
+            .entries
+            .iter()
+            .filter(|entry| entry.is_default_action);
+        assert_eq!(defaults.count(), 2);
+        assert_eq!(desired.digests.len(), 2);
+    }
+
+    #[test]
+    fn a_spine_reaches_every_leaf() {
+        let desired = desired_of(Role::Spine);
+        assert_eq!(desired.entries.len(), 3 + 1);
+        assert_eq!(desired.digests.len(), 1);
+    }
+
+    #[test]
+    fn addresses_are_numbers_in_network_order() {
+        assert_eq!(mac("02:00:00:00:01:0a"), 0x0200_0000_010a);
+    }
+}

@@ -1,0 +1,179 @@
+//! Samples out of digests.
+
+use std::net::Ipv4Addr;
+
+use weft_p4runtime::bytestring;
+use weft_p4runtime::p4::v1::{DigestList, P4Data, p4_data};
+use weft_topology::Role;
+
+use super::desired::TimestampUnit;
+use super::program::{Error, Program};
+use crate::telemetry::{QueueSample, RttSample, Sample};
+
+/// Struct of RTT samples, which leaves send.
+pub const RTT_DIGEST: &str = "rtt_sample_t";
+
+/// Struct of queue samples.
+pub const QUEUE_DIGEST: &str = "queue_sample_t";
+
+/// Reads the digests of one program.
+#[derive(Debug, Clone)]
+pub struct Decoder {
+    rtt: Option<(u32, [usize; 7])>,
+    queue: (u32, [usize; 3]),
+    unit_ns: u64,
+}
+
+impl Decoder {
+    /// A decoder for what `program` sends.
+    ///
+    /// # Errors
+    /// When the program lacks a digest or a field of it.
+    pub fn new(program: &Program, role: Role, unit: TimestampUnit) -> Result<Self, Error> {
+        let rtt = match role {
+            Role::Spine => None,
+            Role::Leaf => {
+                let fields = [
+                    "src_addr",
+                    "dst_addr",
+                    "src_port",
+                    "dst_port",
+                    "path",
+                    "length_bytes",
+                    "rtt",
+                ];
+                let fields = program.struct_fields(RTT_DIGEST, fields)?;
+                Some((program.digest_id(RTT_DIGEST)?, fields))
+            }
+        };
+        let fields = program.struct_fields(QUEUE_DIGEST, ["port", "depth_packets", "delay"])?;
+        Ok(Self {
+            rtt,
+            queue: (program.digest_id(QUEUE_DIGEST)?, fields),
+            unit_ns: unit.ns(),
+        })
+    }
+
+    /// The samples in `list`, and how many could not be read.
+    #[must_use]
+    pub fn samples(&self, list: &DigestList) -> (Vec<Sample>, usize) {
+        let samples: Vec<Sample> = list
+            .data
+            .iter()
+            .filter_map(|data| self.sample(list.digest_id, data))
+            .collect();
+        let unread = list.data.len() - samples.len();
+        (samples, unread)
+    }
+
+    fn sample(&self, digest_id: u32, data: &P4Data) -> Option<Sample> {
+        match &self.rtt {
+            Some((id, fields)) if *id == digest_id => {
+                let [
+                    source,
+                    destination,
+                    source_port,
+                    destination_port,
+                    path,
+                    length,
+                    rtt,
+                ] = values(data, fields)?;
+                Some(Sample::Rtt(RttSample {
+                    source: Ipv4Addr::from(u32::try_from(source).ok()?),
+                    destination: Ipv4Addr::from(u32::try_from(destination).ok()?),
+                    source_port: source_port.try_into().ok()?,
+                    destination_port: destination_port.try_into().ok()?,
+                    path: path.try_into().ok()?,
+                    length_bytes: length.try_into().ok()?,
+                    rtt_ns: rtt.checked_mul(self.unit_ns)?,
+                }))
+            }
+            _ if self.queue.0 == digest_id => {
+                let [port, depth, delay] = values(data, &self.queue.1)?;
+                Some(Sample::Queue(QueueSample {
+                    port: port.try_into().ok()?,
+                    depth_packets: depth.try_into().ok()?,
+                    delay_ns: delay.checked_mul(self.unit_ns)?,
+                }))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The struct members at these places, as numbers.
+fn values<const N: usize>(data: &P4Data, places: &[usize; N]) -> Option<[u64; N]> {
+    let Some(p4_data::Data::Struct(fields)) = &data.data else {
+        return None;
+    };
+    let mut values = [0; N];
+    for (value, &place) in values.iter_mut().zip(places) {
+        let Some(p4_data::Data::Bitstring(bytes)) = &fields.members.get(place)?.data else {
+            return None;
+        };
+        *value = u64::try_from(bytestring::decode(bytes, 64).ok()?).ok()?;
+    }
+    Some(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_p4runtime::p4::v1::P4StructLike;
+
+    use super::*;
+    use crate::testing::program;
+
+    fn list(digest_id: u32, values: &[u128]) -> DigestList {
+        let members = values
+            .iter()
+            .map(|&value| P4Data {
+                data: Some(p4_data::Data::Bitstring(bytestring::encode(value))),
+            })
+            .collect();
+        DigestList {
+            digest_id,
+            data: vec![P4Data {
+                data: Some(p4_data::Data::Struct(P4StructLike { members })),
+            }],
+            ..DigestList::default()
+        }
+    }
+
+    #[test]
+    fn an_rtt_of_a_microsecond_clock_becomes_nanoseconds() {
+        let leaf = program(Role::Leaf);
+        let decoder = Decoder::new(&leaf, Role::Leaf, TimestampUnit::Microseconds).unwrap();
+        let id = leaf.digest_id(RTT_DIGEST).unwrap();
+        let list = list(id, &[0x0a01_0102, 0x0a02_0301, 40_000, 5_001, 1, 1500, 117]);
+        let (samples, unread) = decoder.samples(&list);
+        assert_eq!(unread, 0);
+        assert_eq!(
+            samples,
+            [Sample::Rtt(RttSample {
+                source: Ipv4Addr::new(10, 1, 1, 2),
+                destination: Ipv4Addr::new(10, 2, 3, 1),
+                source_port: 40_000,
+                destination_port: 5_001,
+                path: 1,
+                length_bytes: 1500,
+                rtt_ns: 117_000,
+            })]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_counted() {
+        let spine = program(Role::Spine);
+        let decoder = Decoder::new(&spine, Role::Spine, TimestampUnit::Nanoseconds).unwrap();
+        let id = spine.digest_id(QUEUE_DIGEST).unwrap();
+        let good = list(id, &[2, 17, 200_000]);
+        assert_eq!(decoder.samples(&good).0.len(), 1);
+        for bad in [
+            list(id, &[2, 17]),
+            list(id, &[70_000, 17, 200_000]),
+            list(id + 1, &[2, 17, 200_000]),
+        ] {
+            assert_eq!(decoder.samples(&bad), (vec![], 1));
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! A session with one switch, from arbitration to the end of its stream, and
+//! the task that holds sessions with it one after another.
+//!
+//! ```text
+//! connect -> primary? -> pipeline? -> entries? -> digests ... -> lost
+//!    ^          |  raise election id, push, write what differs      |
+//!    `----------+------------- after a pause ----------------------'
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Status, Streaming};
+use tracing::{debug, info, warn};
+use weft_p4runtime::p4::v1::{
+    self as p4, Entity, MasterArbitrationUpdate, Uint128, entity, p4_runtime_client,
+    stream_message_request, stream_message_response,
+};
+
+use super::desired::Desired;
+use super::digest::Decoder;
+use super::program::Program;
+use super::reconcile::{Found, plan};
+use crate::hub::Hub;
+
+type Client = p4_runtime_client::P4RuntimeClient<Channel>;
+
+/// Pause before the next session: the first, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// Raises of the election id within a session; other controllers may raise too.
+const ELECTION_ATTEMPTS: u32 = 16;
+
+/// Messages to the switch that may wait to be sent.
+const OUTBOX: usize = 64;
+
+/// Pipelines of big programs exceed gRPC's default of 4 MiB.
+const MESSAGE_BYTES_MAX: usize = 64 << 20;
+
+/// Why a session has ended.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("no connection: {}", root(.0))]
+    Connect(#[from] tonic::transport::Error),
+    #[error("{what}: {status}")]
+    Call {
+        what: &'static str,
+        status: Box<Status>,
+    },
+    #[error("the switch has closed the stream")]
+    Closed,
+    #[error("another controller stays primary (election id {0})")]
+    NotElected(u128),
+    #[error("another controller is primary now (election id {0})")]
+    Replaced(u128),
+}
+
+/// The innermost cause: tonic's own text is only "transport error".
+fn root(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
+
+/// A switch to hold sessions with.
+#[derive(Debug)]
+pub struct Target {
+    /// Its name in the topology.
+    pub name: String,
+    /// Its P4Runtime device id.
+    pub device_id: u64,
+    /// Where its P4Runtime server listens, `address:port`.
+    pub grpc: String,
+    /// What it should run.
+    pub program: Arc<Program>,
+    /// What its tables should hold.
+    pub desired: Desired,
+    /// Reads its digests.
+    pub decoder: Decoder,
+}
+
+/// Holds sessions with `target`, and feeds `hub` with its samples. Calls `ready`
+/// whenever the switch holds all it should. Never ends.
+pub async fn run(target: Target, hub: Arc<Hub>, ready: impl Fn()) {
+    let mut election_id = 1;
+    let mut pause = FIRST_PAUSE;
+    let mut told = String::new();
+    loop {
+        let mut session_ready = false;
+        let end = session(&target, &hub, &mut election_id, || {
+            session_ready = true;
+            ready();
+        })
+        .await;
+        if session_ready {
+            pause = FIRST_PAUSE;
+        }
+        if let Err(error) = end {
+            // Once, however often it happens.
+            let text = error.to_string();
+            if session_ready || text != told {
+                warn!(switch = target.name, "{text}; trying again");
+                told = text;
+            }
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+async fn session(
+    target: &Target,
+    hub: &Hub,
+    election_id: &mut u128,
+    ready: impl FnOnce(),
+) -> Result<(), Error> {
+    let endpoint = Endpoint::from_shared(format!("http://{}", target.grpc))?;
+    let mut client = Client::new(endpoint.connect().await?)
+        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    let mut stream = Stream::open(target, &mut client, *election_id).await?;
+    stream.become_primary(target, election_id).await?;
+    let writer = Writer {
+        target,
+        client,
+        election_id: *election_id,
+    };
+    writer.clone().configure().await?;
+    ready();
+    stream.follow(target, hub).await
+}
+
+/// The two directions of a StreamChannel.
+struct Stream {
+    outbox: mpsc::Sender<p4::StreamMessageRequest>,
+    inbox: Streaming<p4::StreamMessageResponse>,
+}
+
+impl Stream {
+    /// Opens the channel with a first bid, which some servers wait for before
+    /// they answer at all.
+    async fn open(target: &Target, client: &mut Client, election_id: u128) -> Result<Self, Error> {
+        let (outbox, requests) = mpsc::channel(OUTBOX);
+        let stream = Self::bid(target, election_id);
+        outbox.send(stream).await.map_err(|_| Error::Closed)?;
+        let inbox = client
+            .stream_channel(ReceiverStream::new(requests))
+            .await
+            .map_err(call("opening the stream"))?
+            .into_inner();
+        Ok(Self { outbox, inbox })
+    }
+
+    fn bid(target: &Target, election_id: u128) -> p4::StreamMessageRequest {
+        request(stream_message_request::Update::Arbitration(
+            MasterArbitrationUpdate {
+                device_id: target.device_id,
+                role: None,
+                election_id: Some(uint128(election_id)),
+                status: None,
+            },
+        ))
+    }
+
+    /// Bids higher until the switch answers that we are its primary. Ids grow
+    /// with every controller a switch has seen; nobody has to remember them.
+    async fn become_primary(
+        &mut self,
+        target: &Target,
+        election_id: &mut u128,
+    ) -> Result<(), Error> {
+        let mut highest = *election_id;
+        for _ in 0..ELECTION_ATTEMPTS {
+            let answer = loop {
+                let message = match self.inbox.message().await {
+                    Ok(message) => message.ok_or(Error::Closed)?,
+                    Err(status) => {
+                        // The id is taken by a stream that still lives.
+                        *election_id += 1;
+                        return Err(call("arbitration")(status));
+                    }
+                };
+                if let Some(stream_message_response::Update::Arbitration(answer)) = message.update {
+                    break answer;
+                }
+            };
+            if is_primary(&answer) {
+                info!(switch = target.name, election_id, "primary");
+                return Ok(());
+            }
+            highest = highest.max(elected(&answer));
+            *election_id = highest + 1;
+            debug!(switch = target.name, election_id, "bidding higher");
+            self.send(Self::bid(target, *election_id)).await?;
+        }
+        Err(Error::NotElected(highest))
+    }
+
+    /// Takes digests until the stream ends or another controller takes over; in
+    /// the latter case waits until that one has gone.
+    async fn follow(&mut self, target: &Target, hub: &Hub) -> Result<(), Error> {
+        loop {
+            let message = self.inbox.message().await.map_err(call("stream"))?;
+            match message.ok_or(Error::Closed)?.update {
+                Some(stream_message_response::Update::Digest(list)) => {
+                    let (samples, unread) = target.decoder.samples(&list);
+                    if unread > 0 {
+                        warn!(switch = target.name, unread, "digests of unknown form");
+                    }
+                    hub.record(&target.name, &samples);
+                    let ack = p4::DigestListAck {
+                        digest_id: list.digest_id,
+                        list_id: list.list_id,
+                    };
+                    self.send(request(stream_message_request::Update::DigestAck(ack)))
+                        .await?;
+                }
+                Some(stream_message_response::Update::Arbitration(answer))
+                    if !is_primary(&answer) =>
+                {
+                    let error = Error::Replaced(elected(&answer));
+                    warn!(switch = target.name, "{error}; waiting until it has gone");
+                    self.wait_for_vacancy().await?;
+                    return Err(error);
+                }
+                Some(stream_message_response::Update::Error(error)) => {
+                    warn!(switch = target.name, error.message, "stream error");
+                }
+                _ => {}
+            }
+        }
+    }
+
+    async fn wait_for_vacancy(&mut self) -> Result<(), Error> {
+        loop {
+            let message = self.inbox.message().await.map_err(call("stream"))?;
+            if let Some(stream_message_response::Update::Arbitration(answer)) =
+                message.ok_or(Error::Closed)?.update
+            {
+                let code = answer.status.as_ref().map_or(0, |status| status.code);
+                if code == Code::Ok as i32 || code == Code::NotFound as i32 {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    async fn send(&self, request: p4::StreamMessageRequest) -> Result<(), Error> {
+        self.outbox.send(request).await.map_err(|_| Error::Closed)
+    }
+}
+
+/// The unary calls of a primary.
+#[derive(Clone)]
+struct Writer<'a> {
+    target: &'a Target,
+    client: Client,
+    election_id: u128,
+}
+
+impl Writer<'_> {
+    /// Pushes the program unless the switch runs it, and corrects its entries.
+    async fn configure(mut self) -> Result<(), Error> {
+        let pushed = !self.runs_program().await?;
+        if pushed {
+            self.push_program().await?;
+        }
+        let found = self.read().await?;
+        let updates = plan(&self.target.desired, &found);
+        info!(
+            switch = self.target.name,
+            pushed,
+            corrections = updates.len(),
+            "configured"
+        );
+        if updates.is_empty() {
+            return Ok(());
+        }
+        self.client
+            .write(p4::WriteRequest {
+                device_id: self.target.device_id,
+                election_id: Some(uint128(self.election_id)),
+                updates,
+                ..p4::WriteRequest::default()
+            })
+            .await
+            .map_err(call("writing tables"))?;
+        Ok(())
+    }
+
+    async fn runs_program(&mut self) -> Result<bool, Error> {
+        let request = p4::GetForwardingPipelineConfigRequest {
+            device_id: self.target.device_id,
+            response_type: p4::get_forwarding_pipeline_config_request::ResponseType::CookieOnly
+                .into(),
+        };
+        let cookie = match self.client.get_forwarding_pipeline_config(request).await {
+            Ok(response) => response
+                .into_inner()
+                .config
+                .and_then(|config| config.cookie)
+                .map(|cookie| cookie.cookie),
+            // No program yet, as P4Runtime and as BMv2 say it.
+            Err(status) if matches!(status.code(), Code::FailedPrecondition | Code::NotFound) => {
+                None
+            }
+            Err(status) => return Err(call("reading the pipeline")(status)),
+        };
+        Ok(cookie == Some(self.target.program.cookie))
+    }
+
+    async fn push_program(&mut self) -> Result<(), Error> {
+        use p4::set_forwarding_pipeline_config_request::Action;
+        let program = &self.target.program;
+        let request = p4::SetForwardingPipelineConfigRequest {
+            device_id: self.target.device_id,
+            election_id: Some(uint128(self.election_id)),
+            action: Action::VerifyAndCommit.into(),
+            config: Some(p4::ForwardingPipelineConfig {
+                p4info: Some(program.info.clone()),
+                p4_device_config: program.device_config.clone(),
+                cookie: Some(p4::forwarding_pipeline_config::Cookie {
+                    cookie: program.cookie,
+                }),
+            }),
+            ..p4::SetForwardingPipelineConfigRequest::default()
+        };
+        self.client
+            .set_forwarding_pipeline_config(request)
+            .await
+            .map_err(call("pushing the pipeline"))?;
+        Ok(())
+    }
+
+    /// Reads all entries, the default entries that matter, and digests.
+    async fn read(&mut self) -> Result<Found, Error> {
+        let every_entry = entity::Entity::TableEntry(p4::TableEntry::default());
+        let every_digest = entity::Entity::DigestEntry(p4::DigestEntry::default());
+        let defaults = self
+            .target
+            .desired
+            .entries
+            .iter()
+            .filter(|entry| entry.is_default_action)
+            .map(|entry| {
+                entity::Entity::TableEntry(p4::TableEntry {
+                    table_id: entry.table_id,
+                    is_default_action: true,
+                    ..p4::TableEntry::default()
+                })
+            });
+        let entities = [every_entry, every_digest]
+            .into_iter()
+            .chain(defaults)
+            .map(|entity| Entity {
+                entity: Some(entity),
+            })
+            .collect();
+        let mut responses = self
+            .client
+            .read(p4::ReadRequest {
+                device_id: self.target.device_id,
+                entities,
+                ..p4::ReadRequest::default()
+            })
+            .await
+            .map_err(call("reading tables"))?
+            .into_inner();
+        let mut found = Found::default();
+        while let Some(response) = responses.message().await.map_err(call("reading tables"))? {
+            found.extend(response.entities);
+        }
+        Ok(found)
+    }
+}
+
+fn request(update: stream_message_request::Update) -> p4::StreamMessageRequest {
+    p4::StreamMessageRequest {
+        update: Some(update),
+    }
+}
+
+fn is_primary(answer: &MasterArbitrationUpdate) -> bool {
+    answer.status.as_ref().is_none_or(|status| status.code == 0)
+}
+
+/// The election id that the switch names, 0 if it names none.
+fn elected(answer: &MasterArbitrationUpdate) -> u128 {
+    answer
+        .election_id
+        .as_ref()
+        .map_or(0, |id| u128::from(id.high) << 64 | u128::from(id.low))
+}
+
+fn uint128(value: u128) -> Uint128 {
+    Uint128 {
+        high: (value >> 64) as u64,
+        low: value as u64,
+    }
+}
+
+fn call(what: &'static str) -> impl Fn(Status) -> Error {
+    move |status| Error::Call {
+        what,
+        status: Box::new(status),
+    }
+}

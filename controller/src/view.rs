@@ -1,0 +1,113 @@
+//! Engine state as `weft.v1` messages.
+
+use std::net::Ipv4Addr;
+
+use weft_proto::v1;
+use weft_topology::Host;
+
+use crate::engine::{Engine, Pattern};
+use crate::fabric::LeafPair;
+use crate::telemetry::Sample;
+
+/// What telemetry says of every path of `pair`.
+#[must_use]
+pub fn paths(engine: &Engine, now_ns: u64, pair: LeafPair) -> Vec<v1::PathState> {
+    let pattern = engine.pattern(pair);
+    (0..engine.fabric().paths())
+        .map(|path| {
+            let stats = engine.telemetry().path(pair, path);
+            let queue = engine.telemetry().queue(now_ns, pair, path);
+            v1::PathState {
+                path: path.into(),
+                via: engine.fabric().via(path).to_owned(),
+                rtt_ns: stats.and_then(|stats| stats.rtt_ns(now_ns)).unwrap_or(0),
+                rtt_min_ns: stats.map_or(0, |stats| stats.min_ns),
+                rtt_configured_ns: engine.fabric().configured_rtt_ns(pair, path).unwrap_or(0),
+                queue_packets: queue.depth_packets,
+                queue_delay_ns: queue.delay_ns,
+                gap: pattern
+                    .and_then(|pattern| pattern.gaps.get(usize::from(path)))
+                    .copied()
+                    .unwrap_or(0),
+                samples: stats.map_or(0, |stats| stats.samples),
+                sample_age_ns: stats
+                    .filter(|stats| stats.samples > 0)
+                    .map_or(0, |stats| now_ns.saturating_sub(stats.last_ns)),
+                rejected_samples: stats.map_or(0, |stats| stats.rejected_samples),
+            }
+        })
+        .collect()
+}
+
+/// The pattern of `pair` as `host` uses it, once per host at the far leaf.
+#[must_use]
+pub fn host_patterns(
+    engine: &Engine,
+    time_to_live_ns: u64,
+    host: &Host,
+    pair: LeafPair,
+    pattern: &Pattern,
+) -> Vec<v1::HostPattern> {
+    engine
+        .fabric()
+        .hosts_of(pair.destination)
+        .filter_map(|peer| {
+            let paths = pattern
+                .gaps
+                .iter()
+                .zip(&pattern.rtts_ns)
+                .zip(0_u8..)
+                .map(|((&gap, &rtt_ns), path)| {
+                    let local = engine.fabric().local_address(host, peer, path)?;
+                    Some(v1::LocalPath {
+                        local_address: local.into(),
+                        gap,
+                        rtt_ns,
+                    })
+                })
+                .collect::<Option<Vec<_>>>()?;
+            Some(v1::HostPattern {
+                destination: Some(prefix(*peer.addresses.first()?, peer.prefix_len)),
+                version: pattern.version,
+                time_to_live_ns,
+                paths,
+                sequence: pattern.sequence.iter().map(|&path| path.into()).collect(),
+            })
+        })
+        .collect()
+}
+
+fn prefix(address: Ipv4Addr, length: u8) -> v1::Prefix {
+    let host_bits = 32 - u32::from(length.min(32));
+    let mask = u32::MAX.checked_shl(host_bits).unwrap_or(0);
+    v1::Prefix {
+        address: u32::from(address) & mask,
+        length: length.into(),
+    }
+}
+
+/// A sample of `switch` as users see it.
+#[must_use]
+pub fn telemetry_event(now_ns: u64, switch: &str, sample: &Sample) -> v1::TelemetryEvent {
+    use v1::telemetry_event::Sample as Shown;
+    v1::TelemetryEvent {
+        time_ns: now_ns,
+        switch: switch.to_owned(),
+        sample: Some(match sample {
+            Sample::Rtt(sample) => Shown::Rtt(v1::RttSample {
+                source_address: sample.source.into(),
+                destination_address: sample.destination.into(),
+                source_port: sample.source_port.into(),
+                destination_port: sample.destination_port.into(),
+                path: sample.path.into(),
+                length_bytes: sample.length_bytes.into(),
+                rtt_ns: sample.rtt_ns,
+            }),
+            Sample::Queue(sample) => Shown::Queue(v1::QueueSample {
+                port: sample.port.into(),
+                depth_packets: sample.depth_packets,
+                delay_ns: sample.delay_ns,
+            }),
+        }),
+    }
+}
