@@ -1,13 +1,13 @@
 //! `weft compare`: the same flows under several schedulers, one run each, as
 //! many at a time as there are CPUs.
 
-use std::collections::VecDeque;
+use std::cell::Cell;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use futures::{StreamExt, stream};
 use indicatif::MultiProgress;
 use weft_lab::LabSpec;
 use weft_load::args::{WorkloadArgs, parse_scheduler};
@@ -49,7 +49,6 @@ pub struct Args {
 
 /// One run to do.
 struct Job {
-    place: usize,
     scheduler: String,
     spec: LabSpec,
     out: PathBuf,
@@ -68,52 +67,46 @@ pub async fn run(args: Args) -> Outcome {
     );
     let out = outdir::choose(args.out, &name)?;
     let workload = args.workload.absolute(&std::env::current_dir()?);
-    let mut jobs = VecDeque::new();
-    for (place, scheduler) in args.schedulers.iter().enumerate() {
-        jobs.push_back(Job {
-            place,
+    let mut jobs = Vec::new();
+    for scheduler in &args.schedulers {
+        jobs.push(Job {
             scheduler: scheduler.clone(),
             spec: lab_spec(&args.fabric, &workload, scheduler)?,
             out: out.join(scheduler),
         });
     }
-    let workers = args.jobs.map_or_else(cpus, usize::from).min(jobs.len());
+    let at_once = args.jobs.map_or_else(cpus, usize::from);
     let machine = MachineArgs {
         cpu: None,
         memory: args.memory,
     };
     let mut runs = Vec::new();
-    let mut failed = 0;
-    for (scheduler, done) in args.schedulers.iter().zip(run_all(jobs, workers, &machine)) {
+    for (scheduler, done) in args
+        .schedulers
+        .iter()
+        .zip(run_all(jobs, at_once, &machine).await)
+    {
         match done {
-            Some(Ok(done)) => runs.push((scheduler.clone(), done.results)),
-            Some(Err(error)) => {
-                failed += 1;
-                eprintln!("weft: {scheduler}: {error:#}");
-            }
-            None => failed += 1,
+            Ok(done) => runs.push((scheduler.clone(), done.results)),
+            Err(error) => eprintln!("weft: {scheduler}: {error:#}"),
         }
     }
     if !runs.is_empty() {
         write_table(&runs, &out)?;
     }
-    if failed > 0 {
-        bail_out(format!(
-            "{failed} of {} runs gave no results",
+    let missing = args.schedulers.len() - runs.len();
+    if missing > 0 {
+        return Err(anyhow!(
+            "{missing} of {} runs gave no results",
             args.schedulers.len()
-        ))?;
+        )
+        .into());
     }
     let lost: usize = runs.iter().map(|(_, run)| run.info.outcome.failed).sum();
     if lost > 0 {
-        bail_out(format!(
-            "{lost} flows failed; see the column `error` of flows.csv"
-        ))?;
+        return Err(anyhow!("{lost} flows failed; see the column `error` of flows.csv").into());
     }
     Ok(())
-}
-
-fn bail_out(reason: String) -> Outcome {
-    Err(Failure::Error(anyhow::anyhow!(reason)))
 }
 
 fn write_table(runs: &[(String, Results)], out: &Path) -> Result<(), Failure> {
@@ -128,45 +121,22 @@ fn write_table(runs: &[(String, Results)], out: &Path) -> Result<(), Failure> {
     ))
 }
 
-/// Does all jobs on `workers` threads; what came out stands in the order of
-/// their places, `None` for those that an interrupt left undone.
-fn run_all(
-    jobs: VecDeque<Job>,
-    workers: usize,
-    machine: &MachineArgs,
-) -> Vec<Option<Result<Done>>> {
+/// Does all jobs, `at_once` at a time; what came out stands in their order.
+/// After an interrupt no further one starts.
+async fn run_all(jobs: Vec<Job>, at_once: usize, machine: &MachineArgs) -> Vec<Result<Done>> {
     let lines = MultiProgress::new();
-    let mut done: Vec<Option<Result<Done>>> = jobs.iter().map(|_| None).collect();
-    let results = Mutex::new(&mut done);
-    let queue = Mutex::new(jobs);
-    let next = || queue.lock().ok()?.pop_front();
-    thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                // Pinning holds for a thread, so each lab gets its own.
-                while let Some(job) = next() {
-                    let bar = RunBar::among(&lines, &job.scheduler);
-                    let outcome = run_one(&job, machine, bar);
-                    if is_interrupt(&outcome) {
-                        if let Ok(mut queue) = queue.lock() {
-                            queue.clear();
-                        }
-                    }
-                    if let Ok(mut results) = results.lock() {
-                        results[job.place] = Some(outcome);
-                    }
-                }
-            });
+    let interrupted = Cell::new(false);
+    let (lines, interrupted) = (&lines, &interrupted);
+    let runs = jobs.into_iter().map(|job| async move {
+        if interrupted.get() {
+            bail!("not started");
         }
+        let bar = RunBar::among(lines, &job.scheduler);
+        let done = execute(&job.spec, &job.out, machine, bar).await;
+        interrupted.set(interrupted.get() || is_interrupt(&done));
+        done
     });
-    done
-}
-
-fn run_one(job: &Job, machine: &MachineArgs, bar: RunBar) -> Result<Done> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?
-        .block_on(execute(&job.spec, &job.out, machine, bar))
+    stream::iter(runs).buffered(at_once).collect().await
 }
 
 fn is_interrupt(outcome: &Result<Done>) -> bool {
