@@ -1,0 +1,92 @@
+"""Drives `weft` as a user does."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+LIMIT_S = 300
+"""Of real time, for one command; a hang is a failure."""
+
+
+class Weft:
+    """The command line, started in a folder of the test's own."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` gets the results that have no other place."""
+        self.program = ROOT / "target" / "release" / "weft"
+        self.folder = folder
+
+    def command(self, *arguments: str) -> list[str]:
+        """Give the command line."""
+        return [str(self.program), *arguments]
+
+    def try_run(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """Run to the end, whatever that is."""
+        return subprocess.run(
+            self.command(*arguments),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+            timeout=LIMIT_S,
+        )
+
+    def run(self, *arguments: str, stdin: str = "") -> str:
+        """Run; must succeed. Gives its output."""
+        done = self.try_run(*arguments, stdin=stdin)
+        assert done.returncode == 0, f"{arguments}: {done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def json(self, *arguments: str) -> Any:
+        """Run with `--json`; gives what was printed."""
+        return json.loads(self.run(*arguments, "--json"))
+
+
+class Lab:
+    """A lab that is up, under a name of its own."""
+
+    def __init__(self, weft: Weft, name: str) -> None:
+        """The lab `name` is up already."""
+        self.weft = weft
+        self.name = name
+
+    def run(self, *arguments: str) -> str:
+        """Run a command of `weft` with this lab."""
+        return self.weft.run(*arguments, "--name", self.name)
+
+    def json(self, *arguments: str) -> Any:
+        """Run a query with this lab."""
+        return self.weft.json(*arguments, "--name", self.name)
+
+    def shell(self, *lines: str) -> str:
+        """Type lines at the Mininet prompt; gives everything on the screen."""
+        text = "".join(f"{line}\n" for line in (*lines, "exit"))
+        return self.weft.run("shell", "--name", self.name, stdin=text)
+
+    def patterns(self) -> dict[tuple[int, int], dict[str, Any]]:
+        """Give the pattern of each pair of leaves."""
+        return {(p["source_leaf"], p["destination_leaf"]): p for p in self.json("patterns")}
+
+
+class Labs:
+    """Starts labs."""
+
+    def __init__(self, weft: Weft) -> None:
+        """Stops what it started in `down`."""
+        self._weft = weft
+        self._names: list[str] = []
+
+    def up(self, *arguments: str) -> Lab:
+        """Start a lab with these flags."""
+        name = f"test{os.getpid()}-{len(self._names)}"
+        self._names.append(name)
+        self._weft.run("topo", "up", "--name", name, *arguments)
+        return Lab(self._weft, name)
+
+    def down(self) -> None:
+        """Stop them all."""
+        for name in self._names:
+            self._weft.try_run("topo", "down", "--name", name)

@@ -1,0 +1,78 @@
+"""`weft run`: what an experiment gives."""
+
+import csv
+import json
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import pytest
+from driver import Weft
+
+pytestmark = pytest.mark.lab
+
+INCAST = "--pattern incast --senders 10 --bytes 225000 --send-buffer 65536 --queue 100"
+
+
+def flows(folder: Path) -> list[dict[str, Any]]:
+    with (folder / "flows.csv").open() as rows:
+        return list(csv.DictReader(rows))
+
+
+def run(weft: Weft, out: Path, arguments: str) -> list[dict[str, Any]]:
+    weft.run("run", *arguments.split(), "--out", str(out))
+    return flows(out)
+
+
+def test_the_same_seed_gives_the_same_bytes(weft: Weft, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        run(weft, tmp_path / name, "--workload websearch --load 0.3 --flows 40 --seed 7")
+    for file in ("flows.csv", "patterns.csv", "queues.csv"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes(), file
+
+
+def test_another_seed_gives_other_flows(weft: Weft, tmp_path: Path) -> None:
+    sizes = [
+        [f["bytes"] for f in run(weft, tmp_path / str(seed), f"--flows 10 --seed {seed}")]
+        for seed in (1, 2)
+    ]
+    assert sizes[0] != sizes[1]
+
+
+def test_a_run_says_what_it_was(weft: Weft, tmp_path: Path) -> None:
+    run(weft, tmp_path / "x", "--flows 5 --scheduler minrtt --seed 3 --load 0.2")
+    text = (tmp_path / "x" / "run.json").read_text()
+    assert json.loads(text)
+    for word in ("minrtt", "websearch", "0.2"):
+        assert word in text
+
+
+def test_results_are_never_overwritten(weft: Weft, tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    done = weft.try_run("run", "--flows", "1", "--out", str(tmp_path / "x"))
+    assert done.returncode == 2
+    assert "exists already" in done.stderr
+
+
+def test_incast_is_much_faster_with_patterns_than_with_bursts(weft: Weft, tmp_path: Path) -> None:
+    means = {}
+    for scheduler in ("rb", "minrtt", "roundrobin"):
+        times = []
+        for seed in range(1, 6):
+            out = tmp_path / f"{scheduler}{seed}"
+            done = run(weft, out, f"{INCAST} --scheduler {scheduler} --seed {seed}")
+            times += [int(flow["fct_ns"]) for flow in done]
+        assert len(times) == 50
+        means[scheduler] = mean(times)
+    assert means["rb"] <= 0.6 * means["minrtt"], means
+    assert means["rb"] <= 0.6 * means["roundrobin"], means
+
+
+def test_compare_prints_the_schedulers_side_by_side(weft: Weft, tmp_path: Path) -> None:
+    text = weft.run(
+        "compare", *"--flows 10 --schedulers default,rb --out".split(), str(tmp_path / "x")
+    )
+    assert "default" in text
+    assert "rb" in text
+    sizes = [[f["bytes"] for f in flows(tmp_path / "x" / name)] for name in ("default", "rb")]
+    assert sizes[0] == sizes[1]
