@@ -1,0 +1,277 @@
+//! One switch with tables, and short names for what tests do to it.
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use weft_switch::pipeline::{
+    ActionCall, Digest, Effects, MatchValue, Pipeline, Program, QueueMetadata, TableEntry,
+};
+
+/// Hosts per leaf; host `h` is on port `h`.
+pub const HOSTS: u16 = 2;
+/// Spines, and so paths; the uplink of path `p` is port `HOSTS + 1 + p`.
+pub const PATHS: u16 = 4;
+pub const LEAVES: u16 = 3;
+pub const CPU_PORT: u16 = 510;
+
+/// The reasons that index `routing.drops`.
+pub mod drops {
+    pub const NOT_IPV4: usize = 1;
+    pub const BAD_HEADER: usize = 2;
+    pub const IPV4_OPTIONS: usize = 3;
+    pub const TTL_EXPIRED: usize = 4;
+    pub const NO_ROUTE: usize = 5;
+    pub const NO_UPLINK: usize = 6;
+}
+
+pub fn uplink(path: u8) -> u16 {
+    HOSTS + 1 + u16::from(path)
+}
+
+pub fn mac_of(leaf: u16, host: u16) -> [u8; 6] {
+    [2, 0, 0, 0, leaf as u8, host as u8]
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct RttSample {
+    pub src: Ipv4Addr,
+    pub dst: Ipv4Addr,
+    pub src_port: u16,
+    pub dst_port: u16,
+    pub path: u8,
+    pub length_bytes: u16,
+    pub rtt: u64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct QueueSample {
+    pub port: u16,
+    pub depth_packets: u32,
+    pub delay: u64,
+}
+
+/// What became of a packet.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The port it left by and the frame, unless it was dropped.
+    pub sent: Option<(u16, Vec<u8>)>,
+    pub rtt: Vec<RttSample>,
+    pub queues: Vec<QueueSample>,
+}
+
+impl Outcome {
+    pub fn port(&self) -> Option<u16> {
+        self.sent.as_ref().map(|(port, _)| *port)
+    }
+}
+
+/// A switch that runs a compiled program.
+pub struct Bench {
+    pipeline: Pipeline,
+}
+
+impl Bench {
+    /// Leaf `leaf` (from 1) as the controller sets it up; every sample is wanted.
+    pub fn leaf(leaf: u16) -> Bench {
+        static PROGRAM: OnceLock<Arc<Program>> = OnceLock::new();
+        let mut bench = Bench::new(PROGRAM.get_or_init(|| load("leaf.json")));
+        for host in 1..=HOSTS {
+            let to_host = (
+                "routing.to_host",
+                vec![host.into(), mac(mac_of(leaf, host))],
+            );
+            bench.route(Ipv4Addr::new(10, leaf as u8, host as u8, 0), 24, to_host);
+            bench.insert("rtt.host_port", exact(host), ("rtt.measure", vec![]));
+        }
+        for remote in (1..=LEAVES).filter(|remote| *remote != leaf) {
+            let to_fabric = ("routing.to_fabric", vec![remote.into()]);
+            bench.route(Ipv4Addr::new(10, remote as u8, 0, 0), 16, to_fabric);
+        }
+        for path in 0..PATHS {
+            let set_uplink = ("routing.set_uplink", vec![uplink(path as u8).into()]);
+            bench.insert("routing.path_select", exact(path), set_uplink);
+        }
+        bench.path_policy("routing.weft_paths");
+        bench.sample_every(0, 0);
+        bench
+    }
+
+    /// A spine as the controller sets it up; every sample is wanted.
+    pub fn spine() -> Bench {
+        static PROGRAM: OnceLock<Arc<Program>> = OnceLock::new();
+        let mut bench = Bench::new(PROGRAM.get_or_init(|| load("spine.json")));
+        for leaf in 1..=LEAVES {
+            let to_port = ("routing.to_port", vec![leaf.into()]);
+            bench.route(Ipv4Addr::new(10, leaf as u8, 0, 0), 16, to_port);
+        }
+        bench.sample_every(0, 0);
+        bench
+    }
+
+    fn new(program: &Arc<Program>) -> Bench {
+        Bench {
+            pipeline: Pipeline::new(program.clone(), 1),
+        }
+    }
+
+    pub fn path_policy(&mut self, action: &str) {
+        self.set_default("routing.path_policy", (action, vec![PATHS.into()]));
+    }
+
+    pub fn reset_path_policy(&mut self) {
+        let table = self.pipeline.program().table_id("routing.path_policy");
+        self.pipeline.set_default(table.unwrap(), None).unwrap();
+    }
+
+    pub fn sample_every(&mut self, rtt_interval: u64, queue_interval: u64) {
+        let arguments = vec![rtt_interval, queue_interval];
+        self.set_default("telemetry.policy", ("telemetry.sample_every", arguments));
+    }
+
+    pub fn sample_nothing(&mut self) {
+        self.set_default("telemetry.policy", ("telemetry.off", vec![]));
+    }
+
+    /// Adds a route; the action is its name and arguments.
+    pub fn route(&mut self, prefix: Ipv4Addr, prefix_bits: u32, action: (&str, Vec<u64>)) {
+        let key = MatchValue::Lpm {
+            value: prefix.octets().to_vec(),
+            prefix_bits,
+        };
+        self.insert("routing.ipv4_lpm", key, action);
+    }
+
+    pub fn forget_uplink(&mut self, path: u16) {
+        let table = self.pipeline.program().table_id("routing.path_select");
+        self.pipeline
+            .delete(table.unwrap(), &[exact(path)], 0)
+            .unwrap();
+    }
+
+    /// Sends a frame through an empty queue.
+    pub fn send(&mut self, port: u16, frame: &[u8], now: u64) -> Outcome {
+        self.send_through(port, frame, now, QueueMetadata::default())
+    }
+
+    /// Sends a frame through a queue that tells this to egress.
+    pub fn send_through(
+        &mut self,
+        port: u16,
+        frame: &[u8],
+        now: u64,
+        queue: QueueMetadata,
+    ) -> Outcome {
+        let mut effects = Effects::default();
+        self.pipeline.ingress(port, frame, now, &mut effects);
+        let mut outcome = self.outcome(&effects.digests);
+        assert!(effects.outputs.len() <= 1, "nothing is replicated");
+        if let Some(output) = effects.outputs.pop() {
+            let mut bytes = Vec::new();
+            let mut more = Effects::default();
+            let port = output.port;
+            assert!(
+                self.pipeline
+                    .egress(output.packet, queue, now, &mut bytes, &mut more)
+            );
+            assert!(more.digests.is_empty() && more.outputs.is_empty());
+            outcome.sent = Some((port, bytes));
+        }
+        outcome
+    }
+
+    /// What `routing.drops` has counted.
+    pub fn dropped(&self, reason: usize) -> u64 {
+        let drops = self.pipeline.program().counter_id("routing.drops");
+        self.pipeline.counter(drops.unwrap())[reason].packets
+    }
+
+    /// Packets that the entries of a table have matched, in total.
+    pub fn counted(&self, table: &str) -> u64 {
+        let table = self.pipeline.program().table_id(table).unwrap();
+        let entries = self.pipeline.entries(table);
+        entries.iter().map(|(_, counter)| counter.packets).sum()
+    }
+
+    fn insert(&mut self, table: &str, key: MatchValue, action: (&str, Vec<u64>)) {
+        let entry = TableEntry {
+            matches: vec![key],
+            priority: 0,
+            action: self.call(table, action),
+        };
+        let table = self.pipeline.program().table_id(table).unwrap();
+        self.pipeline.insert(table, &entry).unwrap();
+    }
+
+    fn set_default(&mut self, table: &str, action: (&str, Vec<u64>)) {
+        let call = self.call(table, action);
+        let table = self.pipeline.program().table_id(table).unwrap();
+        self.pipeline.set_default(table, Some(&call)).unwrap();
+    }
+
+    fn call(&self, table: &str, (action, arguments): (&str, Vec<u64>)) -> ActionCall {
+        let program = self.pipeline.program();
+        let table = program.table_id(table).unwrap();
+        ActionCall {
+            action: program.action_id(table, action).unwrap(),
+            args: arguments.into_iter().map(big_endian).collect(),
+        }
+    }
+
+    fn outcome(&self, digests: &[Digest]) -> Outcome {
+        let mut outcome = Outcome::default();
+        for digest in digests {
+            let values: Vec<u64> = digest.fields.iter().map(|field| number(field)).collect();
+            match self.pipeline.program().digests()[digest.digest]
+                .name
+                .as_str()
+            {
+                "rtt_sample_t" => outcome.rtt.push(RttSample {
+                    src: Ipv4Addr::from(values[0] as u32),
+                    dst: Ipv4Addr::from(values[1] as u32),
+                    src_port: values[2] as u16,
+                    dst_port: values[3] as u16,
+                    path: values[4] as u8,
+                    length_bytes: values[5] as u16,
+                    rtt: values[6],
+                }),
+                "queue_sample_t" => outcome.queues.push(QueueSample {
+                    port: values[0] as u16,
+                    depth_packets: values[1] as u32,
+                    delay: values[2],
+                }),
+                other => panic!("digest {other}"),
+            }
+        }
+        outcome
+    }
+}
+
+fn load(name: &str) -> Arc<Program> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../compiled")
+        .join(name);
+    let json = std::fs::read(&path).unwrap();
+    Arc::new(Program::load(&json).unwrap())
+}
+
+fn exact(value: u16) -> MatchValue {
+    MatchValue::Exact(big_endian(value.into()))
+}
+
+fn mac(bytes: [u8; 6]) -> u64 {
+    number(&bytes)
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
+/// Without leading zeros, as P4Runtime writes numbers.
+fn big_endian(value: u64) -> Vec<u8> {
+    let bytes = value.to_be_bytes();
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    bytes[zeros.min(7)..].to_vec()
+}

@@ -1,0 +1,235 @@
+//! Forwarding, paths, drops, and the controller's packets.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
+use crate::bench::{Bench, CPU_PORT, HOSTS, PATHS, drops, mac_of, uplink};
+use crate::packet::{
+    GATEWAY_MAC, Tcp, address, checksum_is_right, edit_ipv4, expected_path, ping, ping_with_ttl,
+    ttl, udp,
+};
+
+#[test]
+fn a_packet_to_a_host_of_the_leaf_gets_its_port_and_mac() {
+    let mut leaf = Bench::leaf(1);
+    let sent = leaf
+        .send(1, &ping(address(1, 1, 1), address(1, 2, 3)), 0)
+        .sent;
+    let (port, frame) = sent.unwrap();
+    assert_eq!(port, 2);
+    assert_eq!(frame[0..6], mac_of(1, 2));
+    assert_eq!(frame[6..12], GATEWAY_MAC);
+}
+
+#[test]
+fn a_hop_takes_one_from_the_ttl_and_corrects_the_checksum() {
+    let frame = ping(address(1, 1, 1), address(2, 1, 1));
+    for mut switch in [Bench::leaf(1), Bench::spine()] {
+        let (_, sent) = switch.send(1, &frame, 0).sent.unwrap();
+        assert_eq!(ttl(&sent), ttl(&frame) - 1);
+        assert!(checksum_is_right(&sent));
+        assert_eq!(sent.len(), frame.len());
+        assert_eq!(sent[34..], frame[34..]);
+    }
+}
+
+#[test]
+fn the_path_is_the_one_the_design_computes() {
+    let mut leaf = Bench::leaf(1);
+    for (host, remote_leaf, remote_host) in [(1, 2, 1), (2, 2, 1), (1, 3, 2), (2, 3, 2)] {
+        for (path, remote_path) in [(1, 1), (2, 1), (3, 1), (4, 2)] {
+            let src = address(1, host, path);
+            let dst = address(remote_leaf, remote_host, remote_path);
+            let expected = uplink(expected_path(src, dst, PATHS.into()));
+            let outcome = leaf.send(host.into(), &ping(src, dst), 0);
+            assert_eq!(outcome.port(), Some(expected), "{src} to {dst}");
+        }
+    }
+}
+
+#[test]
+fn both_directions_of_a_subflow_take_the_same_spine() {
+    let (mut here, mut there) = (Bench::leaf(1), Bench::leaf(2));
+    for path in 1..=PATHS as u8 {
+        for host in 1..=HOSTS as u8 {
+            let data = Tcp::subflow(address(1, 1, path), address(2, host, 1)).data(1, 1000);
+            let out = here.send(1, &data.frame(), 0).port();
+            let back = there
+                .send(host.into(), &data.ack_of(1001).frame(), 0)
+                .port();
+            assert_eq!(out, back, "from address {path} to host {host}");
+        }
+    }
+}
+
+#[test]
+fn subflows_of_a_connection_take_different_paths() {
+    let mut leaf = Bench::leaf(1);
+    let uplinks: BTreeSet<u16> = (1..=PATHS as u8)
+        .map(|path| Tcp::subflow(address(1, 1, path), address(2, 1, 1)).frame())
+        .filter_map(|frame| leaf.send(1, &frame, 0).port())
+        .collect();
+    assert_eq!(uplinks.len(), usize::from(PATHS));
+}
+
+#[test]
+fn without_a_policy_there_is_one_path() {
+    let mut leaf = Bench::leaf(1);
+    leaf.reset_path_policy();
+    for path in 1..=PATHS as u8 {
+        let frame = ping(address(1, 1, path), address(2, 1, 1));
+        assert_eq!(leaf.send(1, &frame, 0).port(), Some(uplink(0)));
+    }
+}
+
+#[test]
+fn ecmp_keeps_a_flow_on_its_path_and_uses_all_paths() {
+    let mut leaf = Bench::leaf(1);
+    leaf.path_policy("routing.ecmp_paths");
+    let mut uplinks = BTreeSet::new();
+    for src_port in 40_000..40_064 {
+        let flow = Tcp {
+            src_port,
+            ..Tcp::subflow(address(1, 1, 1), address(2, 1, 1))
+        };
+        let first = leaf.send(1, &flow.syn(0).frame(), 0).port();
+        let second = leaf.send(1, &flow.data(1, 1000).frame(), 0).port();
+        assert_eq!(first, second);
+        uplinks.extend(first);
+    }
+    assert_eq!(uplinks.len(), usize::from(PATHS));
+}
+
+#[test]
+fn ecmp_sees_the_ports_of_udp() {
+    let mut leaf = Bench::leaf(1);
+    leaf.path_policy("routing.ecmp_paths");
+    let uplinks: BTreeSet<_> = (0..64)
+        .map(|port| udp(address(1, 1, 1), address(2, 1, 1), port))
+        .map(|frame| leaf.send(1, &frame, 0).port())
+        .collect();
+    assert_eq!(uplinks.len(), usize::from(PATHS));
+}
+
+#[test]
+fn fragments_of_a_packet_take_one_path() {
+    let mut leaf = Bench::leaf(1);
+    leaf.path_policy("routing.ecmp_paths");
+    for src_port in 0..16 {
+        let mut first = udp(address(1, 1, 1), address(2, 1, 1), src_port);
+        let mut last = first.clone();
+        edit_ipv4(&mut first, |header| header[6] = 0x20);
+        edit_ipv4(&mut last, |header| header[7] = 1);
+        let first = leaf.send(1, &first, 0).port();
+        assert_eq!(leaf.send(1, &last, 0).port(), first);
+    }
+}
+
+#[test]
+fn ttl_one_is_dropped_and_counted() {
+    for mut switch in [Bench::leaf(1), Bench::spine()] {
+        for (ttl, expired) in [(2, 0), (1, 1), (0, 2)] {
+            let frame = ping_with_ttl(address(1, 1, 1), address(2, 1, 1), ttl);
+            let outcome = switch.send(1, &frame, 0);
+            assert_eq!(outcome.sent.is_some(), expired == 0);
+            assert_eq!(switch.dropped(drops::TTL_EXPIRED), expired);
+        }
+    }
+}
+
+#[test]
+fn what_has_no_route_is_dropped_and_counted() {
+    for mut switch in [Bench::leaf(1), Bench::spine()] {
+        let frame = ping(address(1, 1, 1), Ipv4Addr::new(224, 0, 0, 251));
+        assert!(switch.send(1, &frame, 0).sent.is_none());
+        assert_eq!(switch.dropped(drops::NO_ROUTE), 1);
+    }
+}
+
+#[test]
+fn a_path_without_uplink_is_dropped_and_counted() {
+    let mut leaf = Bench::leaf(1);
+    let (src, dst) = (address(1, 1, 1), address(2, 1, 1));
+    leaf.forget_uplink(expected_path(src, dst, PATHS.into()).into());
+    let outcome = leaf.send(1, &ping(src, dst), 0);
+    assert!(outcome.sent.is_none());
+    assert!(outcome.queues.is_empty(), "it heads for no port");
+    assert_eq!(leaf.dropped(drops::NO_UPLINK), 1);
+}
+
+#[test]
+fn what_is_no_ipv4_is_dropped_and_counted() {
+    let mut leaf = Bench::leaf(1);
+    let mut ipv6 = ping(address(1, 1, 1), address(1, 2, 1));
+    ipv6[12..14].copy_from_slice(&[0x86, 0xdd]);
+    assert!(leaf.send(1, &ipv6, 0).sent.is_none());
+    assert!(leaf.send(1, &[], 0).sent.is_none());
+    assert_eq!(leaf.dropped(drops::NOT_IPV4), 2);
+}
+
+#[test]
+fn broken_headers_are_dropped_and_counted() {
+    let mut leaf = Bench::leaf(1);
+    let whole = Tcp::subflow(address(1, 1, 1), address(1, 2, 1)).frame();
+
+    let mut bad_checksum = whole.clone();
+    bad_checksum[24] ^= 1;
+    let mut bad_version = whole.clone();
+    edit_ipv4(&mut bad_version, |header| header[0] = 0x65);
+    let mut bad_length = whole.clone();
+    edit_ipv4(&mut bad_length, |header| header[0] = 0x44);
+    let truncated = &whole[..14 + 20 + 19];
+
+    for frame in [&bad_checksum, &bad_version, &bad_length, truncated] {
+        assert!(leaf.send(1, frame, 0).sent.is_none());
+    }
+    assert_eq!(leaf.dropped(drops::BAD_HEADER), 4);
+}
+
+#[test]
+fn ipv4_options_are_dropped_and_counted() {
+    let mut leaf = Bench::leaf(1);
+    let mut frame = ping(address(1, 1, 1), address(1, 2, 1));
+    frame[14] = 0x46;
+    assert!(leaf.send(1, &frame, 0).sent.is_none());
+    assert_eq!(leaf.dropped(drops::IPV4_OPTIONS), 1);
+}
+
+#[test]
+fn routes_and_paths_count_their_packets() {
+    let mut leaf = Bench::leaf(1);
+    for (dst, routed, by_path) in [(address(2, 1, 1), 1, 1), (address(1, 2, 1), 2, 1)] {
+        leaf.send(1, &ping(address(1, 1, 1), dst), 0);
+        assert_eq!(leaf.counted("routing.ipv4_lpm"), routed);
+        assert_eq!(leaf.counted("routing.path_select"), by_path);
+    }
+}
+
+#[test]
+fn the_longest_prefix_wins() {
+    let mut spine = Bench::spine();
+    spine.route(Ipv4Addr::new(10, 2, 1, 0), 24, ("routing.to_port", vec![9]));
+    let to = |host| ping(address(1, 1, 1), address(2, host, 1));
+    assert_eq!(spine.send(1, &to(1), 0).port(), Some(9));
+    assert_eq!(spine.send(1, &to(2), 0).port(), Some(2));
+}
+
+#[test]
+fn a_packet_out_leaves_as_it_is_by_the_port_it_names() {
+    for mut switch in [Bench::leaf(1), Bench::spine()] {
+        let frame = ping(address(1, 1, 1), address(2, 1, 1));
+        let packet_out = [&(3u16 << 7).to_be_bytes(), &frame[..]].concat();
+        assert_eq!(switch.send(CPU_PORT, &packet_out, 0).sent, Some((3, frame)));
+    }
+}
+
+#[test]
+fn a_packet_in_says_where_it_came_in() {
+    for mut switch in [Bench::leaf(1), Bench::spine()] {
+        let to_controller = ("routing.to_controller", vec![]);
+        switch.route(Ipv4Addr::new(192, 0, 2, 1), 32, to_controller);
+        let frame = ping(address(1, 1, 1), Ipv4Addr::new(192, 0, 2, 1));
+        let packet_in = [&(2u16 << 7).to_be_bytes(), &frame[..]].concat();
+        assert_eq!(switch.send(2, &frame, 0).sent, Some((CPU_PORT, packet_in)));
+    }
+}
