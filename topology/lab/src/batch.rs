@@ -1,11 +1,19 @@
 //! Labs that run one command and stop: the way of experiments.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
+use crate::control::Event;
 use crate::error::{Error, Result};
 use crate::lab::Step;
+use crate::rundir;
 use crate::spec::LabSpec;
+use crate::starter::Started;
+use crate::supervisor::Options;
+
+/// Batches that this process has started; it may run several at a time.
+static RUNS: AtomicU32 = AtomicU32::new(0);
 
 /// How to run a batch.
 #[derive(Debug, Clone)]
@@ -67,8 +75,46 @@ pub struct BatchOutcome {
 pub async fn run_batch(
     spec: &LabSpec,
     options: &BatchOptions,
-    progress: impl FnMut(&BatchProgress),
+    mut progress: impl FnMut(&BatchProgress),
 ) -> Result<BatchOutcome> {
-    let _ = (spec, options, progress);
-    Err(Error::Interrupted)
+    if spec.batch.is_none() {
+        return Err(Error::Refused("a batch needs a command".into()));
+    }
+    let start = Instant::now();
+    let number = RUNS.fetch_add(1, Ordering::Relaxed);
+    let name = format!("run-{}-{number}", std::process::id());
+    let mut started = Started::new(&name, spec, |rundir| Options {
+        rundir,
+        cpu: options.cpu,
+        memory_bytes: options.memory_bytes,
+        stall_limit: options.stall_limit,
+    })?;
+    let (exit_code, virtual_ns) = loop {
+        match started.next().await? {
+            Event::Step(step) => progress(&BatchProgress::Step(step)),
+            Event::Running {
+                virtual_ns,
+                wall,
+                report,
+            } => progress(&BatchProgress::Running {
+                virtual_ns,
+                wall,
+                report,
+            }),
+            Event::Ended {
+                exit_code,
+                virtual_ns,
+            } => break (exit_code, virtual_ns),
+            Event::Ready | Event::Failed(_) => {}
+        }
+    };
+    let collected = rundir::collect(started.rundir(), &options.out);
+    started.stop();
+    collected?;
+    Ok(BatchOutcome {
+        exit_code,
+        virtual_ns,
+        wall: start.elapsed(),
+        out: options.out.clone(),
+    })
 }

@@ -5,9 +5,21 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::exec::ExecRequest;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::control::{self, Answer, Event, Request};
+use crate::error::{Context, Error, Result};
+use crate::exec::{self, ExecRequest};
+use crate::rundir::{self, Owner};
 use crate::spec::{ClockMode, LabSpec};
+use crate::starter::Started;
+use crate::supervisor::Options;
+
+/// How long a lab may take to stop before it is killed.
+const DOWN_LIMIT: Duration = Duration::from_secs(5);
+/// How often is looked whether it has.
+const DOWN_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A running lab of this user.
 #[derive(Debug, Clone)]
@@ -106,55 +118,127 @@ impl Lab {
     pub async fn up(
         spec: &LabSpec,
         options: &UpOptions,
-        progress: impl FnMut(&Step),
+        mut progress: impl FnMut(&Step),
     ) -> Result<Lab> {
-        let _ = (spec, progress);
-        Err(Error::NotUp(options.name.clone()))
+        let mut started = Started::new(&options.name, spec, |rundir| Options {
+            rundir,
+            cpu: options.cpu,
+            memory_bytes: options.memory_bytes,
+            stall_limit: options.stall_limit,
+        })?;
+        loop {
+            match started.next().await? {
+                Event::Step(step) => progress(&step),
+                Event::Ready => break,
+                Event::Running { .. } | Event::Ended { .. } | Event::Failed(_) => {}
+            }
+        }
+        let lab = Lab {
+            name: options.name.clone(),
+            rundir: started.rundir().into(),
+        };
+        started.release();
+        Ok(lab)
     }
 
     /// The lab of that name, if it is up. Cleans up after one that crashed.
     pub fn find(name: &str) -> Result<Option<Lab>> {
-        let _ = name;
-        Ok(None)
+        let rundir = rundir::of(name)?;
+        match rundir::owner(&rundir)? {
+            Owner::Nobody => Ok(None),
+            Owner::Crashed => rundir::remove(&rundir).map(|()| None),
+            Owner::Process(_) => Ok(Some(Lab {
+                name: name.into(),
+                rundir,
+            })),
+        }
     }
 
     /// Names of all labs of this user that are up.
     pub fn list() -> Result<Vec<String>> {
-        Ok(Vec::new())
+        let mut names = rundir::names()?;
+        names.retain(|name| matches!(Self::find(name), Ok(Some(_))));
+        Ok(names)
     }
 
     /// Stops it and removes its folder; returns when nothing is left.
     pub async fn down(&self) -> Result<()> {
-        Err(Error::NotUp(self.name.clone()))
+        let Owner::Process(pid) = rundir::owner(&self.rundir)? else {
+            return rundir::remove(&self.rundir);
+        };
+        // One that does not answer is killed below.
+        let _ = self.ask(Request::Down).await;
+        if !self.gone_within(DOWN_LIMIT).await? {
+            // Its kernel dies with it, and everything inside with that.
+            if pid > 0 {
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+            if !self.gone_within(DOWN_LIMIT).await? {
+                return Err(Error::NoAnswer {
+                    name: self.name.clone(),
+                    request: "down",
+                    limit: DOWN_LIMIT,
+                });
+            }
+        }
+        rundir::remove(&self.rundir)
+    }
+
+    async fn gone_within(&self, limit: Duration) -> Result<bool> {
+        let start = tokio::time::Instant::now();
+        while start.elapsed() < limit {
+            if !matches!(rundir::owner(&self.rundir)?, Owner::Process(_)) {
+                return Ok(true);
+            }
+            tokio::time::sleep(DOWN_INTERVAL).await;
+        }
+        Ok(false)
     }
 
     /// What it is doing.
     pub async fn status(&self) -> Result<Status> {
-        Err(Error::NotUp(self.name.clone()))
+        match self.ask(Request::Status).await? {
+            Answer::Status(status) => Ok(*status),
+            Answer::Done | Answer::Refused(_) => Err(Error::NotUp(self.name.clone())),
+        }
     }
 
     /// Changes how virtual time goes on.
     pub async fn set_clock(&self, policy: ClockPolicy) -> Result<()> {
-        let _ = policy;
-        Err(Error::NotUp(self.name.clone()))
+        self.ask(Request::Clock(policy)).await.map(drop)
+    }
+
+    async fn ask(&self, request: Request) -> Result<Answer> {
+        let socket = self.rundir.join(rundir::CONTROL_SOCKET);
+        control::ask(&self.name, &socket, request).await
     }
 
     /// Runs a command inside, connected to this process's standard streams,
     /// and returns its exit status (128 + signal when killed by one).
     pub async fn exec(&self, request: ExecRequest) -> Result<i32> {
-        let _ = request;
-        Err(Error::NotUp(self.name.clone()))
+        let raw = request.pty;
+        self.run_inside(exec::Request::Command(request), raw).await
     }
 
     /// A Mininet prompt inside on this process's terminal (or on its standard
     /// input, when that is no terminal).
     pub async fn mininet_shell(&self) -> Result<i32> {
-        Err(Error::NotUp(self.name.clone()))
+        use std::io::IsTerminal;
+        let terminal = std::io::stdin().is_terminal();
+        let request = exec::Request::Mininet { terminal };
+        self.run_inside(request, terminal).await
+    }
+
+    async fn run_inside(&self, request: exec::Request, raw: bool) -> Result<i32> {
+        let socket = self.rundir.join(rundir::EXEC_SOCKET);
+        exec::client::run(&socket, request, raw)
+            .await
+            .context(|| format!("lab {}", self.name))
     }
 
     /// Unix socket that leads to the controller's gRPC server inside.
     pub fn controller_socket(&self) -> PathBuf {
-        self.rundir.join("controller.sock")
+        self.rundir.join(rundir::CONTROLLER_SOCKET)
     }
 
     /// Its folder on this machine, `/run/weft` inside.

@@ -7,10 +7,21 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod batch;
+pub mod clock;
+mod control;
 pub mod error;
 pub mod exec;
+pub mod guest;
+mod kernel;
 pub mod lab;
+mod machine;
+mod mux;
+mod rundir;
 pub mod spec;
+mod starter;
+pub mod supervisor;
+mod tty;
+mod watch;
 
 pub use batch::{BatchOptions, BatchOutcome, BatchProgress, run_batch};
 pub use error::{Error, Result};

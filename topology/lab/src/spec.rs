@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A whole lab.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ pub struct LeafSpineSpec {
     /// How leaves choose among paths.
     pub routing: RoutingSpec,
     /// Spines (numbered from 1) whose links all have another delay.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "numbered")]
     pub spine_delay_ns: BTreeMap<u8, u64>,
 }
 
@@ -102,4 +102,55 @@ pub struct Paths {
 pub struct BatchSpec {
     /// Program and arguments; the working directory is `/run/weft`.
     pub argv: Vec<String>,
+}
+
+/// A map with numbers as keys, which JSON has as text only. An enum with a tag
+/// inside does not turn them back by itself.
+fn numbered<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<u8, u64>, D::Error> {
+    BTreeMap::<String, u64>::deserialize(deserializer)?
+        .into_iter()
+        .map(|(key, value)| match key.parse() {
+            Ok(number) => Ok((number, value)),
+            Err(_) => Err(serde::de::Error::custom(format!(
+                "{key:?} is no number from 0 to 255"
+            ))),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_survives_its_json() {
+        let spec = LabSpec {
+            topology: TopologySpec::LeafSpine(LeafSpineSpec {
+                leaves: 2,
+                spines: 2,
+                hosts: 4,
+                rate_bps: 1_000_000_000,
+                host_rate_bps: 1_000_000_000,
+                delay_ns: 10_000,
+                queue_packets: 100,
+                routing: RoutingSpec::Weft,
+                spine_delay_ns: BTreeMap::from([(2, 40_000)]),
+            }),
+            pattern_ttl_ns: 200_000_000,
+            seed: 1,
+            clock: ClockMode::Paced,
+            paths: Paths {
+                repo: "/weft".into(),
+                bin: "/weft/bin".into(),
+                python: "/weft/python".into(),
+                kernel: "/weft/linux".into(),
+                module: "/weft/weft.ko".into(),
+                pipelines: "/weft/p4".into(),
+            },
+            batch: None,
+        };
+        let json = serde_json::to_string(&spec).unwrap();
+        assert!(json.contains(r#""kind":"leaf-spine""#), "{json}");
+        assert_eq!(serde_json::from_str::<LabSpec>(&json).unwrap(), spec);
+    }
 }

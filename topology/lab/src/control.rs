@@ -1,0 +1,103 @@
+//! Requests to the supervisor of a running lab, and what it reports to the
+//! process that started it: JSON, one line each.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+
+use crate::error::{Error, Result};
+use crate::lab::{ClockPolicy, Status, Step};
+
+/// How long a supervisor may take to answer; it never works that long.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+/// Longest request line.
+pub const REQUEST_MAX: u64 = 4096;
+
+/// What is asked of a supervisor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Request {
+    /// What are you doing?
+    Status,
+    /// Change the clock's policy.
+    Clock(ClockPolicy),
+    /// Stop.
+    Down,
+}
+
+impl Request {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Clock(_) => "clock",
+            Self::Down => "down",
+        }
+    }
+}
+
+/// What it answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Answer {
+    /// To [`Request::Status`].
+    Status(Box<Status>),
+    /// Done, or being done.
+    Done,
+    /// Not done, and why.
+    Refused(String),
+}
+
+/// What a supervisor tells the process that started it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Event {
+    /// A step of the boot is done.
+    Step(Step),
+    /// The lab is ready.
+    Ready,
+    /// The batch command runs.
+    Running {
+        /// Virtual time since boot.
+        virtual_ns: u64,
+        /// Real time since the start.
+        wall: Duration,
+        /// What it wrote to its progress file.
+        report: Option<serde_json::Value>,
+    },
+    /// The batch command has ended and the lab is off.
+    Ended {
+        /// Its exit status.
+        exit_code: i32,
+        /// Virtual time since boot.
+        virtual_ns: u64,
+    },
+    /// The lab failed, and is off.
+    Failed(String),
+}
+
+/// Asks the supervisor of the lab `name` in `socket`.
+pub async fn ask(name: &str, socket: &Path, request: Request) -> Result<Answer> {
+    let exchange = async {
+        let mut stream = BufReader::new(UnixStream::connect(socket).await?);
+        let mut line = serde_json::to_string(&request)?;
+        line.push('\n');
+        stream.write_all(line.as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_line(&mut answer).await?;
+        Ok::<_, io::Error>(serde_json::from_str(&answer)?)
+    };
+    match tokio::time::timeout(ANSWER_LIMIT, exchange).await {
+        Ok(Ok(Answer::Refused(why))) => Err(Error::Refused(why)),
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(_)) => Err(Error::NotUp(name.into())),
+        Err(_) => Err(Error::NoAnswer {
+            name: name.into(),
+            request: request.name(),
+            limit: ANSWER_LIMIT,
+        }),
+    }
+}

@@ -1,0 +1,150 @@
+//! The outside: connects this process's standard streams to a command inside.
+
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use bytes::Bytes;
+use futures::{SinkExt, StreamExt};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::net::UnixStream;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::codec::Framed;
+
+use super::{Frame, FrameCodec, Request};
+use crate::tty::{self, RawMode};
+
+/// Bytes read from standard input at once.
+const CHUNK: usize = 16 << 10;
+
+/// Runs `request` through the socket at `path`; returns its exit status.
+/// With `raw`, a terminal on standard input passes every key through.
+pub async fn run(path: &Path, request: Request, raw: bool) -> io::Result<i32> {
+    let stream = UnixStream::connect(path).await?;
+    let mut frames = Framed::new(stream, FrameCodec);
+    let terminal = raw && io::stdin().is_terminal();
+    let _raw = if terminal {
+        Some(RawMode::new(io::stdin())?)
+    } else {
+        None
+    };
+    let mut interrupts = Forwarded::new()?;
+    let mut resizes = signal(SignalKind::window_change())?;
+    frames.send(Frame::Request(request)).await?;
+    if terminal {
+        send_size(&mut frames).await?;
+    }
+    let mut stdin = Some(Stdin::new()?);
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        let read = async {
+            match stdin.as_mut() {
+                Some(stdin) => stdin.read(&mut buffer).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            frame = frames.next() => match frame.transpose()? {
+                Some(Frame::Stdout(data)) => print(io::stdout(), &data)?,
+                Some(Frame::Stderr(data)) => print(io::stderr(), &data)?,
+                Some(Frame::Exit(code)) => return Ok(code),
+                Some(Frame::Error(text)) => return Err(io::Error::other(text)),
+                Some(_) => {}
+                None => return Err(io::Error::new(
+                    io::ErrorKind::UnexpectedEof,
+                    "the lab hung up",
+                )),
+            },
+            read = read => match read {
+                // Nobody's input is as good as ended.
+                Ok(0) | Err(_) => {
+                    stdin = None;
+                    frames.send(Frame::StdinEnd).await?;
+                }
+                Ok(read) => {
+                    let data = Bytes::copy_from_slice(&buffer[..read]);
+                    frames.send(Frame::Stdin(data)).await?;
+                }
+            },
+            number = interrupts.next() => frames.send(Frame::Signal(number)).await?,
+            _ = resizes.recv(), if terminal => send_size(&mut frames).await?,
+        }
+    }
+}
+
+/// Signals that are meant for the command.
+struct Forwarded {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Forwarded {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) -> i32 {
+        tokio::select! {
+            _ = self.interrupt.recv() => SignalKind::interrupt().as_raw_value(),
+            _ = self.terminate.recv() => SignalKind::terminate().as_raw_value(),
+        }
+    }
+}
+
+async fn send_size(frames: &mut Framed<UnixStream, FrameCodec>) -> io::Result<()> {
+    match tty::size(&io::stdin()) {
+        Some(size) => {
+            let (rows, columns) = (size.ws_row, size.ws_col);
+            frames.send(Frame::Resize { rows, columns }).await
+        }
+        None => Ok(()),
+    }
+}
+
+fn print(mut to: impl Write, data: &[u8]) -> io::Result<()> {
+    to.write_all(data)?;
+    to.flush()
+}
+
+/// Standard input. Terminals and pipes are waited for and then read, so that
+/// no thread is left behind in a read when the command ends first.
+enum Stdin {
+    Pollable(AsyncFd<OwnedFd>),
+    /// A file, which is always ready and cannot be polled.
+    File,
+}
+
+impl Stdin {
+    fn new() -> io::Result<Self> {
+        let fd = io::stdin().as_fd().try_clone_to_owned()?;
+        // SAFETY: the descriptor is owned and nobody else can close it.
+        let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
+        Ok(fd.map_or(Self::File, Self::Pollable))
+    }
+
+    /// Its mode is not changed to non-blocking: it belongs to more processes
+    /// than this one.
+    async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Self::Pollable(fd) = self else {
+            return Ok(nix::unistd::read(io::stdin(), buffer)?);
+        };
+        loop {
+            let mut guard = fd.readable().await?;
+            if is_readable(fd.get_ref())? {
+                return Ok(nix::unistd::read(io::stdin(), buffer)?);
+            }
+            guard.clear_ready();
+        }
+    }
+}
+
+/// Whether a read returns at once.
+fn is_readable(fd: &OwnedFd) -> io::Result<bool> {
+    let mut polled = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
+    Ok(poll(&mut polled, PollTimeout::ZERO)? > 0)
+}

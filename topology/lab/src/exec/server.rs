@@ -1,0 +1,315 @@
+//! The inside: runs commands for connections.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+
+use bytes::Bytes;
+use futures::{SinkExt, StreamExt};
+use nix::pty::{OpenptyResult, Winsize, openpty};
+use nix::sched::{CloneFlags, setns};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::{Pid, setsid, ttyname};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::process::Command;
+use tokio::sync::mpsc;
+use tokio_util::codec::Framed;
+
+use super::{ExecRequest, Frame, FrameCodec, Request};
+use crate::rundir::GUEST_RUNDIR;
+use crate::tty::AsyncTty;
+
+/// Socket of the process that built the network.
+const TOPOLOGY_SOCKET: &str = "/run/weft-topology.sock";
+/// Bytes read from a command at once.
+const CHUNK: usize = 16 << 10;
+/// Frames on their way out; a slow reader slows the command down.
+const FRAMES_MAX: usize = 8;
+
+/// Where bytes for the command go.
+type Input = Box<dyn AsyncWrite + Unpin>;
+
+/// Serves one connection from its request to its end.
+pub async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S) {
+    let mut frames = Framed::new(stream, FrameCodec);
+    let Some(Ok(Frame::Request(request))) = frames.next().await else {
+        return;
+    };
+    let last = match run(request, &mut frames).await {
+        Ok(code) => Frame::Exit(code),
+        Err(error) => Frame::Error(error.to_string()),
+    };
+    // Whoever asked may be gone.
+    let _ = frames.send(last).await;
+    let _ = frames.close().await;
+}
+
+async fn run<S: AsyncRead + AsyncWrite + Unpin>(
+    request: Request,
+    frames: &mut Framed<S, FrameCodec>,
+) -> io::Result<i32> {
+    match request {
+        Request::Command(request) if request.pty => run_on_pty(request, frames).await,
+        Request::Command(request) => run_on_pipes(request, frames).await,
+        Request::Mininet { terminal } => run_mininet(terminal, frames).await,
+    }
+}
+
+async fn run_on_pipes<S: AsyncRead + AsyncWrite + Unpin>(
+    request: ExecRequest,
+    frames: &mut Framed<S, FrameCodec>,
+) -> io::Result<i32> {
+    let mut command = command(&request)?;
+    command
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = spawn(command, &request)?;
+    let group = child.id().map(|id| Pid::from_raw(id as i32));
+    let (sender, receiver) = mpsc::channel(FRAMES_MAX);
+    let stdin = child.stdin.take().map(|stdin| Box::new(stdin) as Input);
+    let stdout = child.stdout.take().map(|stdout| {
+        let sender = sender.clone();
+        tokio::task::spawn_local(pump(stdout, sender, Frame::Stdout))
+    });
+    let stderr = child
+        .stderr
+        .take()
+        .map(|stderr| tokio::task::spawn_local(pump(stderr, sender, Frame::Stderr)));
+    let wait = async move {
+        let status = child.wait().await?;
+        // What it printed is sent before its end; descendants that keep its
+        // output open are waited for, as a shell's pipe would.
+        for pump in [stdout, stderr].into_iter().flatten() {
+            let _ = pump.await;
+        }
+        Ok(exit_code(status))
+    };
+    relay(frames, receiver, stdin, None, group, wait).await
+}
+
+async fn run_on_pty<S: AsyncRead + AsyncWrite + Unpin>(
+    request: ExecRequest,
+    frames: &mut Framed<S, FrameCodec>,
+) -> io::Result<i32> {
+    let OpenptyResult { master, slave } = openpty(None, None)?;
+    let mut command = command(&request)?;
+    command
+        .stdin(Stdio::from(slave.try_clone()?))
+        .stdout(Stdio::from(slave.try_clone()?))
+        .stderr(Stdio::from(slave));
+    // SAFETY: only system calls, which are safe between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            setsid()?;
+            // Standard input is the terminal by now.
+            if nix::libc::ioctl(0, nix::libc::TIOCSCTTY, 0) < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(())
+        });
+    }
+    let mut child = spawn(command, &request)?;
+    let group = child.id().map(|id| Pid::from_raw(id as i32));
+    let resize = master.try_clone()?;
+    let (sender, receiver) = mpsc::channel(FRAMES_MAX);
+    let (output, input) = tokio::io::split(AsyncTty::new(master)?);
+    let output = tokio::task::spawn_local(pump(output, sender, Frame::Stdout));
+    let wait = async move {
+        let status = child.wait().await?;
+        let _ = output.await;
+        Ok(exit_code(status))
+    };
+    let input = Some(Box::new(input) as Input);
+    relay(frames, receiver, input, Some(resize), group, wait).await
+}
+
+/// The Mininet prompt runs in the process that built the network, which takes
+/// over a terminal that is made here.
+async fn run_mininet<S: AsyncRead + AsyncWrite + Unpin>(
+    terminal: bool,
+    frames: &mut Framed<S, FrameCodec>,
+) -> io::Result<i32> {
+    let OpenptyResult { master, slave } = openpty(None, None)?;
+    if !terminal {
+        crate::tty::no_echo(&slave)?;
+    }
+    let tty = ttyname(&slave)?;
+    let mut topology = UnixStream::connect(TOPOLOGY_SOCKET).await?;
+    let ask = serde_json::json!({"cmd": "shell", "tty": tty});
+    topology.write_all(format!("{ask}\n").as_bytes()).await?;
+    let resize = master.try_clone()?;
+    let (sender, receiver) = mpsc::channel(FRAMES_MAX);
+    let (output, input) = tokio::io::split(AsyncTty::new(master)?);
+    let output = tokio::task::spawn_local(pump(output, sender, Frame::Stdout));
+    let wait = async move {
+        let mut answer = String::new();
+        BufReader::new(topology).read_line(&mut answer).await?;
+        // The terminal ends when nobody has it open.
+        drop(slave);
+        let _ = output.await;
+        let answer: serde_json::Value = serde_json::from_str(&answer)?;
+        match answer.get("error").and_then(|error| error.as_str()) {
+            None => Ok(0),
+            Some(error) => Err(io::Error::other(error.to_string())),
+        }
+    };
+    let input = Some(Box::new(input) as Input);
+    relay(frames, receiver, input, Some(resize), None, wait).await
+}
+
+/// Carries frames both ways until the command has ended.
+async fn relay<S: AsyncRead + AsyncWrite + Unpin>(
+    frames: &mut Framed<S, FrameCodec>,
+    mut output: mpsc::Receiver<Frame>,
+    mut input: Option<Input>,
+    terminal: Option<OwnedFd>,
+    group: Option<Pid>,
+    wait: impl Future<Output = io::Result<i32>>,
+) -> io::Result<i32> {
+    tokio::pin!(wait);
+    let mut connected = true;
+    let mut ended = None;
+    loop {
+        tokio::select! {
+            biased;
+            frame = output.recv() => match frame {
+                // A caller that is gone hears no more; the command is told by
+                // the signal below.
+                Some(frame) => if connected && frames.send(frame).await.is_err() {
+                    connected = false;
+                    hang_up(group, &mut input);
+                },
+                None => return match ended {
+                    Some(code) => code,
+                    None => wait.await,
+                },
+            },
+            code = &mut wait, if ended.is_none() => ended = Some(code),
+            frame = frames.next(), if connected => match frame {
+                Some(Ok(frame)) => take(frame, &mut input, terminal.as_ref(), group).await,
+                Some(Err(_)) | None => {
+                    connected = false;
+                    hang_up(group, &mut input);
+                }
+            },
+        }
+    }
+}
+
+/// Does what a frame from outside says. A command that takes no input, or has
+/// ended, is no error.
+async fn take(
+    frame: Frame,
+    input: &mut Option<Input>,
+    terminal: Option<&OwnedFd>,
+    group: Option<Pid>,
+) {
+    match frame {
+        Frame::Stdin(data) => {
+            if let Some(writer) = input {
+                if writer.write_all(&data).await.is_err() {
+                    *input = None;
+                }
+            }
+        }
+        Frame::StdinEnd => match (terminal, input.as_mut()) {
+            // A terminal's input ends with Ctrl-D.
+            (Some(_), Some(writer)) => {
+                let _ = writer.write_all(&[4]).await;
+            }
+            _ => *input = None,
+        },
+        Frame::Resize { rows, columns } => {
+            if let Some(terminal) = terminal {
+                crate::tty::set_size(
+                    terminal,
+                    Winsize {
+                        ws_row: rows,
+                        ws_col: columns,
+                        ws_xpixel: 0,
+                        ws_ypixel: 0,
+                    },
+                );
+            }
+        }
+        Frame::Signal(number) => {
+            if let (Some(group), Ok(signal)) = (group, Signal::try_from(number)) {
+                let _ = killpg(group, signal);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn hang_up(group: Option<Pid>, input: &mut Option<Input>) {
+    *input = None;
+    if let Some(group) = group {
+        let _ = killpg(group, Signal::SIGHUP);
+        let _ = killpg(group, Signal::SIGTERM);
+    }
+}
+
+async fn pump<R: AsyncRead + Unpin>(
+    mut reader: R,
+    sender: mpsc::Sender<Frame>,
+    frame: impl Fn(Bytes) -> Frame,
+) {
+    let mut buffer = vec![0; CHUNK];
+    // A terminal whose last user has gone reads as an error.
+    while let Ok(read @ 1..) = reader.read(&mut buffer).await {
+        let data = Bytes::copy_from_slice(&buffer[..read]);
+        if sender.send(frame(data)).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn command(request: &ExecRequest) -> io::Result<Command> {
+    let (program, arguments) = request
+        .argv
+        .split_first()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no command given"))?;
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .current_dir(request.cwd.as_deref().unwrap_or(GUEST_RUNDIR))
+        .envs(request.env.iter().map(|(name, value)| (name, value)))
+        .kill_on_drop(true);
+    if let Some(host) = &request.host {
+        let namespace = namespace(host)?;
+        // SAFETY: only a system call, which is safe between fork and exec.
+        unsafe {
+            command.pre_exec(move || Ok(setns(&namespace, CloneFlags::CLONE_NEWNET)?));
+        }
+    }
+    Ok(command)
+}
+
+fn namespace(host: &str) -> io::Result<File> {
+    let unknown = || io::Error::new(io::ErrorKind::NotFound, format!("no host {host}"));
+    if host.contains('/') {
+        return Err(unknown());
+    }
+    File::open(Path::new("/run/netns").join(host)).map_err(|_| unknown())
+}
+
+fn spawn(mut command: Command, request: &ExecRequest) -> io::Result<tokio::process::Child> {
+    command.spawn().map_err(|e| {
+        let program = request.argv.first().map_or("", String::as_str);
+        io::Error::new(e.kind(), format!("{program}: {e}"))
+    })
+}
+
+/// Exit status as a shell has it.
+pub fn exit_code(status: ExitStatus) -> i32 {
+    status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal))
+        .unwrap_or(255)
+}

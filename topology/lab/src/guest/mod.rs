@@ -1,0 +1,140 @@
+//! The inside: process 1 of the lab.
+//!
+//! Process 1 mounts what a system needs, starts one worker and then does
+//! nothing but reap: whatever becomes of the worker, the lab ends in good
+//! order and with a word about it. Everything blocks on events; a timer here
+//! would cost every lab time.
+
+mod loopback;
+mod mounts;
+mod worker;
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use nix::errno::Errno;
+use nix::sys::reboot::{RebootMode, reboot};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{Pid, sethostname, sync};
+
+use crate::rundir::{self, GUEST_RUNDIR};
+use crate::spec::LabSpec;
+
+pub use worker::run as worker;
+
+/// Where programs are looked for; Mininet needs `sbin`.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Process 1. Ends by switching the lab off, so it does not return.
+pub fn init() -> io::Result<()> {
+    if std::process::id() != 1 {
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "`guest` is process 1 of a lab and nothing else",
+        ));
+    }
+    if let Err(error) = boot() {
+        fail(&format!("start inside: {error}"));
+    }
+    sync();
+    reboot(RebootMode::RB_POWER_OFF)?;
+    Ok(())
+}
+
+/// Everything from the first mount to the end of the worker.
+fn boot() -> io::Result<()> {
+    mounts::system()?;
+    mounts::rundir(&rundir_outside()?)?;
+    step("kernel");
+    let spec = read_spec()?;
+    mounts::hidden(&spec.paths)?;
+    sethostname("weft")?;
+    loopback::up()?;
+    let worker = Command::new("/proc/self/exe")
+        .arg("guest-worker")
+        .env_clear()
+        .env("PATH", PATH)
+        .env("HOME", "/tmp")
+        .env("TERM", "xterm-256color")
+        .env("LANG", "C.UTF-8")
+        // The root file system takes no writes.
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        // Hash order must not depend on the run.
+        .env(
+            "PYTHONHASHSEED",
+            spec.seed.wrapping_rem(1 << 32).to_string(),
+        )
+        .current_dir(GUEST_RUNDIR)
+        .spawn()?;
+    reap_until(Pid::from_raw(worker.id() as i32))
+}
+
+/// Reaps whoever ends, until the worker does.
+fn reap_until(worker: Pid) -> io::Result<()> {
+    loop {
+        match waitpid(None, None) {
+            Ok(WaitStatus::Exited(pid, 0)) if pid == worker => return Ok(()),
+            Ok(WaitStatus::Exited(pid, code)) if pid == worker => {
+                return Err(io::Error::other(format!("exit status {code}")));
+            }
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == worker => {
+                return Err(io::Error::other(format!("killed by {signal}")));
+            }
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+/// The lab's description.
+fn read_spec() -> io::Result<LabSpec> {
+    let path = inside(rundir::SPEC);
+    let json = fs::read(&path)?;
+    serde_json::from_slice(&json).map_err(|e| {
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("{}: {e}", path.display()),
+        )
+    })
+}
+
+/// A file of the rundir.
+fn inside(name: &str) -> PathBuf {
+    Path::new(GUEST_RUNDIR).join(name)
+}
+
+/// Says outside that a step is done. A rundir that cannot be written shows at
+/// the next step that needs it.
+fn step(name: &str) {
+    let file = fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(inside(rundir::STEPS));
+    if let Ok(mut file) = file {
+        let _ = writeln!(file, "{name}");
+    }
+}
+
+/// Says outside that the lab has failed, unless that is known already: the
+/// first failure is the cause of the others.
+fn fail(message: &str) {
+    let path = inside(rundir::FAILED);
+    if path.exists() {
+        return;
+    }
+    if let Err(error) = fs::write(&path, format!("{message}\n")) {
+        // The console's log is the last place left.
+        eprintln!("weft-lab: {message} ({}: {error})", path.display());
+    }
+}
+
+/// The rundir's path outside, which only the kernel's command line knows.
+fn rundir_outside() -> io::Result<PathBuf> {
+    let line = fs::read_to_string("/proc/cmdline")?;
+    line.split_ascii_whitespace()
+        .find_map(|argument| argument.strip_prefix("weft.rundir="))
+        .map(PathBuf::from)
+        .ok_or_else(|| io::Error::other("no weft.rundir= on the kernel's command line"))
+}

@@ -1,0 +1,97 @@
+//! File systems of the inside.
+//!
+//! The root is the machine's own, read-only; what programs expect to write to
+//! is memory, and only the rundir reaches outside.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::mount::{MsFlags, mount};
+
+use crate::rundir::GUEST_RUNDIR;
+use crate::spec::Paths;
+
+/// Folders that are covered with memory.
+const MEMORY: [&str; 3] = ["/run", "/tmp", "/dev/shm"];
+
+/// Mounts what every Linux has.
+pub fn system() -> io::Result<()> {
+    let quiet = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    attach("proc", "/proc", quiet, None)?;
+    attach("sysfs", "/sys", quiet, None)?;
+    attach("devtmpfs", "/dev", MsFlags::MS_NOSUID, None)?;
+    for dir in ["/dev/pts", "/dev/shm"] {
+        fs::create_dir_all(dir)?;
+    }
+    attach(
+        "devpts",
+        "/dev/pts",
+        MsFlags::MS_NOSUID,
+        Some("mode=620,ptmxmode=666"),
+    )?;
+    for dir in MEMORY {
+        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+        attach("tmpfs", dir, flags, None)?;
+    }
+    Ok(())
+}
+
+/// Mounts the lab's folder, whose path outside is `outside`.
+pub fn rundir(outside: &Path) -> io::Result<()> {
+    fs::create_dir_all(GUEST_RUNDIR)?;
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    attach("hostfs", GUEST_RUNDIR, flags, Some(text(outside)?))
+}
+
+/// Mounts again, read-only, what the lab needs and [`system`] has covered:
+/// somebody's checkout in `/tmp`.
+pub fn hidden(paths: &Paths) -> io::Result<()> {
+    let folder_of = |file: &Path| file.parent().map(Path::to_path_buf);
+    let mut needed = BTreeSet::from([
+        paths.repo.clone(),
+        paths.bin.clone(),
+        paths.pipelines.clone(),
+    ]);
+    needed.extend(folder_of(&paths.module));
+    // An interpreter is of no use without what is beside its `bin`.
+    let programs = folder_of(&paths.python);
+    let environment = programs.as_deref().and_then(folder_of);
+    needed.extend(match environment {
+        Some(dir) if !MEMORY.iter().any(|memory| dir == Path::new(memory)) => Some(dir),
+        _ => programs,
+    });
+    // Outer ones come first, and make inner ones visible.
+    for dir in needed {
+        let covered = MEMORY.iter().any(|memory| dir.starts_with(memory));
+        if !covered || dir.exists() {
+            continue;
+        }
+        fs::create_dir_all(&dir)?;
+        let flags = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+        attach("hostfs", text(&dir)?, flags, Some(text(&dir)?))?;
+    }
+    Ok(())
+}
+
+fn attach(kind: &str, at: &str, flags: MsFlags, data: Option<&str>) -> io::Result<()> {
+    match mount(Some("none"), at, Some(kind), flags, data) {
+        // The kernel has done it.
+        Ok(()) | Err(Errno::EBUSY) => Ok(()),
+        Err(errno) => Err(io::Error::new(
+            io::Error::from(errno).kind(),
+            format!("mount {kind} on {at}: {errno}"),
+        )),
+    }
+}
+
+fn text(path: &Path) -> io::Result<&str> {
+    path.to_str().ok_or_else(|| {
+        io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{}: not UTF-8", path.display()),
+        )
+    })
+}

@@ -1,0 +1,172 @@
+//! What runs inside: the network, the batch command, and commands from outside.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::Stdio;
+
+use nix::errno::Errno;
+use nix::kmod::{ModuleInitFlags, finit_module};
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+
+use super::{fail, inside, read_spec, step};
+use crate::exec::server::exit_code;
+use crate::mux::{self, Stream};
+use crate::rundir::{self, GUEST_RUNDIR};
+use crate::spec::{BatchSpec, LabSpec};
+use crate::tty::{AsyncTty, RawMode};
+use crate::watch::Watch;
+
+/// The controller's gRPC server.
+const CONTROLLER: &str = "127.0.0.1:9339";
+/// The line to the outside.
+const SERIAL: &str = "/dev/ttyS0";
+
+/// The worker of process 1. Returns when the lab has nothing more to do.
+pub fn run() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let local = tokio::task::LocalSet::new();
+    local.block_on(&runtime, async {
+        if let Err(error) = work().await {
+            fail(&error.to_string());
+        }
+    });
+    Ok(())
+}
+
+async fn work() -> io::Result<()> {
+    let spec = read_spec()?;
+    // A batch gets no input from outside: when it came would be chance.
+    if spec.batch.is_none() {
+        tokio::task::spawn_local(serve_outside());
+    }
+    load_module(&spec.paths.module).map_err(|e| within("kernel module", e))?;
+    step("module");
+    let mut network = start_network(&spec).map_err(|e| within("network", e))?;
+    tokio::select! {
+        ready = ready() => ready?,
+        ended = network.wait() => return Err(network_ended(ended?)),
+    }
+    match &spec.batch {
+        Some(batch) => tokio::select! {
+            code = run_batch(batch) => {
+                let code = code.map_err(|e| within("batch command", e))?;
+                fs::write(inside(rundir::EXIT), format!("{code}\n"))
+            }
+            ended = network.wait() => Err(network_ended(ended?)),
+        },
+        None => Err(network_ended(network.wait().await?)),
+    }
+}
+
+fn network_ended(status: std::process::ExitStatus) -> io::Error {
+    let code = exit_code(status);
+    io::Error::other(format!(
+        "network: ended with exit status {code}; see network.log"
+    ))
+}
+
+fn within(step: &str, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{step}: {error}"))
+}
+
+fn load_module(path: &Path) -> io::Result<()> {
+    let file = File::open(path)
+        .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display())))?;
+    match finit_module(&file, c"", ModuleInitFlags::empty()) {
+        Ok(()) | Err(Errno::EEXIST) => Ok(()),
+        Err(errno) => Err(io::Error::other(format!("{}: {errno}", path.display()))),
+    }
+}
+
+fn start_network(spec: &LabSpec) -> io::Result<Child> {
+    let (out, err) = log("network.log")?;
+    Command::new(&spec.paths.python)
+        .args(["-m", "weft_topology", "up"])
+        .arg(inside(rundir::SPEC))
+        .env("PYTHONPATH", spec.paths.repo.join("topology"))
+        .current_dir(GUEST_RUNDIR)
+        .stdin(Stdio::null())
+        .stdout(out)
+        .stderr(err)
+        .spawn()
+        .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", spec.paths.python.display())))
+}
+
+/// Waits until the network says that it is ready, or that it has failed.
+async fn ready() -> io::Result<()> {
+    let mut watch = Watch::new(Path::new(GUEST_RUNDIR))?;
+    loop {
+        if inside(rundir::FAILED).exists() {
+            return Err(io::Error::other("the network failed"));
+        }
+        if inside(rundir::READY).exists() {
+            return Ok(());
+        }
+        watch.changed().await?;
+    }
+}
+
+async fn run_batch(batch: &BatchSpec) -> io::Result<i32> {
+    let (program, arguments) = batch
+        .argv
+        .split_first()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no command given"))?;
+    let (out, err) = log("batch.log")?;
+    let status = Command::new(program)
+        .args(arguments)
+        .current_dir(GUEST_RUNDIR)
+        .stdin(Stdio::null())
+        .stdout(out)
+        .stderr(err)
+        .status()
+        .await
+        .map_err(|e| io::Error::new(e.kind(), format!("{program}: {e}")))?;
+    Ok(exit_code(status))
+}
+
+fn log(name: &str) -> io::Result<(File, File)> {
+    let file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(inside(rundir::LOG).join(name))?;
+    Ok((file.try_clone()?, file))
+}
+
+/// Serves connections from outside over the serial line. A lab without it
+/// works, but nobody can reach it: that is a failure.
+async fn serve_outside() {
+    let result = async {
+        let line: OwnedFd = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(SERIAL)?
+            .into();
+        let _raw = RawMode::new(line.try_clone()?)?;
+        mux::inside(AsyncTty::new(line)?, |stream| {
+            tokio::task::spawn_local(serve_stream(stream));
+        })
+        .await
+    };
+    if let Err(error) = result.await {
+        fail(&format!("serial line: {error}"));
+    }
+}
+
+async fn serve_stream(mut stream: Stream) {
+    match mux::read_service(&mut stream).await.as_deref() {
+        Ok(mux::EXEC) => crate::exec::server::serve(stream).await,
+        Ok(mux::CONTROLLER) => {
+            // Refused as long as no controller runs; the caller sees an end.
+            if let Ok(mut controller) = TcpStream::connect(CONTROLLER).await {
+                let _ = controller.set_nodelay(true);
+                let _ = tokio::io::copy_bidirectional(&mut stream, &mut controller).await;
+            }
+        }
+        _ => {}
+    }
+}

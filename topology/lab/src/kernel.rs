@@ -1,0 +1,165 @@
+//! Starts the lab kernel: a User-Mode Linux process.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+use std::process::Stdio;
+
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::personality::{self, Persona};
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::{Pid, setsid};
+use tokio::process::{Child, Command};
+
+use crate::clock::TIME_OF_DAY_NS;
+use crate::error::{Context, Error, Result};
+use crate::rundir;
+use crate::spec::LabSpec;
+
+/// What the kernel is started with.
+#[derive(Debug)]
+pub struct KernelOptions<'a> {
+    /// The lab.
+    pub spec: &'a LabSpec,
+    /// Its folder.
+    pub rundir: &'a Path,
+    /// Folder for the file that is the lab's memory.
+    pub memory_dir: &'a Path,
+    /// Memory of the lab.
+    pub memory_bytes: u64,
+    /// The lab's end of the serial line.
+    pub serial: OwnedFd,
+}
+
+/// A running kernel. Dropping it kills it and everything inside.
+#[derive(Debug)]
+pub struct Kernel {
+    child: Child,
+    group: Pid,
+    /// What it prints.
+    pub console: Option<tokio::net::unix::pipe::Receiver>,
+}
+
+impl Kernel {
+    /// Starts it. It dies with this thread, however that ends.
+    pub fn start(options: KernelOptions<'_>) -> Result<Self> {
+        let path = &options.spec.paths.kernel;
+        File::open(path).map_err(|source| Error::Missing {
+            what: "lab kernel",
+            path: path.clone(),
+            source,
+        })?;
+        let (console, console_writer) = console_pipe().context(|| "console".into())?;
+        let serial = options.serial.as_raw_fd();
+        let mut command = Command::new(path);
+        command
+            .args(arguments(&options))
+            .env_clear()
+            .env("TMPDIR", options.memory_dir)
+            .env("HOME", options.rundir)
+            .env("PATH", "/usr/bin:/bin")
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::from(
+                console_writer.try_clone().context(|| "console".into())?,
+            ))
+            .stderr(Stdio::from(console_writer))
+            .kill_on_drop(true);
+        // SAFETY: only system calls, which are safe between fork and exec.
+        unsafe {
+            command.pre_exec(move || {
+                setsid()?;
+                prctl::set_pdeathsig(Signal::SIGKILL)?;
+                // Addresses decide about hash order and cache layout inside.
+                let persona = personality::get()?;
+                personality::set(persona | Persona::ADDR_NO_RANDOMIZE)?;
+                let serial = std::os::fd::BorrowedFd::borrow_raw(serial);
+                fcntl(serial, FcntlArg::F_SETFD(FdFlag::empty()))?;
+                Ok(())
+            });
+        }
+        let child = command
+            .spawn()
+            .context(|| format!("start {}", path.display()))?;
+        let group = Pid::from_raw(child.id().map_or(0, |id| id as i32));
+        Ok(Self {
+            child,
+            group,
+            console: Some(console),
+        })
+    }
+
+    /// Waits until it ends; says how, in words.
+    pub async fn wait(&mut self) -> String {
+        match self.child.wait().await {
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    /// Kills it and every process of it, and waits until it is gone.
+    pub async fn kill(&mut self) {
+        self.kill_group();
+        let _ = self.child.wait().await;
+    }
+
+    fn kill_group(&self) {
+        // Group 0 would be our own.
+        if self.group.as_raw() > 0 {
+            let _ = killpg(self.group, Signal::SIGKILL);
+        }
+    }
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        self.kill_group();
+    }
+}
+
+fn console_pipe() -> std::io::Result<(tokio::net::unix::pipe::Receiver, OwnedFd)> {
+    let (writer, reader) = tokio::net::unix::pipe::pipe()?;
+    Ok((reader, writer.into_blocking_fd()?))
+}
+
+/// The kernel's command line.
+fn arguments(options: &KernelOptions<'_>) -> Vec<OsString> {
+    let KernelOptions { spec, rundir, .. } = options;
+    let with_path = |name: &str, path: &Path| {
+        let mut argument = OsString::from(name);
+        argument.push(path);
+        argument
+    };
+    let mut arguments: Vec<OsString> = [
+        format!("mem={}M", options.memory_bytes >> 20),
+        "root=/dev/root".into(),
+        "rootfstype=hostfs".into(),
+        "rootflags=/".into(),
+        "ro".into(),
+        // Where there is no such mode, ptrace does, at twice the cost.
+        "seccomp=auto".into(),
+        // Left out, it is added to the arguments of process 1.
+        "console=tty0".into(),
+        "con=null".into(),
+        "con0=null,fd:1".into(),
+        "ssl=null".into(),
+        format!("ssl0=fd:{}", options.serial.as_raw_fd()),
+        format!("time-travel-start={TIME_OF_DAY_NS}"),
+        format!("weft.seed={}", spec.seed),
+        "umid=lab".into(),
+        "panic=-1".into(),
+    ]
+    .map(OsString::from)
+    .into();
+    arguments.push(with_path("uml_dir=", &rundir.join(rundir::UML)));
+    arguments.push(with_path(
+        "time-travel=ext:",
+        &rundir.join(rundir::CLOCK_SOCKET),
+    ));
+    arguments.push(with_path("weft.rundir=", rundir));
+    arguments.push(with_path("init=", &spec.paths.bin.join("weft-lab")));
+    arguments.extend(["--".into(), "guest".into()]);
+    arguments
+}

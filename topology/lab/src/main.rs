@@ -1,0 +1,232 @@
+//! `weft-lab`: starts a lab from its description, and is what runs in it.
+//!
+//! People use `weft topo`, which writes the description.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use weft_lab::{
+    BatchOptions, ClockPolicy, Error, ExecRequest, Lab, LabSpec, Result, UpOptions, run_batch,
+    supervisor,
+};
+
+/// Virtual-time labs.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start a lab and leave it running.
+    Up {
+        /// Its description, a JSON file.
+        spec: PathBuf,
+        /// Its name.
+        #[arg(long, default_value = "lab")]
+        name: String,
+        /// Memory in MiB.
+        #[arg(long, default_value_t = 2048)]
+        memory: u64,
+    },
+    /// Run the batch command of a description in a lab of its own.
+    Batch {
+        /// Its description, a JSON file.
+        spec: PathBuf,
+        /// Folder for what it writes.
+        #[arg(long)]
+        out: PathBuf,
+    },
+    /// Stop a lab.
+    Down {
+        /// Its name.
+        #[arg(long, default_value = "lab")]
+        name: String,
+    },
+    /// Say what a lab is doing.
+    Status {
+        /// Its name.
+        #[arg(long, default_value = "lab")]
+        name: String,
+    },
+    /// Run a command inside a lab.
+    Exec {
+        /// The lab's name.
+        #[arg(long, default_value = "lab")]
+        name: String,
+        /// Host whose network it sees; the lab's own if not given.
+        #[arg(long)]
+        host: Option<String>,
+        /// Give it a terminal.
+        #[arg(long, short = 't')]
+        pty: bool,
+        /// Program and arguments.
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        argv: Vec<String>,
+    },
+    /// Open a Mininet prompt inside a lab.
+    Shell {
+        /// The lab's name.
+        #[arg(long, default_value = "lab")]
+        name: String,
+    },
+    /// Set how a lab's virtual time goes on.
+    Clock {
+        /// The lab's name.
+        #[arg(long, default_value = "lab")]
+        name: String,
+        /// `free`, `paused`, or virtual seconds per real second.
+        #[arg(value_parser = policy)]
+        policy: ClockPolicy,
+    },
+    /// The process behind a running lab.
+    #[command(hide = true)]
+    Supervise {
+        rundir: PathBuf,
+        #[arg(long)]
+        cpu: Option<usize>,
+        #[arg(long)]
+        memory_bytes: u64,
+        #[arg(long)]
+        stall_seconds: u64,
+    },
+    /// Process 1 of a lab.
+    #[command(hide = true)]
+    Guest,
+    /// The worker of process 1.
+    #[command(hide = true)]
+    GuestWorker,
+}
+
+fn policy(text: &str) -> Result<ClockPolicy, String> {
+    match text {
+        "free" => Ok(ClockPolicy::Free),
+        "paused" => Ok(ClockPolicy::Paused),
+        _ => match text.parse() {
+            Ok(ratio) if ratio > 0.0 => Ok(ClockPolicy::Paced { ratio }),
+            _ => Err("give `free`, `paused` or a number above 0".into()),
+        },
+    }
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
+        Err(error) => {
+            eprintln!("weft-lab: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<i32> {
+    match command {
+        Command::Guest => weft_lab::guest::init().map_err(inside).map(|()| 0),
+        Command::GuestWorker => weft_lab::guest::worker().map_err(inside).map(|()| 0),
+        command => {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .map_err(inside)?;
+            tokio::task::LocalSet::new().block_on(&runtime, run_outside(command))
+        }
+    }
+}
+
+async fn run_outside(command: Command) -> Result<i32> {
+    match command {
+        Command::Up { spec, name, memory } => {
+            let options = UpOptions {
+                name,
+                memory_bytes: memory << 20,
+                ..UpOptions::default()
+            };
+            Lab::up(&read_spec(&spec)?, &options, |step| {
+                eprintln!("{:>7.3} s  {}", step.wall.as_secs_f64(), step.name);
+            })
+            .await?;
+            Ok(0)
+        }
+        Command::Batch { spec, out } => {
+            let options = BatchOptions::new(out);
+            let outcome = run_batch(&read_spec(&spec)?, &options, |_| {}).await?;
+            eprintln!(
+                "exit {}, {:.6} s virtual, {:.3} s real, {}",
+                outcome.exit_code,
+                outcome.virtual_ns as f64 / 1e9,
+                outcome.wall.as_secs_f64(),
+                outcome.out.display()
+            );
+            Ok(outcome.exit_code)
+        }
+        Command::Down { name } => {
+            find(&name)?.down().await?;
+            Ok(0)
+        }
+        Command::Status { name } => {
+            let status = find(&name)?.status().await?;
+            let json = serde_json::to_string_pretty(&status).map_err(|e| inside(e.into()))?;
+            println!("{json}");
+            Ok(0)
+        }
+        Command::Exec {
+            name,
+            host,
+            pty,
+            argv,
+        } => {
+            let request = ExecRequest {
+                argv,
+                host,
+                pty,
+                ..ExecRequest::default()
+            };
+            find(&name)?.exec(request).await
+        }
+        Command::Shell { name } => find(&name)?.mininet_shell().await,
+        Command::Clock { name, policy } => {
+            find(&name)?.set_clock(policy).await?;
+            Ok(0)
+        }
+        Command::Supervise {
+            rundir,
+            cpu,
+            memory_bytes,
+            stall_seconds,
+        } => {
+            let options = supervisor::Options {
+                rundir,
+                cpu,
+                memory_bytes,
+                stall_limit: Duration::from_secs(stall_seconds),
+            };
+            supervisor::run_started(options).await?;
+            Ok(0)
+        }
+        Command::Guest | Command::GuestWorker => Ok(0),
+    }
+}
+
+fn find(name: &str) -> Result<Lab> {
+    Lab::find(name)?.ok_or_else(|| Error::NotUp(name.into()))
+}
+
+fn read_spec(path: &Path) -> Result<LabSpec> {
+    let spec = fs::read(path).and_then(|json| Ok(serde_json::from_slice(&json)?));
+    spec.map_err(|source| Error::Io {
+        context: path.display().to_string(),
+        source,
+    })
+}
+
+fn inside(source: std::io::Error) -> Error {
+    Error::Io {
+        context: "weft-lab".into(),
+        source,
+    }
+}

@@ -1,0 +1,320 @@
+//! The folder of a running lab: where it is, what is in it, whose it is.
+//!
+//! A lab is up exactly as long as somebody holds the lock on its folder's
+//! `lock` file. The kernel drops the lock with its holder, however that ends,
+//! so a folder without one is the remains of a crash and may be removed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{Flock, FlockArg};
+use nix::unistd::{AccessFlags, access, getuid};
+
+use crate::error::{Context, Error, Result};
+use crate::spec::LabSpec;
+
+/// Where the folder is mounted inside the lab.
+pub const GUEST_RUNDIR: &str = "/run/weft";
+/// The lab's description.
+pub const SPEC: &str = "lab.json";
+/// Finished steps of the boot, one line each.
+pub const STEPS: &str = "steps";
+/// Written inside when the network is ready.
+pub const READY: &str = "ready";
+/// Written inside when something failed: one line.
+pub const FAILED: &str = "failed";
+/// Exit status of the batch command.
+pub const EXIT: &str = "exit";
+/// What the batch command says of its progress.
+pub const PROGRESS: &str = "progress.json";
+/// Folder of logs.
+pub const LOG: &str = "log";
+/// Socket for requests to the supervisor.
+pub const CONTROL_SOCKET: &str = "control.sock";
+/// Socket that leads to the controller inside.
+pub const CONTROLLER_SOCKET: &str = "controller.sock";
+/// Socket that runs commands inside.
+pub const EXEC_SOCKET: &str = "exec.sock";
+/// Socket of the clock, for the kernel.
+pub const CLOCK_SOCKET: &str = "clock.sock";
+/// The kernel's own folder.
+pub const UML: &str = "uml";
+const LOCK: &str = "lock";
+
+/// What is the launcher's own and no result of a run.
+const INTERNAL: [&str; 11] = [
+    STEPS,
+    READY,
+    FAILED,
+    EXIT,
+    PROGRESS,
+    CONTROL_SOCKET,
+    CONTROLLER_SOCKET,
+    EXEC_SOCKET,
+    CLOCK_SOCKET,
+    UML,
+    LOCK,
+];
+
+/// Longest path that fits a Unix socket address, with its final zero.
+const SOCKET_PATH_MAX: usize = 107;
+
+/// Folder with the folders of all labs of this user.
+pub fn base() -> PathBuf {
+    if let Some(dir) = env_path("WEFT_RUNTIME_DIR") {
+        return dir;
+    }
+    // `su` hands down the folder of another user.
+    let runtime = env_path("XDG_RUNTIME_DIR")
+        .filter(|dir| access(dir, AccessFlags::W_OK | AccessFlags::X_OK).is_ok())
+        .unwrap_or_else(|| "/tmp".into());
+    runtime.join(format!("weft-{}", getuid()))
+}
+
+/// Folder for what outlives a lab: `WEFT_CACHE` or `~/.cache/weft`.
+pub fn cache() -> PathBuf {
+    env_path("WEFT_CACHE")
+        .or_else(|| env_path("HOME").map(|home| home.join(".cache/weft")))
+        .unwrap_or_else(base)
+}
+
+fn env_path(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+}
+
+/// Folder of the lab of that name, there or not.
+pub fn of(name: &str) -> Result<PathBuf> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.is_empty() || name.len() > 32 || !name.chars().all(allowed) {
+        return Err(Error::Name(name.into()));
+    }
+    let dir = base().join(name);
+    let longest = dir.join(CONTROLLER_SOCKET);
+    if longest.as_os_str().len() > SOCKET_PATH_MAX {
+        return Err(Error::Io {
+            context: format!("{}", dir.display()),
+            source: io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "too long for sockets; set WEFT_RUNTIME_DIR to a shorter path",
+            ),
+        });
+    }
+    Ok(dir)
+}
+
+/// Who has a lab's folder.
+#[derive(Debug)]
+pub enum Owner {
+    /// Nobody: there is no such folder.
+    Nobody,
+    /// The process with this id.
+    Process(i32),
+    /// A lab that crashed; the folder is a remains.
+    Crashed,
+}
+
+/// Looks who has `dir`.
+pub fn owner(dir: &Path) -> Result<Owner> {
+    let path = dir.join(LOCK);
+    let mut file = match OpenOptions::new().read(true).write(true).open(&path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound && !dir.exists() => return Ok(Owner::Nobody),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Owner::Crashed),
+        Err(source) => {
+            return Err(Error::Io {
+                context: path.display().to_string(),
+                source,
+            });
+        }
+    };
+    let mut pid = String::new();
+    file.read_to_string(&mut pid)
+        .context(|| path.display().to_string())?;
+    match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+        Ok(_) => Ok(Owner::Crashed),
+        Err(_) => Ok(Owner::Process(pid.trim().parse().unwrap_or(0))),
+    }
+}
+
+/// Makes the folder of a new lab, with `spec` in it, and locks it. Removes the
+/// remains of a crashed one first.
+pub fn create(name: &str, spec: &LabSpec) -> Result<(PathBuf, File)> {
+    let dir = of(name)?;
+    match owner(&dir)? {
+        Owner::Nobody => {}
+        Owner::Crashed => remove(&dir)?,
+        Owner::Process(pid) => {
+            return Err(Error::AlreadyUp {
+                name: name.into(),
+                pid,
+            });
+        }
+    }
+    create_base(&base())?;
+    let mut private = fs::DirBuilder::new();
+    private.mode(0o700);
+    private.create(&dir).context(|| dir.display().to_string())?;
+    let path = dir.join(LOCK);
+    let lock = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&path)
+        .context(|| path.display().to_string())?;
+    // Forgetting the guard keeps the lock: it belongs to the open file, which
+    // the supervisor inherits.
+    let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock)
+        .map_err(|(_, errno)| errno)
+        .context(|| path.display().to_string())?;
+    let file = lock.try_clone().context(|| path.display().to_string())?;
+    std::mem::forget(lock);
+    let log = dir.join(LOG);
+    private.create(&log).context(|| log.display().to_string())?;
+    let path = dir.join(SPEC);
+    let json = serde_json::to_vec_pretty(spec).map_err(io::Error::from);
+    json.and_then(|json| fs::write(&path, json))
+        .context(|| path.display().to_string())?;
+    Ok((dir, file))
+}
+
+/// Notes who holds the lock.
+pub fn write_pid(mut lock: &File) -> io::Result<()> {
+    writeln!(lock, "{}", std::process::id())
+}
+
+/// Removes a lab's folder, and the folder of all labs when it was the last.
+pub fn remove(dir: &Path) -> Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::Io {
+            context: format!("remove {}", dir.display()),
+            source: e,
+        }),
+        _ => {
+            if let Some(base) = dir.parent() {
+                // Refused as long as another lab is in it.
+                let _ = fs::remove_dir(base);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Names of all folders, of running and crashed labs.
+pub fn names() -> Result<Vec<String>> {
+    let base = base();
+    let entries = match fs::read_dir(&base) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.context(|| base.display().to_string())?,
+    };
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Moves what a run wrote into `out`.
+pub fn collect(dir: &Path, out: &Path) -> Result<()> {
+    fs::create_dir_all(out).context(|| out.display().to_string())?;
+    let entries = fs::read_dir(dir).context(|| dir.display().to_string())?;
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if INTERNAL.iter().any(|internal| name == *internal) {
+            continue;
+        }
+        let (from, to) = (entry.path(), out.join(&name));
+        move_tree(&from, &to).context(|| format!("move {} to {}", from.display(), to.display()))?;
+    }
+    Ok(())
+}
+
+/// Keeps the logs of a lab that failed; returns where.
+pub fn keep_logs(dir: &Path) -> Option<PathBuf> {
+    let name = dir.file_name()?.to_str()?;
+    let stamp = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .ok()?
+        .as_secs();
+    let kept = cache().join("logs").join(format!("{name}-{stamp}"));
+    fs::create_dir_all(&kept).ok()?;
+    move_tree(&dir.join(LOG), &kept).ok()?;
+    Some(kept)
+}
+
+/// Renames, or copies between file systems; merges into folders that exist.
+fn move_tree(from: &Path, to: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(from)?.is_dir() {
+        fs::create_dir_all(to)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            move_tree(&entry.path(), &to.join(entry.file_name()))?;
+        }
+        return fs::remove_dir(from);
+    }
+    match fs::rename(from, to) {
+        Err(e) if e.kind() == io::ErrorKind::CrossesDevices => {
+            fs::copy(from, to)?;
+            fs::remove_file(from)
+        }
+        result => result,
+    }
+}
+
+/// Makes the folder of all labs; nobody else may have made it.
+fn create_base(base: &Path) -> Result<()> {
+    let made = fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(base);
+    made.context(|| base.display().to_string())?;
+    let metadata = fs::symlink_metadata(base).context(|| base.display().to_string())?;
+    if !metadata.is_dir() || metadata.uid() != getuid().as_raw() {
+        return Err(Error::Io {
+            context: base.display().to_string(),
+            source: io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "is another user's; set WEFT_RUNTIME_DIR to a folder of yours",
+            ),
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_no_folder_names_are_refused() {
+        for name in ["", "../x", "a b", "a/b", &"x".repeat(33)] {
+            assert!(matches!(of(name), Err(Error::Name(_))), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn results_are_moved_and_internals_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = dir.path().join("run");
+        let out = dir.path().join("out");
+        fs::create_dir_all(run.join("log")).unwrap();
+        fs::write(run.join("flows.csv"), "x").unwrap();
+        fs::write(run.join("log/switch.log"), "y").unwrap();
+        fs::write(run.join(READY), "{}").unwrap();
+        collect(&run, &out).unwrap();
+        assert_eq!(fs::read_to_string(out.join("flows.csv")).unwrap(), "x");
+        assert_eq!(fs::read_to_string(out.join("log/switch.log")).unwrap(), "y");
+        assert!(!out.join(READY).exists());
+    }
+
+    #[test]
+    fn a_folder_without_a_lock_holder_is_a_crashed_lab() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(matches!(owner(dir.path()), Ok(Owner::Crashed)));
+        assert!(matches!(owner(&dir.path().join("none")), Ok(Owner::Nobody)));
+    }
+}

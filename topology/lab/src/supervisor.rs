@@ -1,0 +1,493 @@
+//! The process behind a running lab: owns the kernel, is its clock, and leads
+//! connections inside. It ends with the lab and the lab ends with it.
+
+use std::cell::Cell;
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
+use tokio::time::{Instant, MissedTickBehavior};
+
+use crate::clock::{self, ClockHandle};
+use crate::control::{Answer, Event, REQUEST_MAX, Request};
+use crate::error::{Context, Result};
+use crate::kernel::{Kernel, KernelOptions};
+use crate::lab::{ClockPolicy, State, Status, Step};
+use crate::spec::{ClockMode, LabSpec};
+use crate::watch::Watch;
+use crate::{machine, mux, rundir};
+
+/// How often the starter of a batch hears of it, and stalls are looked for.
+const REPORT_INTERVAL: Duration = Duration::from_millis(200);
+
+/// What the starter decides about a supervisor.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The lab's folder, made by the starter.
+    pub rundir: PathBuf,
+    /// CPU to run on.
+    pub cpu: Option<usize>,
+    /// Memory of the lab.
+    pub memory_bytes: u64,
+    /// Real time without a sign of life after which the lab has failed.
+    pub stall_limit: Duration,
+}
+
+/// Why a lab came to its end.
+enum End {
+    /// Somebody asked for it.
+    Stopped,
+    /// The batch command has ended with this status.
+    Batch(i32),
+    /// It broke down.
+    Failed(String),
+}
+
+/// [`run`] for a process that was started as a supervisor: its standard input
+/// leads to the starter, its standard output is the folder's lock.
+pub async fn run_started(options: Options) -> Result<()> {
+    let context = || "standard streams".to_string();
+    let starter = io::stdin().as_fd().try_clone_to_owned().context(context)?;
+    let starter = std::os::unix::net::UnixStream::from(starter);
+    starter.set_nonblocking(true).context(context)?;
+    let starter = UnixStream::from_std(starter).context(context)?;
+    let lock = io::stdout().as_fd().try_clone_to_owned().context(context)?;
+    rundir::write_pid(&lock.into()).context(context)?;
+    // A copy of the starter's line that stays open would hide its end.
+    nix::unistd::dup2_stdin(fs::File::open("/dev/null").context(context)?).context(context)?;
+    run(options, starter).await
+}
+
+/// Runs a lab from its boot to its end. `starter` hears of it, and as long as
+/// it waits for the lab (until it is ready, or a batch ended), the lab stops
+/// when `starter` hangs up.
+pub async fn run(options: Options, starter: UnixStream) -> Result<()> {
+    let rundir = options.rundir.clone();
+    let (mut from_starter, to_starter) = starter.into_split();
+    let mut reports = Reports(Some(to_starter));
+    let end = match Supervisor::start(options).await {
+        Ok(mut supervisor) => {
+            let end = supervisor.supervise(&mut from_starter, &mut reports).await;
+            supervisor.shared.state.set(State::Stopping);
+            supervisor.kernel.kill().await;
+            if let End::Batch(exit_code) = end {
+                let virtual_ns = supervisor.shared.clock.now_ns();
+                // The starter takes the results, and removes the folder.
+                reports
+                    .send(&Event::Ended {
+                        exit_code,
+                        virtual_ns,
+                    })
+                    .await;
+                return Ok(());
+            }
+            end
+        }
+        Err(error) => End::Failed(error.to_string()),
+    };
+    if let End::Failed(message) = end {
+        if reports.0.is_none() {
+            // Nobody waits any more: the logs are what is left to say it.
+            let _ = fs::write(rundir.join(rundir::LOG).join("failed"), &message);
+            rundir::keep_logs(&rundir);
+        } else {
+            reports.send(&Event::Failed(message)).await;
+            return Ok(());
+        }
+    }
+    rundir::remove(&rundir)
+}
+
+/// What the supervisor's tasks share.
+struct Shared {
+    name: String,
+    spec: LabSpec,
+    rundir: PathBuf,
+    clock: ClockHandle,
+    state: Cell<State>,
+    stop: Notify,
+    /// When the console last said something.
+    console: Cell<Instant>,
+}
+
+struct Supervisor {
+    shared: Rc<Shared>,
+    kernel: Kernel,
+    watch: Watch,
+    stall_limit: Duration,
+    steps_seen: usize,
+    _cpu: machine::Cpu,
+}
+
+impl Supervisor {
+    async fn start(options: Options) -> Result<Self> {
+        let rundir = &options.rundir;
+        let context = || rundir.display().to_string();
+        let json = fs::read(rundir.join(rundir::SPEC)).context(context)?;
+        let spec: LabSpec = serde_json::from_slice(&json)
+            .map_err(io::Error::from)
+            .context(|| rundir.join(rundir::SPEC).display().to_string())?;
+        let name = rundir.file_name().unwrap_or_default().to_string_lossy();
+        let cpu = machine::pin(options.cpu)?;
+        let memory_dir = machine::memory_dir(options.memory_bytes)?;
+        let watch = Watch::new(rundir).context(context)?;
+        let (here, there) = std::os::unix::net::UnixStream::pair().context(context)?;
+        here.set_nonblocking(true).context(context)?;
+        let line = UnixStream::from_std(here).context(context)?;
+        // Nothing inside waits for real time before the lab is ready.
+        let clock = ClockHandle::new(ClockPolicy::Free);
+        let shared = Rc::new(Shared {
+            name: name.into_owned(),
+            rundir: rundir.clone(),
+            clock: clock.clone(),
+            state: Cell::new(State::Booting),
+            stop: Notify::new(),
+            console: Cell::new(Instant::now()),
+            spec,
+        });
+        serve_clock(&rundir.join(rundir::CLOCK_SOCKET), clock).context(context)?;
+        serve_control(shared.clone()).context(context)?;
+        let (opener, run) = mux::outside(line);
+        tokio::task::spawn_local(run);
+        for (socket, service) in [
+            (rundir::CONTROLLER_SOCKET, mux::CONTROLLER),
+            (rundir::EXEC_SOCKET, mux::EXEC),
+        ] {
+            mux::listen(&rundir.join(socket), service, opener.clone()).context(context)?;
+        }
+        let uml = rundir.join(rundir::UML);
+        fs::create_dir(&uml).context(|| uml.display().to_string())?;
+        let mut kernel = Kernel::start(KernelOptions {
+            spec: &shared.spec,
+            rundir,
+            memory_dir: &memory_dir,
+            memory_bytes: options.memory_bytes,
+            serial: there.into(),
+        })?;
+        let log = rundir.join(rundir::LOG).join("console.log");
+        let log = fs::File::create(&log).context(|| log.display().to_string())?;
+        if let Some(console) = kernel.console.take() {
+            tokio::task::spawn_local(copy_console(console, log, shared.clone()));
+        }
+        Ok(Self {
+            shared,
+            kernel,
+            watch,
+            stall_limit: options.stall_limit,
+            steps_seen: 0,
+            _cpu: cpu,
+        })
+    }
+
+    /// Watches the lab until its end.
+    async fn supervise(
+        &mut self,
+        from_starter: &mut (impl tokio::io::AsyncRead + Unpin),
+        reports: &mut Reports,
+    ) -> End {
+        let (Ok(mut terminate), Ok(mut interrupt)) = (
+            signal(SignalKind::terminate()),
+            signal(SignalKind::interrupt()),
+        ) else {
+            return End::Failed("signals cannot be received".into());
+        };
+        let mut tick = tokio::time::interval(REPORT_INTERVAL);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut life = Life::new(&self.shared);
+        loop {
+            let waited_for = reports.0.is_some();
+            tokio::select! {
+                biased;
+                _ = terminate.recv() => return End::Stopped,
+                _ = interrupt.recv() => return End::Stopped,
+                () = self.shared.stop.notified() => return End::Stopped,
+                // It sends nothing: whatever comes is its end.
+                _ = from_starter.read_u8(), if waited_for => return End::Stopped,
+                how = self.kernel.wait() => return self.kernel_ended(&how).await,
+                changed = self.watch.changed() => {
+                    if let Err(error) = changed {
+                        return End::Failed(format!("watch the lab's folder: {error}"));
+                    }
+                    life.seen();
+                    if let Some(end) = self.look(reports).await {
+                        return end;
+                    }
+                }
+                _ = tick.tick(), if waited_for => {
+                    if self.shared.state.get() == State::Ready {
+                        self.report_batch(reports).await;
+                    }
+                    if life.lost_for(&self.shared) > self.stall_limit {
+                        return self.stalled();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Looks what the inside has written.
+    async fn look(&mut self, reports: &mut Reports) -> Option<End> {
+        if let Some(message) = self.failure() {
+            return Some(End::Failed(message));
+        }
+        if self.shared.state.get() != State::Booting {
+            return None;
+        }
+        for name in self.new_steps() {
+            self.report_step(reports, name).await;
+        }
+        if self.shared.rundir.join(rundir::READY).exists() {
+            self.shared.state.set(State::Ready);
+            self.report_step(reports, "network".into()).await;
+            if self.shared.spec.batch.is_none() {
+                self.shared.clock.set_policy(match self.shared.spec.clock {
+                    ClockMode::Free => ClockPolicy::Free,
+                    ClockMode::Paced => ClockPolicy::Paced { ratio: 1.0 },
+                    ClockMode::Paused => ClockPolicy::Paused,
+                });
+                reports.send(&Event::Ready).await;
+                reports.0 = None;
+            }
+        }
+        None
+    }
+
+    /// Steps that are done since the last call.
+    fn new_steps(&mut self) -> Vec<String> {
+        let steps = fs::read_to_string(self.shared.rundir.join(rundir::STEPS)).unwrap_or_default();
+        // A line without its end is still being written.
+        let whole = steps.rfind('\n').map_or("", |end| &steps[..end]);
+        let new: Vec<String> = whole
+            .lines()
+            .skip(self.steps_seen)
+            .map(String::from)
+            .collect();
+        self.steps_seen += new.len();
+        new
+    }
+
+    async fn report_step(&self, reports: &mut Reports, name: String) {
+        let wall = self.shared.clock.wall();
+        reports.send(&Event::Step(Step { name, wall })).await;
+    }
+
+    async fn report_batch(&self, reports: &mut Reports) {
+        let report = fs::read(self.shared.rundir.join(rundir::PROGRESS))
+            .ok()
+            .and_then(|json| serde_json::from_slice(&json).ok());
+        let event = Event::Running {
+            virtual_ns: self.shared.clock.now_ns(),
+            wall: self.shared.clock.wall(),
+            report,
+        };
+        reports.send(&event).await;
+    }
+
+    /// What the inside says has failed.
+    fn failure(&self) -> Option<String> {
+        let failed = fs::read_to_string(self.shared.rundir.join(rundir::FAILED)).ok()?;
+        // Empty while it is being written.
+        Some(failed.trim().to_string()).filter(|message| !message.is_empty())
+    }
+
+    /// The kernel is gone: was that its order?
+    async fn kernel_ended(&self, how: &str) -> End {
+        if let Some(message) = self.failure() {
+            return End::Failed(message);
+        }
+        let exit = fs::read_to_string(self.shared.rundir.join(rundir::EXIT)).ok();
+        if let Some(code) = exit.and_then(|code| code.trim().parse().ok()) {
+            return End::Batch(code);
+        }
+        // The console is a pipe of its own and may lag behind.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let console = fs::read(self.shared.rundir.join(rundir::LOG).join("console.log"));
+        let console = String::from_utf8_lossy(&console.unwrap_or_default()).into_owned();
+        End::Failed(match panic_in(&console) {
+            Some(panic) => format!("the lab kernel panicked: {panic}"),
+            None => format!("the lab kernel ended ({how}) {}", self.when()),
+        })
+    }
+
+    fn stalled(&self) -> End {
+        let why = if self.shared.clock.is_idle_forever() {
+            "everything inside waits for something that does not come"
+        } else {
+            "no sign of life"
+        };
+        End::Failed(format!(
+            "the lab hangs {}: {why} for {} s",
+            self.when(),
+            self.stall_limit.as_secs()
+        ))
+    }
+
+    fn when(&self) -> String {
+        let steps = fs::read_to_string(self.shared.rundir.join(rundir::STEPS)).unwrap_or_default();
+        match (self.shared.state.get(), steps.lines().last()) {
+            (State::Booting, Some(step)) => format!("during its boot, after step `{step}`"),
+            (State::Booting, None) => "before its first step".into(),
+            _ => "while it ran".into(),
+        }
+    }
+}
+
+/// Signs of life: files, console, virtual time.
+struct Life {
+    last: Instant,
+    virtual_ns: u64,
+}
+
+impl Life {
+    fn new(shared: &Shared) -> Self {
+        Self {
+            last: Instant::now(),
+            virtual_ns: shared.clock.now_ns(),
+        }
+    }
+
+    fn seen(&mut self) {
+        self.last = Instant::now();
+    }
+
+    fn lost_for(&mut self, shared: &Shared) -> Duration {
+        let virtual_ns = shared.clock.now_ns();
+        // While booting, time that goes by without any step is no life.
+        if shared.state.get() == State::Ready && virtual_ns != self.virtual_ns {
+            self.seen();
+        }
+        self.virtual_ns = virtual_ns;
+        self.last = self.last.max(shared.console.get());
+        self.last.elapsed()
+    }
+}
+
+/// The line of a kernel panic.
+fn panic_in(console: &str) -> Option<&str> {
+    let (_, panic) = console.split_once("Kernel panic - not syncing: ")?;
+    panic.lines().next()
+}
+
+/// What the starter is told, as long as it listens.
+struct Reports(Option<tokio::net::unix::OwnedWriteHalf>);
+
+impl Reports {
+    async fn send(&mut self, event: &Event) {
+        let Some(starter) = &mut self.0 else {
+            return;
+        };
+        if let Ok(mut line) = serde_json::to_vec(event) {
+            line.push(b'\n');
+            // One that has gone shows where it is read from.
+            let _ = starter.write_all(&line).await;
+        }
+    }
+}
+
+fn serve_clock(path: &Path, clock: ClockHandle) -> io::Result<()> {
+    let listener = UnixListener::bind(path)?;
+    tokio::task::spawn_local(async move {
+        // The end of the line is the end of the kernel, which is waited for.
+        if let Ok((kernel, _)) = listener.accept().await {
+            let _ = clock::serve(clock, kernel).await;
+        }
+    });
+    Ok(())
+}
+
+fn serve_control(shared: Rc<Shared>) -> io::Result<()> {
+    let listener = UnixListener::bind(shared.rundir.join(rundir::CONTROL_SOCKET))?;
+    tokio::task::spawn_local(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let shared = shared.clone();
+            tokio::task::spawn_local(async move {
+                let _ = serve_request(&shared, stream).await;
+            });
+        }
+    });
+    Ok(())
+}
+
+async fn serve_request(shared: &Shared, stream: UnixStream) -> io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    (&mut stream).take(REQUEST_MAX).read_line(&mut line).await?;
+    let answer = match serde_json::from_str(&line) {
+        Ok(request) => answer(shared, request),
+        Err(error) => Answer::Refused(format!("request: {error}")),
+    };
+    let mut line = serde_json::to_vec(&answer)?;
+    line.push(b'\n');
+    stream.write_all(&line).await
+}
+
+fn answer(shared: &Shared, request: Request) -> Answer {
+    match request {
+        Request::Down => {
+            shared.state.set(State::Stopping);
+            shared.stop.notify_one();
+            Answer::Done
+        }
+        Request::Clock(_) if shared.state.get() != State::Ready => {
+            Answer::Refused("the clock can be set when the lab is ready".into())
+        }
+        Request::Clock(ClockPolicy::Paced { ratio }) if !(ratio > 0.0 && ratio.is_finite()) => {
+            Answer::Refused(format!("pace {ratio}: give a number above 0"))
+        }
+        Request::Clock(policy) => {
+            shared.clock.set_policy(policy);
+            Answer::Done
+        }
+        Request::Status => {
+            let (clock, ratio) = match shared.clock.policy() {
+                ClockPolicy::Free => (ClockMode::Free, 1.0),
+                ClockPolicy::Paced { ratio } => (ClockMode::Paced, ratio),
+                ClockPolicy::Paused => (ClockMode::Paused, 1.0),
+            };
+            Answer::Status(Box::new(Status {
+                name: shared.name.clone(),
+                state: shared.state.get(),
+                pid: std::process::id() as i32,
+                virtual_ns: shared.clock.now_ns(),
+                wall: shared.clock.wall(),
+                clock,
+                ratio,
+                spec: shared.spec.clone(),
+                rundir: shared.rundir.clone(),
+            }))
+        }
+    }
+}
+
+/// Keeps what the kernel prints, and notes that it does.
+async fn copy_console(
+    mut console: tokio::net::unix::pipe::Receiver,
+    mut log: fs::File,
+    shared: Rc<Shared>,
+) {
+    let mut buffer = vec![0; 4096];
+    while let Ok(read @ 1..) = console.read(&mut buffer).await {
+        shared.console.set(Instant::now());
+        // A full disk must not stop the lab.
+        let _ = io::Write::write_all(&mut log, &buffer[..read]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_found_in_the_console() {
+        let console = "[ 1.0] booting\nKernel panic - not syncing: Attempted to kill init!\nmore";
+        assert_eq!(panic_in(console), Some("Attempted to kill init!"));
+        assert_eq!(panic_in("all is well"), None);
+    }
+}
