@@ -128,14 +128,14 @@ def test_nobody_speaks_ipv6() -> None:
 
 
 def test_mininet_knows_addresses_and_runs_commands_in_hosts() -> None:
-    address, interfaces, process = in_network(
+    address, interfaces, (route,) = in_network(
         '(net["h1_1"].IP(), net["h1_1"].cmd("ls /sys/class/net").split(), '
-        'net["h2_1"].popen("hostname -I").communicate()[0].decode().split())',
+        'json.loads(net["h2_1"].popen("ip -j route get 10.1.1.1").communicate()[0]))',
         hosts=1,
     )
     assert address == "10.1.1.1"
     assert interfaces == ["h1_1-eth0", "lo"]
-    assert process == ["10.2.1.1", "10.2.1.2"]
+    assert (route["gateway"], route["prefsrc"]) == ("10.2.1.254", "10.2.1.1")
 
 
 def test_nothing_is_left_when_it_stops() -> None:
