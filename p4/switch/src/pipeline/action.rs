@@ -106,7 +106,7 @@ impl Machine<'_> {
     fn step(&mut self, op: &Op, args: &[u64]) {
         match op {
             Op::Set { word, mask, value } => {
-                let value = value.eval(self.scope(args)) & mask;
+                let value = value.eval(&self.scope(args)) & mask;
                 self.packet.words[*word as usize] = value;
             }
             Op::Assign { to, value } => self.assign(to, value, args),
@@ -130,13 +130,13 @@ impl Machine<'_> {
                 size,
             } => {
                 let hash = self.hash(*calculation);
-                let scope = self.scope(args);
+                let scope = &self.scope(args);
                 let hash = hash.checked_rem(size.to_u64(scope)).unwrap_or(0);
                 let value = base.to_u64(scope).wrapping_add(hash);
                 self.store(to, value, args);
             }
             Op::Random { to, low, high } => {
-                let scope = self.scope(args);
+                let scope = &self.scope(args);
                 let (low, high) = (low.to_u64(scope), high.to_u64(scope));
                 let value = self.externs.random.between(low, high);
                 self.store(to, value, args);
@@ -160,18 +160,18 @@ impl Machine<'_> {
             } => self.register_write(*register, index, value, args),
             Op::Digest(digest) => self.digest(*digest, args),
             Op::Truncate(length) => {
-                let length = length.to_u64(self.scope(args));
+                let length = length.to_u64(&self.scope(args));
                 self.packet.truncate = Some(usize::try_from(length).unwrap_or(usize::MAX));
             }
             Op::Clone { session, list } => {
-                let session = session.to_u64(self.scope(args)) as u16;
+                let session = session.to_u64(&self.scope(args)) as u16;
                 self.packet.clone = Some((session, *list));
             }
             Op::Resubmit(list) => self.packet.resubmit = Some(*list),
             Op::Recirculate(list) => self.packet.recirculate = Some(*list),
             Op::Log { text, values } => self.log(text, values, args),
             Op::Assert { condition, place } => {
-                if !condition.test(self.scope(args)) {
+                if !condition.test(&self.scope(args)) {
                     tracing::error!("{place}: assertion failed, packet dropped");
                     self.packet.condemned = true;
                     self.packet.exited = true;
@@ -182,20 +182,20 @@ impl Machine<'_> {
     }
 
     fn assign(&mut self, to: &Dest, value: &Expr, args: &[u64]) {
-        let Some(slot) = to.resolve(self.scope(args)) else {
+        let Some(slot) = to.resolve(&self.scope(args)) else {
             return;
         };
         let mut limbs = std::mem::take(&mut self.externs.limbs);
         limbs.clear();
         limbs.resize(slot.limbs(), 0);
-        value.write(self.scope(args), slot.bits, &mut limbs);
+        value.write(&self.scope(args), slot.bits, &mut limbs);
         self.packet.words[slot.range()].copy_from_slice(&limbs);
         self.externs.limbs = limbs;
     }
 
     /// Assigns a number; the upper limbs of a wider field become 0.
     fn store(&mut self, to: &Dest, value: u64, args: &[u64]) {
-        if let Some(slot) = to.resolve(self.scope(args)) {
+        if let Some(slot) = to.resolve(&self.scope(args)) {
             let limbs = &mut self.packet.words[slot.range()];
             limbs.fill(0);
             limbs[0] = value;
@@ -270,7 +270,7 @@ impl Machine<'_> {
     }
 
     fn count(&mut self, counter: usize, index: &Expr, args: &[u64]) {
-        let index = index.to_u64(self.scope(args));
+        let index = index.to_u64(&self.scope(args));
         let cells = &mut self.externs.counters[counter];
         if let Some(cell) = usize::try_from(index).ok().and_then(|i| cells.get_mut(i)) {
             cell.add(self.packet.length());
@@ -278,7 +278,7 @@ impl Machine<'_> {
     }
 
     fn register_read(&mut self, to: &Dest, register: usize, index: &Expr, args: &[u64]) {
-        let scope = self.scope(args);
+        let scope = &self.scope(args);
         let (Some(slot), index) = (to.resolve(scope), index.to_u64(scope)) else {
             return;
         };
@@ -297,7 +297,7 @@ impl Machine<'_> {
     }
 
     fn register_write(&mut self, register: usize, index: &Expr, value: &Expr, args: &[u64]) {
-        let scope = Scope {
+        let scope = &Scope {
             words: &self.packet.words,
             args,
             stacks: &self.program.layout.stacks,
@@ -305,14 +305,16 @@ impl Machine<'_> {
         let index = index.to_u64(scope);
         let register = &mut self.externs.registers[register];
         let bits = register.bits;
-        if let Some(cell) = register.cell_mut(index) {
-            value.write(scope, bits, cell);
+        match (register.cell_mut(index), value) {
+            (Some([cell]), Expr::Word(value, _)) => *cell = value.eval(scope) & mask64(bits),
+            (Some(cell), value) => value.write(scope, bits, cell),
+            (None, _) => {}
         }
     }
 
     fn digest(&mut self, digest: usize, args: &[u64]) {
         let elements = &self.program.digest_elements[digest];
-        let scope = self.scope(args);
+        let scope = &self.scope(args);
         let fields = elements.iter().map(|(value, bits)| {
             let mut limbs = vec![0; limbs_for(*bits)];
             value.write(scope, *bits, &mut limbs);
@@ -323,7 +325,7 @@ impl Machine<'_> {
     }
 
     fn log(&self, text: &str, values: &[Expr], args: &[u64]) {
-        let scope = self.scope(args);
+        let scope = &self.scope(args);
         let mut parts = text.split("{}");
         let mut message = String::from(parts.next().unwrap_or_default());
         let mut values = values.iter();

@@ -63,13 +63,29 @@ impl<'a> BitWriter<'a> {
     /// Appends the low `bits` (up to 64) of `value`, which has no others.
     #[inline]
     pub fn push(&mut self, value: u64, bits: u32) {
+        if self.pending_bits == 0 {
+            let bytes = value.to_be_bytes();
+            match bits {
+                8 => return self.bytes.push(bytes[7]),
+                16 => return self.bytes.extend_from_slice(&bytes[6..]),
+                32 => return self.bytes.extend_from_slice(&bytes[4..]),
+                48 => return self.bytes.extend_from_slice(&bytes[2..]),
+                64 => return self.bytes.extend_from_slice(&bytes),
+                _ => {}
+            }
+        }
+        self.push_bits(value, bits);
+    }
+
+    fn push_bits(&mut self, value: u64, bits: u32) {
         self.pending = self.pending << bits | u128::from(value);
         self.pending_bits += bits;
         let whole = self.pending_bits / 8;
         self.pending_bits %= 8;
         let ready = self.pending >> self.pending_bits;
-        let bytes = ready.to_be_bytes();
-        self.bytes.extend_from_slice(&bytes[16 - whole as usize..]);
+        for byte in (0..whole).rev() {
+            self.bytes.push((ready >> (byte * 8)) as u8);
+        }
     }
 
     /// Appends the low `bits` of little-endian limbs.

@@ -75,7 +75,7 @@ impl Control {
                     *next
                 }
                 ControlNode::If { condition, yes, no } => {
-                    let scope = Scope {
+                    let scope = &Scope {
                         words: &machine.packet.words,
                         args: &[],
                         stacks: &machine.program.layout.stacks,

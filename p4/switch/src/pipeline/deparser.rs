@@ -65,7 +65,7 @@ impl Checksum {
         packet: &PacketState,
         scratch: &mut Vec<u8>,
     ) -> Option<u64> {
-        let scope = Scope {
+        let scope = &Scope {
             words: &packet.words,
             args: &[],
             stacks: &program.layout.stacks,

@@ -60,12 +60,20 @@ pub(super) enum Node<W> {
 }
 
 impl<W: Word> Node<W> {
-    #[inline]
-    pub fn eval(&self, scope: Scope) -> W {
-        let truth = |value: bool| W::from_u64(value.into());
+    /// Its value. Most operands are fields and constants: those need no call.
+    #[inline(always)]
+    pub fn eval(&self, scope: &Scope) -> W {
         match self {
             Node::Const(value) => value.clone(),
             Node::Word(word) => W::from_u64(scope.words[*word as usize]),
+            _ => self.compute(scope),
+        }
+    }
+
+    fn compute(&self, scope: &Scope) -> W {
+        let truth = |value: bool| W::from_u64(value.into());
+        match self {
+            Node::Const(_) | Node::Word(_) => self.eval(scope),
             Node::Field(slot) => load(*slot, scope.words),
             Node::Arg(slot) => load(*slot, scope.args),
             Node::LastIndex(stack) => {
@@ -176,7 +184,7 @@ pub(super) enum Expr {
 impl Expr {
     /// Whether the value is not 0.
     #[inline]
-    pub fn test(&self, scope: Scope) -> bool {
+    pub fn test(&self, scope: &Scope) -> bool {
         match self {
             Expr::Word(node, _) => node.eval(scope) != 0,
             Expr::Double(node, _) => node.eval(scope) != 0,
@@ -186,7 +194,7 @@ impl Expr {
 
     /// The value as an index or a count: what is negative or does not fit becomes `u64::MAX`.
     #[inline]
-    pub fn to_u64(&self, scope: Scope) -> u64 {
+    pub fn to_u64(&self, scope: &Scope) -> u64 {
         match self {
             Expr::Word(node, signed) => {
                 let value = node.eval(scope);
@@ -202,7 +210,7 @@ impl Expr {
     }
 
     /// Writes the value modulo 2^`bits` to `limbs`.
-    pub fn write(&self, scope: Scope, bits: u32, limbs: &mut [u64]) {
+    pub fn write(&self, scope: &Scope, bits: u32, limbs: &mut [u64]) {
         match self {
             Expr::Word(node, signed) => node.eval(scope).to_limbs(*signed, limbs),
             Expr::Double(node, signed) => node.eval(scope).to_limbs(*signed, limbs),
@@ -232,7 +240,7 @@ impl Dest {
 
     /// Where the value goes, if it goes anywhere.
     #[inline]
-    pub fn resolve(&self, scope: Scope) -> Option<Slot> {
+    pub fn resolve(&self, scope: &Scope) -> Option<Slot> {
         match self {
             Dest::Field(slot) => Some(*slot),
             Dest::StackLast(stack, slot) => Some(slot.at(scope.stacks[*stack].last(scope.words)?)),

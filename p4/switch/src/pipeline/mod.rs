@@ -39,6 +39,9 @@ mod switch;
 mod table;
 mod word;
 
+#[cfg(test)]
+mod tests;
+
 pub use api::{
     ActionCall, ActionId, ActionInfo, CloneSession, CounterId, CounterInfo, CounterValue, Digest,
     DigestInfo, Effects, FieldInfo, InFlight, KeyInfo, MatchKind, MatchValue, Output,

@@ -130,7 +130,7 @@ impl Parser {
         let mut limbs = [0; 2];
         let used = &mut limbs[..limbs_for(part.bits)];
         match &part.source {
-            KeySource::Value(value) => value.write(scope(machine), part.bits, used),
+            KeySource::Value(value) => value.write(&scope(machine), part.bits, used),
             KeySource::Lookahead { offset } => {
                 self.look(machine.packet, *offset, part.bits, used)?;
             }
@@ -145,7 +145,7 @@ impl Parser {
                 self.extract(machine.packet, header, 0)
             }
             Step::Extract(header, Some(bits)) => {
-                let bits = bits.to_u64(scope(machine));
+                let bits = bits.to_u64(&scope(machine));
                 let header = &machine.program.layout.headers[*header];
                 self.extract(machine.packet, header, bits)
             }
@@ -161,7 +161,7 @@ impl Parser {
             }
             Step::Lookahead { to, offset, bits } => self.lookahead(machine, to, *offset, *bits),
             Step::Advance(bits) => {
-                let bits = bits.to_u64(scope(machine));
+                let bits = bits.to_u64(&scope(machine));
                 if bits % 8 != 0 {
                     return Err(self.errors.parser_invalid_argument);
                 }
@@ -175,7 +175,7 @@ impl Parser {
                 }
             }
             Step::Verify(condition, error) => {
-                if condition.test(scope(machine)) {
+                if condition.test(&scope(machine)) {
                     Ok(())
                 } else {
                     Err(*error)
@@ -239,7 +239,7 @@ impl Parser {
         offset: u32,
         bits: u32,
     ) -> Result<(), Stop> {
-        let Some(slot) = to.resolve(scope(machine)) else {
+        let Some(slot) = to.resolve(&scope(machine)) else {
             return Ok(());
         };
         let mut limbs = std::mem::take(&mut machine.externs.limbs);
