@@ -1,3 +1,21 @@
 //! The embedded P4 target: runs BMv2 JSON, speaks P4Runtime
+//!
+//! One process runs all switches of a network:
+//!
+//! ```text
+//!            P4Runtime, one server per switch      [server]
+//!                         |
+//!   hosts -- [shell] -- [fabric] -- [shell] -- hosts
+//!                         |
+//!             one [pipeline] per switch
+//! ```
+//!
+//! [`pipeline`] and [`fabric`] do no I/O and take time as an argument.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod fabric;
 pub mod pipeline;
+pub mod queue_log;
+pub mod server;
+pub mod shell;

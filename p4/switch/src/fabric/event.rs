@@ -1,0 +1,91 @@
+//! The agenda of the fabric: what happens next, in an order that does not
+//! depend on when it was written down.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// Something that happens at a port of a switch.
+#[derive(Debug)]
+pub(super) enum Action {
+    /// The link of the port is free and packets wait.
+    Dequeue,
+    /// A frame comes in.
+    Arrive(Vec<u8>),
+}
+
+/// An entry of the agenda.
+///
+/// Events are ordered by time, then switch, then port, then kind: all of it
+/// follows from the simulated network alone. Only frames that reach the same
+/// port in the same nanosecond fall back on the order in which they were
+/// handed over, which is that of the cable. So it makes no difference in what
+/// portions real packets are read in.
+#[derive(Debug)]
+pub(super) struct Event {
+    pub at_ns: u64,
+    pub node: usize,
+    pub port: u16,
+    sequence: u64,
+    pub action: Action,
+}
+
+impl Event {
+    fn key(&self) -> (u64, usize, u16, bool, u64) {
+        let arrives = matches!(self.action, Action::Arrive(_));
+        (self.at_ns, self.node, self.port, arrives, self.sequence)
+    }
+}
+
+impl PartialEq for Event {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Event {}
+
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Event {
+    /// Reversed: the heap's greatest is the earliest.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.key().cmp(&self.key())
+    }
+}
+
+/// All events to come.
+#[derive(Debug, Default)]
+pub(super) struct Agenda {
+    events: BinaryHeap<Event>,
+    sequence: u64,
+}
+
+impl Agenda {
+    pub fn add(&mut self, at_ns: u64, node: usize, port: u16, action: Action) {
+        self.sequence += 1;
+        self.events.push(Event {
+            at_ns,
+            node,
+            port,
+            sequence: self.sequence,
+            action,
+        });
+    }
+
+    /// The time of the first event.
+    pub fn next_ns(&self) -> Option<u64> {
+        self.events.peek().map(|event| event.at_ns)
+    }
+
+    /// Takes the first event if it is before `end_ns`.
+    pub fn pop_before(&mut self, end_ns: u64) -> Option<Event> {
+        if self.next_ns()? >= end_ns {
+            return None;
+        }
+        self.events.pop()
+    }
+}

@@ -1,0 +1,358 @@
+//! All switches of a network and the links between them, as a discrete-event
+//! simulation without I/O.
+//!
+//! ```text
+//!  host --delay--> [ingress] -> queue -> [egress] --rate, delay--> next switch or host
+//! ```
+//!
+//! The fabric owns rate, queue limit and propagation delay of every switch
+//! port, and the propagation delay (not the rate) of the cables from hosts. A
+//! queue drops at its tail; the packet on the wire is not counted. Egress runs
+//! when a packet leaves its queue.
+//!
+//! Time is an argument, in nanoseconds of any clock that does not go back. A
+//! packet that a host sends at `t` reaches its switch at `t + delay`: whoever
+//! has handed over every packet sent before `now` may therefore run the fabric
+//! up to `now + `[`Fabric::lookahead_ns`], and learns of each delivery before
+//! it is due. [`Fabric::run`] gives the same deliveries however the time up to
+//! some moment is divided into calls.
+
+mod build;
+mod event;
+mod port;
+#[cfg(test)]
+mod tests;
+
+use crate::pipeline::{Digest, Effects, Output, Pipeline};
+
+use event::{Action, Agenda};
+use port::{Peer, Port};
+
+pub use build::{BuildError, HostPort, TimestampUnit};
+pub use port::PortStats;
+
+/// The port whose packets go to the control plane and come from it.
+pub const CPU_PORT: u16 = 510;
+
+/// A frame that leaves the fabric.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// Where, by its place in [`Fabric::host_ports`].
+    pub host_port: usize,
+    /// When the host gets it, in nanoseconds.
+    pub at_ns: u64,
+    /// The frame.
+    pub frame: Vec<u8>,
+}
+
+/// What a switch has to say to its control plane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The switch, by its place in [`Fabric::switches`].
+    pub switch: usize,
+    /// When it was said, in nanoseconds.
+    pub at_ns: u64,
+    /// What.
+    pub content: NoticeContent,
+}
+
+/// The kinds of [`Notice`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoticeContent {
+    /// The program sent a digest.
+    Digest(Digest),
+    /// A frame left at [`CPU_PORT`].
+    PacketIn(Vec<u8>),
+}
+
+/// The switches and links of a network.
+#[derive(Debug)]
+pub struct Fabric {
+    nodes: Vec<Node>,
+    host_ports: Vec<HostPort>,
+    agenda: Agenda,
+    /// Everything before this has happened.
+    now_ns: u64,
+    /// Zero of the switches' timestamps.
+    epoch_ns: u64,
+    unit: TimestampUnit,
+    deliveries: Vec<Delivery>,
+    notices: Vec<Notice>,
+    effects: Effects,
+    spare_frames: Vec<Vec<u8>>,
+}
+
+/// A switch.
+#[derive(Debug)]
+struct Node {
+    name: String,
+    pipeline: Option<Pipeline>,
+    /// Ordered by number.
+    ports: Vec<Port>,
+    /// Packets that came before there was a program, or for a port it lacks.
+    discarded_packets: u64,
+}
+
+/// Frames kept for reuse; more than ever wait in one place are freed.
+const SPARE_FRAMES: usize = 4096;
+
+impl Fabric {
+    /// Names of the switches, in the order of the topology.
+    pub fn switches(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().map(|node| node.name.as_str())
+    }
+
+    /// The ports where hosts hang.
+    #[must_use]
+    pub fn host_ports(&self) -> &[HostPort] {
+        &self.host_ports
+    }
+
+    /// How far the fabric may run ahead of the packets handed over: the
+    /// shortest way from a host into the fabric. A delivery is known at least
+    /// this long before it is due, and again as long after its cause.
+    #[must_use]
+    pub fn lookahead_ns(&self) -> u64 {
+        let delays = self.host_ports.iter().map(|port| port.delay_ns);
+        delays.min().unwrap_or(0)
+    }
+
+    /// The pipeline of a switch, if it has a program.
+    #[must_use]
+    pub fn pipeline(&self, switch: usize) -> Option<&Pipeline> {
+        self.nodes.get(switch)?.pipeline.as_ref()
+    }
+
+    /// The same, to change its tables.
+    pub fn pipeline_mut(&mut self, switch: usize) -> Option<&mut Pipeline> {
+        self.nodes.get_mut(switch)?.pipeline.as_mut()
+    }
+
+    /// Gives a switch a program; packets in its queues are lost.
+    pub fn install(&mut self, switch: usize, pipeline: Pipeline) {
+        if let Some(node) = self.nodes.get_mut(switch) {
+            node.ports.iter_mut().for_each(Port::flush);
+            node.pipeline = Some(pipeline);
+        }
+    }
+
+    /// Everything before this moment has happened, in nanoseconds.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Takes a frame that the host at `host_port` sent at `sent_ns`.
+    ///
+    /// What should have reached its switch before [`Fabric::now_ns`] is late
+    /// and reaches it now.
+    pub fn receive(&mut self, host_port: usize, sent_ns: u64, frame: &[u8]) {
+        let Some(from) = self.host_ports.get(host_port) else {
+            return;
+        };
+        let (node, port) = (from.switch, from.port);
+        let at_ns = (sent_ns + from.delay_ns).max(self.now_ns);
+        let frame = self.copy(frame);
+        self.agenda.add(at_ns, node, port, Action::Arrive(frame));
+    }
+
+    /// Takes a frame from the control plane of `switch`; it comes in at [`CPU_PORT`] at `at_ns`,
+    /// or now if that is over.
+    pub fn packet_out(&mut self, switch: usize, at_ns: u64, frame: Vec<u8>) {
+        if switch < self.nodes.len() {
+            let at_ns = at_ns.max(self.now_ns);
+            self.agenda
+                .add(at_ns, switch, CPU_PORT, Action::Arrive(frame));
+        }
+    }
+
+    /// Lets everything before `end_ns` happen.
+    pub fn run(&mut self, end_ns: u64) {
+        while let Some(event) = self.agenda.pop_before(end_ns) {
+            self.now_ns = event.at_ns;
+            match event.action {
+                Action::Arrive(frame) => self.arrive(event.node, event.port, frame),
+                Action::Dequeue => {
+                    if let Some(index) = self.nodes[event.node].index(event.port) {
+                        self.nodes[event.node].ports[index].armed = false;
+                        self.dequeue(event.node, index);
+                    }
+                }
+            }
+        }
+        self.now_ns = self.now_ns.max(end_ns);
+    }
+
+    /// When the next thing happens, in nanoseconds; `None` if nothing is under way.
+    #[must_use]
+    pub fn next_event_ns(&self) -> Option<u64> {
+        self.agenda.next_ns()
+    }
+
+    /// Moves what left the fabric since the last call to `into`, by time for each port.
+    pub fn take_deliveries(&mut self, into: &mut Vec<Delivery>) {
+        into.append(&mut self.deliveries);
+    }
+
+    /// Moves what switches told their control planes since the last call to `into`.
+    pub fn take_notices(&mut self, into: &mut Vec<Notice>) {
+        into.append(&mut self.notices);
+    }
+
+    /// Takes back the buffer of a delivered frame.
+    pub fn recycle(&mut self, mut frame: Vec<u8>) {
+        if self.spare_frames.len() < SPARE_FRAMES {
+            frame.clear();
+            self.spare_frames.push(frame);
+        }
+    }
+
+    /// Calls `report` with switch, port number and counters of every port that
+    /// changed since the last call.
+    pub fn take_changes(&mut self, mut report: impl FnMut(usize, u16, &PortStats)) {
+        for (index, node) in self.nodes.iter_mut().enumerate() {
+            for port in node.ports.iter_mut().filter(|port| port.changed) {
+                report(index, port.number, &port.stats);
+                port.changed = false;
+                port.stats.queue_max_packets = port.waiting();
+            }
+        }
+    }
+
+    /// Packets of a switch that no program and no port was there for.
+    #[must_use]
+    pub fn discarded_packets(&self, switch: usize) -> u64 {
+        self.nodes
+            .get(switch)
+            .map_or(0, |node| node.discarded_packets)
+    }
+
+    fn arrive(&mut self, node: usize, port: u16, frame: Vec<u8>) {
+        let now = self.timestamp(self.now_ns);
+        match &mut self.nodes[node].pipeline {
+            Some(pipeline) => pipeline.ingress(port, &frame, now, &mut self.effects),
+            None => self.nodes[node].discarded_packets += 1,
+        }
+        self.recycle(frame);
+        self.settle(node, true);
+    }
+
+    /// Queues what a pipeline put out and passes on its digests. Only `at_once` may a packet
+    /// leave its queue before the next event: copies made in egress take that detour.
+    fn settle(&mut self, node: usize, at_once: bool) {
+        if self.effects.outputs.is_empty() && self.effects.digests.is_empty() {
+            return;
+        }
+        for digest in self.effects.digests.drain(..) {
+            self.notices.push(Notice {
+                switch: node,
+                at_ns: self.now_ns,
+                content: NoticeContent::Digest(digest),
+            });
+        }
+        let mut outputs = std::mem::take(&mut self.effects.outputs);
+        for output in outputs.drain(..) {
+            self.enqueue(node, output, at_once);
+        }
+        // Give the buffer back, behind nothing: whatever egress appended was queued by now.
+        outputs.append(&mut self.effects.outputs);
+        self.effects.outputs = outputs;
+    }
+
+    fn enqueue(&mut self, node: usize, output: Output, at_once: bool) {
+        let now_ns = self.now_ns;
+        let place = &mut self.nodes[node];
+        let Some(index) = place.index(output.port) else {
+            place.discarded_packets += 1;
+            place.discard(output.packet);
+            return;
+        };
+        let port = &mut place.ports[index];
+        match port.enqueue(output.packet, now_ns) {
+            Err(packet) => place.discard(packet),
+            Ok(()) if port.armed => {}
+            Ok(()) if at_once && port.is_free(now_ns) => self.dequeue(node, index),
+            Ok(()) => self.arm(node, index),
+        }
+    }
+
+    /// Puts the next dequeue of a port on the agenda.
+    fn arm(&mut self, node: usize, index: usize) {
+        let port = &mut self.nodes[node].ports[index];
+        port.armed = true;
+        let at_ns = port.free_ns().max(self.now_ns);
+        self.agenda.add(at_ns, node, port.number, Action::Dequeue);
+    }
+
+    /// Sends from the queue of a port as long as the link is free.
+    fn dequeue(&mut self, node: usize, index: usize) {
+        let (unit, epoch_ns, now_ns) = (self.unit, self.epoch_ns, self.now_ns);
+        let time = |ns: u64| unit.of(ns.saturating_sub(epoch_ns));
+        while self.nodes[node].ports[index].is_free(now_ns) {
+            let place = &mut self.nodes[node];
+            let Some((packet, queue)) = place.ports[index].dequeue(now_ns, time) else {
+                return;
+            };
+            let Some(pipeline) = &mut place.pipeline else {
+                return;
+            };
+            let mut frame = self.spare_frames.pop().unwrap_or_default();
+            let now = time(now_ns);
+            if pipeline.egress(packet, queue, now, &mut frame, &mut self.effects) {
+                self.transmit(node, index, frame);
+            } else {
+                self.recycle(frame);
+            }
+            self.settle(node, false);
+        }
+        let port = &self.nodes[node].ports[index];
+        if port.waiting() > 0 && !port.armed {
+            self.arm(node, index);
+        }
+    }
+
+    /// Puts a frame on the link of a port.
+    fn transmit(&mut self, node: usize, index: usize, frame: Vec<u8>) {
+        let port = &mut self.nodes[node].ports[index];
+        let at_ns = port.transmit(frame.len(), self.now_ns);
+        match port.peer {
+            Peer::Switch { node, port } => {
+                self.agenda.add(at_ns, node, port, Action::Arrive(frame));
+            }
+            Peer::Host(host_port) => self.deliveries.push(Delivery {
+                host_port,
+                at_ns,
+                frame,
+            }),
+            Peer::Controller => self.notices.push(Notice {
+                switch: node,
+                at_ns,
+                content: NoticeContent::PacketIn(frame),
+            }),
+        }
+    }
+
+    fn timestamp(&self, ns: u64) -> u64 {
+        self.unit.of(ns.saturating_sub(self.epoch_ns))
+    }
+
+    fn copy(&mut self, frame: &[u8]) -> Vec<u8> {
+        let mut copy = self.spare_frames.pop().unwrap_or_default();
+        copy.extend_from_slice(frame);
+        copy
+    }
+}
+
+impl Node {
+    fn index(&self, number: u16) -> Option<usize> {
+        self.ports
+            .binary_search_by_key(&number, |port| port.number)
+            .ok()
+    }
+
+    fn discard(&mut self, packet: crate::pipeline::InFlight) {
+        if let Some(pipeline) = &mut self.pipeline {
+            pipeline.discard(packet);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! An egress port: a bounded queue in front of a link with rate and delay.
+
+use std::collections::VecDeque;
+
+use crate::pipeline::{InFlight, QueueMetadata};
+
+/// What stands at the far end of a port's link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Peer {
+    /// A port of another switch of the fabric.
+    Switch {
+        /// The switch, by its place in the fabric.
+        node: usize,
+        /// Its port number.
+        port: u16,
+    },
+    /// A host; the frame leaves the fabric at this place of
+    /// [`Fabric::host_ports`](super::Fabric::host_ports).
+    Host(usize),
+    /// The control plane.
+    Controller,
+}
+
+/// What a link does to the frames that are sent over it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LinkProperties {
+    /// Bits per second, at least 1.
+    pub rate_bps: u64,
+    /// Propagation delay in nanoseconds.
+    pub delay_ns: u64,
+    /// Packets that may wait, besides the one that is being sent.
+    pub queue_packets: usize,
+}
+
+/// Counters of a port since the start, for `queues.csv`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PortStats {
+    /// Packets that wait now.
+    pub queue_packets: usize,
+    /// The most that waited since [`Fabric::take_changes`](super::Fabric::take_changes)
+    /// last reported this port.
+    pub queue_max_packets: usize,
+    /// Frames sent.
+    pub tx_packets: u64,
+    /// Bytes of these frames.
+    pub tx_bytes: u64,
+    /// Packets that found the queue full.
+    pub dropped_packets: u64,
+}
+
+/// A packet that waits for the link.
+#[derive(Debug)]
+struct Queued {
+    packet: InFlight,
+    enqueued_ns: u64,
+    depth: u32,
+}
+
+/// An egress port of a switch.
+#[derive(Debug)]
+pub(super) struct Port {
+    pub number: u16,
+    pub peer: Peer,
+    pub stats: PortStats,
+    pub changed: bool,
+    /// Whether the agenda holds the next dequeue.
+    pub armed: bool,
+    link: LinkProperties,
+    queue: VecDeque<Queued>,
+    /// When the link will have sent what it was given.
+    free_ns: u64,
+    /// What rounding `free_ns` down left over, in units of 1 / rate nanoseconds.
+    /// Without it a 100 Gbps link would be slower or faster than that.
+    remainder: u64,
+}
+
+impl Port {
+    pub fn new(number: u16, peer: Peer, link: LinkProperties) -> Self {
+        Self {
+            number,
+            peer,
+            stats: PortStats::default(),
+            changed: false,
+            armed: false,
+            link,
+            queue: VecDeque::new(),
+            free_ns: 0,
+            remainder: 0,
+        }
+    }
+
+    /// Queues `packet`, or gives it back when the queue is full.
+    pub fn enqueue(&mut self, packet: InFlight, now_ns: u64) -> Result<(), InFlight> {
+        self.changed = true;
+        // What can leave at once does not wait.
+        let waits = !self.queue.is_empty() || !self.is_free(now_ns);
+        if waits && self.queue.len() >= self.link.queue_packets {
+            self.stats.dropped_packets += 1;
+            return Err(packet);
+        }
+        self.queue.push_back(Queued {
+            packet,
+            enqueued_ns: now_ns,
+            depth: u32::try_from(self.queue.len()).unwrap_or(u32::MAX),
+        });
+        if waits {
+            self.stats.queue_packets = self.queue.len();
+            self.stats.queue_max_packets = self.stats.queue_max_packets.max(self.queue.len());
+        }
+        Ok(())
+    }
+
+    /// Takes the next packet, with what its queue has to tell egress. `time` turns nanoseconds
+    /// of the fabric into the pipeline's unit.
+    pub fn dequeue(
+        &mut self,
+        now_ns: u64,
+        time: impl Fn(u64) -> u64,
+    ) -> Option<(InFlight, QueueMetadata)> {
+        let queued = self.queue.pop_front()?;
+        self.changed = true;
+        self.stats.queue_packets = self.queue.len();
+        let metadata = QueueMetadata {
+            enq_timestamp: time(queued.enqueued_ns),
+            enq_qdepth: queued.depth,
+            deq_timedelta: time(now_ns) - time(queued.enqueued_ns),
+            deq_qdepth: u32::try_from(self.queue.len()).unwrap_or(u32::MAX),
+        };
+        Some((queued.packet, metadata))
+    }
+
+    /// Puts a frame of `bytes` on the link; returns when its last bit arrives.
+    pub fn transmit(&mut self, bytes: usize, now_ns: u64) -> u64 {
+        self.stats.tx_packets += 1;
+        self.stats.tx_bytes += bytes as u64;
+        if now_ns > self.free_ns {
+            self.free_ns = now_ns;
+            self.remainder = 0;
+        }
+        let work = bytes as u64 * 8 * 1_000_000_000 + self.remainder;
+        self.free_ns += work / self.link.rate_bps;
+        self.remainder = work % self.link.rate_bps;
+        self.free_ns + self.link.delay_ns
+    }
+
+    /// Whether the link can take a frame now.
+    pub fn is_free(&self, now_ns: u64) -> bool {
+        now_ns >= self.free_ns
+    }
+
+    /// When the link can take the next frame.
+    pub fn free_ns(&self) -> u64 {
+        self.free_ns
+    }
+
+    /// Packets that wait.
+    pub fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Empties the queue, as when the program that made its packets is replaced.
+    pub fn flush(&mut self) {
+        self.changed |= !self.queue.is_empty();
+        self.stats.dropped_packets += self.queue.len() as u64;
+        self.stats.queue_packets = 0;
+        self.queue.clear();
+    }
+}

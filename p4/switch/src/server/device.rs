@@ -1,0 +1,212 @@
+//! The control plane of one switch, without I/O.
+
+use std::collections::BTreeMap;
+
+use tokio::sync::mpsc;
+use tonic::Status;
+use tracing::warn;
+use weft_p4runtime::google::rpc;
+use weft_p4runtime::p4::v1 as p4;
+use weft_p4runtime::p4::v1::StreamMessageResponse;
+use weft_p4runtime::p4::v1::stream_message_response::Update;
+
+use super::arbitration::{Arbiter, Notifications, StreamId};
+use super::config::Config;
+use super::digest::Digests;
+use crate::fabric::{Notice, NoticeContent};
+
+/// What goes out on a stream; an error ends it.
+pub(super) type Outgoing = Result<StreamMessageResponse, Status>;
+
+/// Messages that wait for a client to read them. A client that lets more
+/// pile up misses digests and packets, and is cut off when it would miss who
+/// is primary.
+pub(super) const STREAM_MESSAGES: usize = 4096;
+
+/// Everything a switch's P4Runtime server knows besides the pipeline's state.
+#[derive(Debug)]
+pub(super) struct Device {
+    pub name: String,
+    pub arbiter: Arbiter,
+    pub config: Option<Config>,
+    /// Verified and saved, to be committed later.
+    pub saved: Option<Config>,
+    pub digests: Digests,
+    pub multicast_groups: BTreeMap<u32, p4::MulticastGroupEntry>,
+    pub clone_sessions: BTreeMap<u32, p4::CloneSessionEntry>,
+    streams: BTreeMap<StreamId, mpsc::Sender<Outgoing>>,
+    missed_messages: u64,
+}
+
+impl Device {
+    pub fn new(name: String, device_id: u64) -> Self {
+        Self {
+            name,
+            arbiter: Arbiter::new(device_id),
+            config: None,
+            saved: None,
+            digests: Digests::default(),
+            multicast_groups: BTreeMap::new(),
+            clone_sessions: BTreeMap::new(),
+            streams: BTreeMap::new(),
+            missed_messages: 0,
+        }
+    }
+
+    /// The configuration, which most requests need.
+    pub fn configured(&self) -> Result<&Config, Status> {
+        self.config.as_ref().ok_or_else(|| {
+            let text = format!("{} has no forwarding pipeline yet", self.name);
+            Status::failed_precondition(text)
+        })
+    }
+
+    /// A client opened a stream.
+    pub fn connect(&mut self, stream: StreamId, sender: mpsc::Sender<Outgoing>) {
+        self.streams.insert(stream, sender);
+    }
+
+    /// A stream broke.
+    pub fn disconnect(&mut self, stream: StreamId) {
+        self.streams.remove(&stream);
+        let notifications = self.arbiter.disconnect(stream);
+        self.notify(notifications);
+    }
+
+    /// A client says who it is.
+    pub fn arbitrate(
+        &mut self,
+        stream: StreamId,
+        message: &p4::MasterArbitrationUpdate,
+    ) -> Result<(), Status> {
+        let notifications = self.arbiter.update(stream, message)?;
+        self.notify(notifications);
+        Ok(())
+    }
+
+    /// The frame that a client wants to send.
+    pub fn packet_out(&self, stream: StreamId, message: &p4::PacketOut) -> Result<Vec<u8>, Status> {
+        self.check_primary(stream)?;
+        self.configured()?.packet_out.encode(message)
+    }
+
+    /// A client has got a digest list.
+    pub fn acknowledge(&mut self, stream: StreamId, ack: p4::DigestListAck) -> Result<(), Status> {
+        self.check_primary(stream)?;
+        if !self.digests.contains(ack.digest_id) {
+            let text = format!("digest {:#010x} is not configured", ack.digest_id);
+            return Err(Status::not_found(text));
+        }
+        self.digests.acknowledge(ack.digest_id, ack.list_id);
+        Ok(())
+    }
+
+    /// Passes on what the switch has to say.
+    pub fn notice(&mut self, notice: Notice) {
+        self.send_due_digests(notice.at_ns);
+        let Some(config) = &self.config else { return };
+        match notice.content {
+            NoticeContent::Digest(digest) => {
+                let mut ids = config.digests.iter();
+                let Some((&id, _)) = ids.find(|(_, place)| **place == digest.digest) else {
+                    return;
+                };
+                if let Some(list) = self.digests.add(id, digest.fields, notice.at_ns) {
+                    self.tell_primary(Update::Digest(list));
+                }
+            }
+            NoticeContent::PacketIn(frame) => {
+                if let Some(packet) = config.packet_in.decode(&frame) {
+                    self.tell_primary(Update::Packet(packet));
+                }
+            }
+        }
+    }
+
+    /// Sends the digest lists whose time is over.
+    pub fn send_due_digests(&mut self, now_ns: u64) {
+        if self.digests.deadline_ns().is_none_or(|due| due > now_ns) {
+            return;
+        }
+        for list in self.digests.due(now_ns) {
+            self.tell_primary(Update::Digest(list));
+        }
+    }
+
+    /// Tells a client that a message of its stream was wrong.
+    pub fn complain(
+        &mut self,
+        stream: StreamId,
+        status: &Status,
+        details: p4::stream_error::Details,
+    ) {
+        let error = p4::StreamError {
+            canonical_code: status.code() as i32,
+            message: status.message().to_owned(),
+            details: Some(details),
+            ..Default::default()
+        };
+        self.send(stream, Update::Error(error));
+    }
+
+    fn check_primary(&self, stream: StreamId) -> Result<(), Status> {
+        if self.arbiter.primary() == Some(stream) {
+            return Ok(());
+        }
+        Err(Status::permission_denied("not the primary client"))
+    }
+
+    fn notify(&mut self, notifications: Notifications) {
+        for (stream, update) in notifications {
+            if !self.send(stream, Update::Arbitration(update)) {
+                // It ends when its sender is gone.
+                self.streams.remove(&stream);
+            }
+        }
+    }
+
+    fn tell_primary(&mut self, update: Update) {
+        if let Some(primary) = self.arbiter.primary() {
+            self.send(primary, update);
+        }
+    }
+
+    fn send(&mut self, stream: StreamId, update: Update) -> bool {
+        let Some(sender) = self.streams.get(&stream) else {
+            return false;
+        };
+        let update = Some(update);
+        let sent = sender.try_send(Ok(StreamMessageResponse { update }));
+        if let Err(mpsc::error::TrySendError::Full(_)) = sent {
+            self.missed_messages += 1;
+            if self.missed_messages.is_power_of_two() {
+                let missed = self.missed_messages;
+                warn!(switch = %self.name, missed, "a client does not read its stream");
+            }
+        }
+        sent.is_ok()
+    }
+}
+
+/// What a failed batch reports: one error for each update, `OK` for those that succeeded.
+pub(super) fn batch_status(errors: Vec<p4::Error>) -> Status {
+    use prost::Message as _;
+    let failed = errors.iter().filter(|error| error.canonical_code != 0);
+    let first = failed.clone().next().map_or("", |error| &error.message);
+    let message = format!(
+        "{} of {} updates failed: {first}",
+        failed.count(),
+        errors.len()
+    );
+    let details = errors.iter().map(|error| {
+        let type_url = "type.googleapis.com/p4.v1.Error".to_owned();
+        let value = error.encode_to_vec();
+        prost_types::Any { type_url, value }
+    });
+    let status = rpc::Status {
+        code: tonic::Code::Unknown as i32,
+        message: message.clone(),
+        details: details.collect(),
+    };
+    Status::with_details(tonic::Code::Unknown, message, status.encode_to_vec().into())
+}

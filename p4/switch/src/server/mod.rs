@@ -1,0 +1,145 @@
+//! P4Runtime: one server per switch, over the state of one fabric.
+//!
+//! [`World`] is the fabric and the control planes of its switches, without
+//! I/O; whoever runs the data plane calls [`World::advance`]. [`serve`] gives
+//! it a gRPC server per switch. Both share it by a mutex: the holder never
+//! waits for anything, so that it costs nothing when nobody else wants it.
+
+mod arbitration;
+mod config;
+mod device;
+mod digest;
+mod entity;
+mod packet;
+mod pipeline_config;
+mod read;
+mod service;
+mod write;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use weft_topology::Topology;
+
+use crate::fabric::{BuildError, Delivery, Fabric, Notice, PortStats, TimestampUnit};
+
+use device::Device;
+
+pub use service::{ServeError, serve};
+
+/// A fabric and the control planes of its switches.
+#[derive(Debug)]
+pub struct World {
+    fabric: Fabric,
+    /// One for each switch, in the order of the fabric.
+    devices: Vec<Device>,
+    /// Frames from controllers, and their switches.
+    packets_out: Vec<(usize, Vec<u8>)>,
+    notices: Vec<Notice>,
+    /// Starts what the pipelines draw at random.
+    seed: u64,
+}
+
+impl World {
+    /// The world of `topology` at `epoch_ns`; see [`Fabric::new`].
+    ///
+    /// # Errors
+    /// See [`BuildError`].
+    pub fn new(
+        topology: &Topology,
+        unit: TimestampUnit,
+        epoch_ns: u64,
+        seed: u64,
+    ) -> Result<Self, BuildError> {
+        let devices = topology.switches.iter();
+        Ok(Self {
+            fabric: Fabric::new(topology, unit, epoch_ns)?,
+            devices: devices
+                .map(|switch| Device::new(switch.name.clone(), switch.device_id))
+                .collect(),
+            packets_out: Vec::new(),
+            notices: Vec::new(),
+            seed,
+        })
+    }
+
+    /// The data plane, to read.
+    #[must_use]
+    pub fn fabric(&self) -> &Fabric {
+        &self.fabric
+    }
+
+    /// Takes a frame that a host sent; see [`Fabric::receive`].
+    pub fn receive(&mut self, host_port: usize, sent_ns: u64, frame: &[u8]) {
+        self.fabric.receive(host_port, sent_ns, frame);
+    }
+
+    /// Lets everything before `end_ns` happen and tells controllers what
+    /// concerns them. `now_ns` is the present, where packets from controllers
+    /// join. What leaves to hosts is appended to `deliveries`.
+    pub fn advance(&mut self, now_ns: u64, end_ns: u64, deliveries: &mut Vec<Delivery>) {
+        for (switch, frame) in self.packets_out.drain(..) {
+            self.fabric.packet_out(switch, now_ns, frame);
+        }
+        self.fabric.run(end_ns);
+        self.fabric.take_deliveries(deliveries);
+        self.fabric.take_notices(&mut self.notices);
+        for notice in self.notices.drain(..) {
+            if let Some(device) = self.devices.get_mut(notice.switch) {
+                device.notice(notice);
+            }
+        }
+        // A list that is due at the end may still get a message of that very moment.
+        for device in &mut self.devices {
+            device.send_due_digests(end_ns.saturating_sub(1));
+        }
+    }
+
+    /// When [`World::advance`] has something to do next, in nanoseconds.
+    #[must_use]
+    pub fn next_event_ns(&self) -> Option<u64> {
+        let digests = self.devices.iter().filter_map(|d| d.digests.deadline_ns());
+        self.fabric.next_event_ns().into_iter().chain(digests).min()
+    }
+
+    /// Takes back the buffer of a delivered frame.
+    pub fn recycle(&mut self, frame: Vec<u8>) {
+        self.fabric.recycle(frame);
+    }
+
+    /// See [`Fabric::take_changes`].
+    pub fn take_changes(&mut self, report: impl FnMut(usize, u16, &PortStats)) {
+        self.fabric.take_changes(report);
+    }
+}
+
+/// A [`World`] that data plane and servers share.
+#[derive(Clone)]
+pub struct Shared {
+    world: Arc<Mutex<World>>,
+    /// Called after a controller gave the world something to do.
+    wake: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Shared").field(&self.world).finish()
+    }
+}
+
+impl Shared {
+    /// Shares `world`. `wake` is called, from any thread, when a controller
+    /// gave a sleeping data plane something to do.
+    #[must_use]
+    pub fn new(world: World, wake: impl Fn() + Send + Sync + 'static) -> Self {
+        Self {
+            world: Arc::new(Mutex::new(world)),
+            wake: Arc::new(wake),
+        }
+    }
+
+    /// Locks the world.
+    pub fn lock(&self) -> MutexGuard<'_, World> {
+        // A holder that panicked ends the process; until then its world is as good as any.
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,104 @@
+//! `SetForwardingPipelineConfig` and its counterpart.
+
+use tonic::Status;
+use weft_p4runtime::p4::v1 as p4;
+use weft_p4runtime::p4::v1::get_forwarding_pipeline_config_request::ResponseType;
+use weft_p4runtime::p4::v1::set_forwarding_pipeline_config_request::Action;
+
+use super::World;
+use super::config::Config;
+use super::device::Device;
+use super::digest::Digests;
+use crate::pipeline::Pipeline;
+
+/// Checks the shape of a request and loads its program, which takes a while:
+/// call it without holding the world.
+pub(super) fn verify(
+    request: &mut p4::SetForwardingPipelineConfigRequest,
+) -> Result<Option<Config>, Status> {
+    let config = request.config.take();
+    match (request.action(), config) {
+        (Action::Unspecified, _) => Err(Status::invalid_argument("an action is missing")),
+        (Action::Commit, Some(_)) => Err(Status::invalid_argument(
+            "COMMIT commits what was saved and takes no configuration",
+        )),
+        (Action::Commit, None) => Ok(None),
+        (_, None) => Err(Status::invalid_argument("a configuration is missing")),
+        (_, Some(config)) => Config::verify(config).map(Some),
+    }
+}
+
+/// Does what `request` asks with its verified configuration.
+pub(super) fn set(
+    world: &mut World,
+    switch: usize,
+    request: &p4::SetForwardingPipelineConfigRequest,
+    config: Option<Config>,
+) -> Result<(), Status> {
+    let device = &mut world.devices[switch];
+    device
+        .arbiter
+        .authorize(request.device_id, &request.role, request.election_id)?;
+    match (request.action(), config) {
+        (Action::VerifyAndSave, config) => device.saved = config,
+        (Action::VerifyAndCommit, Some(config)) => commit(world, switch, config),
+        (Action::Commit, _) => {
+            let text = "there is no saved configuration to commit";
+            let saved = device.saved.take();
+            let saved = saved.ok_or_else(|| Status::failed_precondition(text))?;
+            commit(world, switch, saved);
+        }
+        (Action::ReconcileAndCommit, Some(config)) => match &mut device.config {
+            None => commit(world, switch, config),
+            Some(current) if current.is_same_program(&config) => current.cookie = config.cookie,
+            Some(_) => {
+                return Err(Status::unimplemented(
+                    "another program cannot take over the entries; use VERIFY_AND_COMMIT",
+                ));
+            }
+        },
+        (_, _) => {}
+    }
+    Ok(())
+}
+
+/// Starts a program with its initial state.
+fn commit(world: &mut World, switch: usize, config: Config) {
+    let seed = world.seed ^ switch as u64;
+    let pipeline = Pipeline::new(config.program.clone(), seed);
+    world.fabric.install(switch, pipeline);
+    let device = &mut world.devices[switch];
+    tracing::info!(switch = %device.name, tables = config.tables.len(), "new pipeline");
+    device.config = Some(config);
+    device.saved = None;
+    device.digests = Digests::default();
+    device.multicast_groups.clear();
+    device.clone_sessions.clear();
+}
+
+/// The parts of the configuration that `wanted` names.
+pub(super) fn get(
+    device: &Device,
+    wanted: ResponseType,
+) -> Result<p4::GetForwardingPipelineConfigResponse, Status> {
+    let Some(config) = &device.config else {
+        // Nothing was ever set: an empty answer, not an error.
+        return Ok(p4::GetForwardingPipelineConfigResponse::default());
+    };
+    let p4info = matches!(wanted, ResponseType::All | ResponseType::P4infoAndCookie);
+    let program = matches!(
+        wanted,
+        ResponseType::All | ResponseType::DeviceConfigAndCookie
+    );
+    Ok(p4::GetForwardingPipelineConfigResponse {
+        config: Some(p4::ForwardingPipelineConfig {
+            p4info: p4info.then(|| config.p4info.clone()),
+            p4_device_config: if program {
+                config.device_config.clone()
+            } else {
+                Vec::new()
+            },
+            cookie: config.cookie,
+        }),
+    })
+}

@@ -1,0 +1,184 @@
+//! `Read`: entities, one or all of a kind.
+
+use tonic::Status;
+use weft_p4runtime::p4::v1 as p4;
+use weft_p4runtime::p4::v1::entity::Entity;
+use weft_p4runtime::p4::v1::packet_replication_engine_entry::Type as Replication;
+
+use super::config::{Config, Table};
+use super::device::Device;
+use super::entity;
+use super::write::state_status;
+use crate::pipeline::{CounterValue, Pipeline, TableEntry};
+
+/// Everything that `wanted` asks for.
+pub(super) fn read(
+    device: &Device,
+    pipeline: &Pipeline,
+    wanted: &[p4::Entity],
+) -> Result<Vec<p4::Entity>, Status> {
+    let mut found = Vec::new();
+    for entity in wanted {
+        match &entity.entity {
+            Some(Entity::TableEntry(entry)) => {
+                let counters = entry.counter_data.is_some();
+                each_entry(device.configured()?, pipeline, entry, |entry, value| {
+                    let counter_data = counters.then(|| value.map(entity::counter_data));
+                    found.push(Entity::TableEntry(p4::TableEntry {
+                        counter_data: counter_data.flatten(),
+                        ..entry
+                    }));
+                })?;
+            }
+            Some(Entity::DirectCounterEntry(entry)) => {
+                let all = p4::TableEntry::default();
+                let entry = entry.table_entry.as_ref().unwrap_or(&all);
+                each_entry(device.configured()?, pipeline, entry, |entry, value| {
+                    if let Some(value) = value {
+                        found.push(Entity::DirectCounterEntry(p4::DirectCounterEntry {
+                            table_entry: Some(p4::TableEntry {
+                                action: None,
+                                ..entry
+                            }),
+                            data: Some(entity::counter_data(value)),
+                        }));
+                    }
+                })?;
+            }
+            Some(Entity::CounterEntry(entry)) => {
+                counters(device.configured()?, pipeline, entry, &mut found)?;
+            }
+            Some(Entity::DigestEntry(entry)) => {
+                let all = device.digests.entries();
+                let wanted = |e: &p4::DigestEntry| [0, e.digest_id].contains(&entry.digest_id);
+                found.extend(all.filter(wanted).map(Entity::DigestEntry));
+            }
+            Some(Entity::PacketReplicationEngineEntry(entry)) => {
+                replication(device, entry, &mut found)?;
+            }
+            Some(_) => {
+                let text = "this kind of entity is not implemented by weft-switch";
+                return Err(Status::unimplemented(text));
+            }
+            None => return Err(Status::invalid_argument("an empty entity")),
+        }
+    }
+    let entity = |entity| p4::Entity {
+        entity: Some(entity),
+    };
+    Ok(found.into_iter().map(entity).collect())
+}
+
+/// Calls `found` with every entry that `wanted` stands for, and its direct counter if the table
+/// has them. Table id 0 stands for all tables, a key without fields for all entries.
+fn each_entry(
+    config: &Config,
+    pipeline: &Pipeline,
+    wanted: &p4::TableEntry,
+    mut found: impl FnMut(p4::TableEntry, Option<CounterValue>),
+) -> Result<(), Status> {
+    let tables: Vec<(u32, &Table)> = match wanted.table_id {
+        0 => config
+            .tables
+            .iter()
+            .map(|(id, table)| (*id, table))
+            .collect(),
+        id => vec![(id, config.table(id)?)],
+    };
+    for (id, table) in tables {
+        if wanted.is_default_action {
+            let (call, counter) = pipeline.default_action(table.id);
+            let Some(call) = call else { continue };
+            let entry = p4::TableEntry {
+                table_id: id,
+                is_default_action: true,
+                action: Some(entity::call(table, &call)),
+                ..Default::default()
+            };
+            found(entry, table.counted.then_some(counter));
+            continue;
+        }
+        let mut tell = |(entry, counter): (TableEntry, CounterValue)| {
+            let counter = table.counted.then_some(counter);
+            found(entity::entry(config, id, table, &entry), counter);
+        };
+        if wanted.r#match.is_empty() {
+            let all = pipeline.entries(table.id).into_iter();
+            all.filter(|(entry, _)| [0, entry.priority].contains(&wanted.priority))
+                .for_each(&mut tell);
+        } else {
+            let key = entity::key(table, &wanted.r#match)?;
+            let entry = pipeline.entry(table.id, &key, wanted.priority);
+            entry.map_err(state_status)?.into_iter().for_each(&mut tell);
+        }
+    }
+    Ok(())
+}
+
+fn counters(
+    config: &Config,
+    pipeline: &Pipeline,
+    wanted: &p4::CounterEntry,
+    found: &mut Vec<Entity>,
+) -> Result<(), Status> {
+    let id = wanted.counter_id;
+    if id != 0 && !config.counters.contains_key(&id) {
+        return Err(Status::not_found(format!("no counter has id {id:#010x}")));
+    }
+    for (&counter_id, &counter) in &config.counters {
+        if ![0, counter_id].contains(&id) {
+            continue;
+        }
+        let cells = pipeline.counter(counter);
+        let range = match &wanted.index {
+            None => 0..cells.len(),
+            Some(index) => match usize::try_from(index.index) {
+                Ok(index) if index < cells.len() => index..index + 1,
+                _ => {
+                    let text = format!("counter {counter_id:#010x} has {} cells", cells.len());
+                    return Err(Status::invalid_argument(text));
+                }
+            },
+        };
+        found.extend(range.map(|index| {
+            Entity::CounterEntry(p4::CounterEntry {
+                counter_id,
+                index: Some(p4::Index {
+                    index: index as i64,
+                }),
+                data: Some(entity::counter_data(cells[index])),
+            })
+        }));
+    }
+    Ok(())
+}
+
+fn replication(
+    device: &Device,
+    wanted: &p4::PacketReplicationEngineEntry,
+    found: &mut Vec<Entity>,
+) -> Result<(), Status> {
+    let entries: Vec<Replication> = match &wanted.r#type {
+        Some(Replication::MulticastGroupEntry(wanted)) => {
+            let groups = device.multicast_groups.iter();
+            groups
+                .filter(|(id, _)| [0, **id].contains(&wanted.multicast_group_id))
+                .map(|(_, group)| Replication::MulticastGroupEntry(group.clone()))
+                .collect()
+        }
+        Some(Replication::CloneSessionEntry(wanted)) => {
+            let sessions = device.clone_sessions.iter();
+            sessions
+                .filter(|(id, _)| [0, **id].contains(&wanted.session_id))
+                .map(|(_, session)| Replication::CloneSessionEntry(session.clone()))
+                .collect()
+        }
+        None => return Err(Status::invalid_argument("an empty replication entry")),
+    };
+    found.extend(entries.into_iter().map(|entry| {
+        Entity::PacketReplicationEngineEntry(p4::PacketReplicationEngineEntry {
+            r#type: Some(entry),
+        })
+    }));
+    Ok(())
+}

@@ -1,0 +1,325 @@
+//! `Write`: one update after the other.
+
+use tonic::{Code, Status};
+use weft_p4runtime::p4::v1 as p4;
+use weft_p4runtime::p4::v1::entity::Entity;
+use weft_p4runtime::p4::v1::packet_replication_engine_entry::Type as Replication;
+use weft_p4runtime::p4::v1::update::Type;
+
+use super::device::{Device, batch_status};
+use super::entity;
+use crate::pipeline::{CloneSession, Pipeline, Replica, StateError, TableEntry};
+
+/// Does all `updates` that can be done; fails if any could not.
+pub(super) fn write(
+    device: &mut Device,
+    pipeline: &mut Pipeline,
+    updates: &[p4::Update],
+) -> Result<(), Status> {
+    let outcomes: Vec<_> = updates
+        .iter()
+        .map(|update| write_one(device, pipeline, update))
+        .collect();
+    if outcomes.iter().all(Result::is_ok) {
+        return Ok(());
+    }
+    let errors = outcomes.into_iter().map(|outcome| match outcome {
+        Ok(()) => p4::Error::default(),
+        Err(status) => p4::Error {
+            canonical_code: status.code() as i32,
+            message: status.message().to_owned(),
+            ..Default::default()
+        },
+    });
+    Err(batch_status(errors.collect()))
+}
+
+fn write_one(
+    device: &mut Device,
+    pipeline: &mut Pipeline,
+    update: &p4::Update,
+) -> Result<(), Status> {
+    let kind = update.r#type();
+    if kind == Type::Unspecified {
+        return Err(Status::invalid_argument("an update needs a type"));
+    }
+    let entity = update.entity.as_ref().and_then(|e| e.entity.as_ref());
+    match entity {
+        Some(Entity::TableEntry(entry)) => table_entry(device, pipeline, kind, entry),
+        Some(Entity::DigestEntry(entry)) => digest_entry(device, kind, entry),
+        Some(Entity::CounterEntry(entry)) => counter_entry(device, pipeline, kind, entry),
+        Some(Entity::DirectCounterEntry(entry)) => {
+            direct_counter_entry(device, pipeline, kind, entry)
+        }
+        Some(Entity::PacketReplicationEngineEntry(entry)) => match &entry.r#type {
+            Some(Replication::MulticastGroupEntry(group)) => {
+                multicast_group(device, pipeline, kind, group)
+            }
+            Some(Replication::CloneSessionEntry(session)) => {
+                clone_session(device, pipeline, kind, session)
+            }
+            None => Err(Status::invalid_argument("an empty replication entry")),
+        },
+        Some(_) => Err(Status::unimplemented(
+            "this kind of entity is not implemented by weft-switch",
+        )),
+        None => Err(Status::invalid_argument("an update needs an entity")),
+    }
+}
+
+fn table_entry(
+    device: &Device,
+    pipeline: &mut Pipeline,
+    kind: Type,
+    given: &p4::TableEntry,
+) -> Result<(), Status> {
+    let table = device.configured()?.table(given.table_id)?;
+    for (name, present) in [
+        ("idle_timeout_ns", given.idle_timeout_ns != 0),
+        ("meter_config", given.meter_config.is_some()),
+        ("metadata", !given.metadata.is_empty()),
+    ] {
+        if present {
+            let text = format!("TableEntry.{name} is not implemented by weft-switch");
+            return Err(Status::unimplemented(text));
+        }
+    }
+    let counter = given.counter_data.as_ref().map(entity::counter_value);
+    let counter = counter.transpose()?;
+    if given.is_default_action {
+        if kind != Type::Modify {
+            let text = "a default action can only be modified";
+            return Err(Status::invalid_argument(text));
+        }
+        if !given.r#match.is_empty() || given.priority != 0 {
+            let text = "a default action has neither match fields nor a priority";
+            return Err(Status::invalid_argument(text));
+        }
+        // Without an action the program's own default comes back.
+        let action = given.action.as_ref();
+        let call = action.map(|action| entity::action(table, Some(action), true));
+        pipeline
+            .set_default(table.id, call.transpose()?.as_ref())
+            .map_err(state_status)?;
+        if let Some(value) = counter {
+            pipeline
+                .write_default_counter(table.id, value)
+                .map_err(state_status)?;
+        }
+        return Ok(());
+    }
+    let matches = entity::key(table, &given.r#match)?;
+    if kind == Type::Delete {
+        return pipeline
+            .delete(table.id, &matches, given.priority)
+            .map_err(state_status);
+    }
+    let entry = TableEntry {
+        matches,
+        priority: given.priority,
+        action: entity::action(table, given.action.as_ref(), false)?,
+    };
+    match kind {
+        Type::Insert => pipeline.insert(table.id, &entry),
+        _ => pipeline.modify(table.id, &entry),
+    }
+    .map_err(state_status)?;
+    if let Some(value) = counter {
+        pipeline
+            .write_direct_counter(table.id, &entry.matches, entry.priority, value)
+            .map_err(state_status)?;
+    }
+    Ok(())
+}
+
+fn digest_entry(device: &mut Device, kind: Type, given: &p4::DigestEntry) -> Result<(), Status> {
+    let id = given.digest_id;
+    if !device.configured()?.digests.contains_key(&id) {
+        return Err(Status::not_found(format!("no digest has id {id:#010x}")));
+    }
+    let there = device.digests.contains(id);
+    match kind {
+        Type::Insert if there => Err(Status::already_exists(format!(
+            "digest {id:#010x} is configured"
+        ))),
+        Type::Modify | Type::Delete if !there => Err(Status::not_found(format!(
+            "digest {id:#010x} is not configured"
+        ))),
+        Type::Delete => {
+            device.digests.remove(id);
+            Ok(())
+        }
+        _ => {
+            let config = given.config.unwrap_or_default();
+            if config.max_timeout_ns < 0 || config.max_list_size < 0 || config.ack_timeout_ns < 0 {
+                let text = "a digest's limits cannot be negative";
+                return Err(Status::invalid_argument(text));
+            }
+            device.digests.configure(id, config);
+            Ok(())
+        }
+    }
+}
+
+fn counter_entry(
+    device: &Device,
+    pipeline: &mut Pipeline,
+    kind: Type,
+    given: &p4::CounterEntry,
+) -> Result<(), Status> {
+    only_modify(kind, "counters")?;
+    let id = given.counter_id;
+    let counter = device.configured()?.counters.get(&id).copied();
+    let counter =
+        counter.ok_or_else(|| Status::not_found(format!("no counter has id {id:#010x}")))?;
+    let value = entity::counter_value(&given.data.unwrap_or_default())?;
+    match given.index {
+        Some(index) => {
+            let index = usize::try_from(index.index).map_err(|_| {
+                Status::invalid_argument(format!("counter index {} is negative", index.index))
+            })?;
+            pipeline
+                .write_counter(counter, index, value)
+                .map_err(state_status)
+        }
+        None => (0..pipeline.counter(counter).len()).try_for_each(|index| {
+            pipeline
+                .write_counter(counter, index, value)
+                .map_err(state_status)
+        }),
+    }
+}
+
+fn direct_counter_entry(
+    device: &Device,
+    pipeline: &mut Pipeline,
+    kind: Type,
+    given: &p4::DirectCounterEntry,
+) -> Result<(), Status> {
+    only_modify(kind, "counters")?;
+    let entry = given.table_entry.as_ref();
+    let entry = entry.ok_or_else(|| Status::invalid_argument("a direct counter needs an entry"))?;
+    let table = device.configured()?.table(entry.table_id)?;
+    let value = entity::counter_value(&given.data.unwrap_or_default())?;
+    if entry.is_default_action {
+        pipeline.write_default_counter(table.id, value)
+    } else {
+        let key = entity::key(table, &entry.r#match)?;
+        pipeline.write_direct_counter(table.id, &key, entry.priority, value)
+    }
+    .map_err(state_status)
+}
+
+fn only_modify(kind: Type, what: &str) -> Result<(), Status> {
+    if kind == Type::Modify {
+        return Ok(());
+    }
+    Err(Status::invalid_argument(format!(
+        "{what} can only be modified"
+    )))
+}
+
+fn multicast_group(
+    device: &mut Device,
+    pipeline: &mut Pipeline,
+    kind: Type,
+    given: &p4::MulticastGroupEntry,
+) -> Result<(), Status> {
+    let id = given.multicast_group_id;
+    let there = device.multicast_groups.contains_key(&id);
+    let group = replication_id(id, "multicast group", kind, there)?;
+    if kind == Type::Delete {
+        pipeline
+            .set_multicast_group(group, Vec::new())
+            .map_err(state_status)?;
+        device.multicast_groups.remove(&id);
+        return Ok(());
+    }
+    pipeline
+        .set_multicast_group(group, replicas(&given.replicas)?)
+        .map_err(state_status)?;
+    device.multicast_groups.insert(id, given.clone());
+    Ok(())
+}
+
+fn clone_session(
+    device: &mut Device,
+    pipeline: &mut Pipeline,
+    kind: Type,
+    given: &p4::CloneSessionEntry,
+) -> Result<(), Status> {
+    let id = given.session_id;
+    let there = device.clone_sessions.contains_key(&id);
+    let session = replication_id(id, "clone session", kind, there)?;
+    if kind == Type::Delete {
+        pipeline
+            .set_clone_session(session, None)
+            .map_err(state_status)?;
+        device.clone_sessions.remove(&id);
+        return Ok(());
+    }
+    let to = CloneSession {
+        replicas: replicas(&given.replicas)?,
+        length_bytes: usize::try_from(given.packet_length_bytes)
+            .map_err(|_| Status::invalid_argument("packet_length_bytes is negative"))?,
+    };
+    pipeline
+        .set_clone_session(session, Some(to))
+        .map_err(state_status)?;
+    device.clone_sessions.insert(id, given.clone());
+    Ok(())
+}
+
+fn replication_id(id: u32, what: &str, kind: Type, there: bool) -> Result<u16, Status> {
+    match kind {
+        Type::Insert if there => {
+            return Err(Status::already_exists(format!("{what} {id} exists")));
+        }
+        Type::Modify | Type::Delete if !there => {
+            return Err(Status::not_found(format!("{what} {id} does not exist")));
+        }
+        _ => {}
+    }
+    match u16::try_from(id) {
+        Ok(id @ 1..) => Ok(id),
+        _ => Err(Status::invalid_argument(format!(
+            "{what} {id}: ids are 1 to {}",
+            u16::MAX
+        ))),
+    }
+}
+
+fn replicas(given: &[p4::Replica]) -> Result<Vec<Replica>, Status> {
+    given
+        .iter()
+        .map(|replica| {
+            let port = match &replica.port_kind {
+                Some(p4::replica::PortKind::Port(port)) => {
+                    weft_p4runtime::bytestring::decode(port, 9)
+                        .map_err(|error| Status::invalid_argument(format!("port: {error}")))?
+                        as u16
+                }
+                #[allow(deprecated)]
+                Some(p4::replica::PortKind::EgressPort(port)) => u16::try_from(*port)
+                    .map_err(|_| Status::invalid_argument(format!("no port {port}")))?,
+                None => return Err(Status::invalid_argument("a replica needs a port")),
+            };
+            let instance = u16::try_from(replica.instance).map_err(|_| {
+                Status::invalid_argument(format!("no instance {}", replica.instance))
+            })?;
+            Ok(Replica { port, instance })
+        })
+        .collect()
+}
+
+/// The gRPC status of a refused change.
+pub(super) fn state_status(error: StateError) -> Status {
+    let code = match error {
+        StateError::AlreadyExists(_) => Code::AlreadyExists,
+        StateError::NotFound(_) => Code::NotFound,
+        StateError::InvalidArgument(_) => Code::InvalidArgument,
+        StateError::ResourceExhausted(_) => Code::ResourceExhausted,
+        StateError::PermissionDenied(_) => Code::PermissionDenied,
+    };
+    Status::new(code, error.to_string())
+}

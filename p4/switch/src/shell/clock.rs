@@ -1,0 +1,118 @@
+//! The one clock of the process: `CLOCK_MONOTONIC`, in nanoseconds.
+
+use std::io;
+
+/// Reads and sleeps. The kernel stamps packets by `CLOCK_REALTIME`; the
+/// difference to the monotonic clock is measured now and then.
+#[derive(Debug)]
+pub struct Clock {
+    /// Realtime minus monotonic.
+    realtime_offset_ns: i64,
+}
+
+impl Clock {
+    /// A clock that knows the difference between the two.
+    ///
+    /// # Errors
+    /// When the system has no such clocks.
+    pub fn new() -> io::Result<Self> {
+        let mut clock = Self {
+            realtime_offset_ns: 0,
+        };
+        clock.calibrate()?;
+        Ok(clock)
+    }
+
+    /// Nanoseconds of `CLOCK_MONOTONIC`.
+    ///
+    /// # Errors
+    /// When the system has no such clock.
+    pub fn now_ns(&self) -> io::Result<u64> {
+        read(libc::CLOCK_MONOTONIC).map(|ns| ns as u64)
+    }
+
+    /// Measures the difference to the realtime clock again; the latter is
+    /// slewed against the monotonic clock when somebody sets it.
+    ///
+    /// # Errors
+    /// When the system has no such clocks.
+    pub fn calibrate(&mut self) -> io::Result<()> {
+        // Reading takes time, in the lab exactly a nanosecond: the realtime
+        // clock is read halfway between two readings of the other.
+        let before = read(libc::CLOCK_MONOTONIC)?;
+        let realtime = read(libc::CLOCK_REALTIME)?;
+        let after = read(libc::CLOCK_MONOTONIC)?;
+        self.realtime_offset_ns = realtime - (before + (after - before) / 2);
+        Ok(())
+    }
+
+    /// The monotonic time of a moment of the realtime clock.
+    #[must_use]
+    pub fn monotonic_ns(&self, realtime_ns: i64) -> u64 {
+        u64::try_from(realtime_ns - self.realtime_offset_ns).unwrap_or(0)
+    }
+
+    /// Sleeps until `at_ns`; returns at once if that is over.
+    ///
+    /// # Errors
+    /// When the system has no such clock.
+    pub fn sleep_until(&self, at_ns: u64) -> io::Result<()> {
+        let at = libc::timespec {
+            tv_sec: (at_ns / 1_000_000_000) as libc::time_t,
+            tv_nsec: (at_ns % 1_000_000_000) as libc::c_long,
+        };
+        loop {
+            // SAFETY: both pointers are valid or null for the length of the call.
+            let result = unsafe {
+                libc::clock_nanosleep(
+                    libc::CLOCK_MONOTONIC,
+                    libc::TIMER_ABSTIME,
+                    &raw const at,
+                    std::ptr::null_mut(),
+                )
+            };
+            match result {
+                0 => return Ok(()),
+                libc::EINTR => {}
+                error => return Err(io::Error::from_raw_os_error(error)),
+            }
+        }
+    }
+}
+
+fn read(clock: libc::clockid_t) -> io::Result<i64> {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is valid for the length of the call.
+    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(time.tv_sec * 1_000_000_000 + time.tv_nsec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_of_the_realtime_clock_is_a_monotonic_time() {
+        let clock = Clock::new().unwrap();
+        let before = clock.now_ns().unwrap();
+        let stamp = read(libc::CLOCK_REALTIME).unwrap();
+        let after = clock.now_ns().unwrap();
+        let stamp = clock.monotonic_ns(stamp);
+        let margin = 1_000_000;
+        assert!(before - margin < stamp && stamp < after + margin);
+    }
+
+    #[test]
+    fn sleeping_ends_at_the_given_time_and_not_before() {
+        let clock = Clock::new().unwrap();
+        let at = clock.now_ns().unwrap() + 2_000_000;
+        clock.sleep_until(at).unwrap();
+        assert!(clock.now_ns().unwrap() >= at);
+        clock.sleep_until(0).unwrap();
+    }
+}

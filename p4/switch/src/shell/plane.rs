@@ -1,0 +1,324 @@
+//! The loop of the data plane: drain the ring, let time pass, send, sleep.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::clock::Clock;
+use super::qdisc;
+use super::ring::Ring;
+use super::send::Sender;
+use crate::fabric::Delivery;
+use crate::queue_log::QueueLog;
+use crate::server::{Shared, World};
+
+/// Limits of how long the thread sleeps while packets are under way. Without
+/// any delay packets are late by up to the lower one.
+const STEP_NS: (u64, u64) = (1_000, 500_000);
+/// Room in the ring, in packets.
+const RING_PACKETS: (usize, usize) = (2_048, 16_384);
+/// How often the difference between the clocks is measured again.
+const CALIBRATE_NS: u64 = 1_000_000_000;
+
+/// Why the data plane could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A host-facing interface is missing.
+    #[error("{interface}, where {host} hangs: {source}")]
+    Interface {
+        /// The interface.
+        interface: String,
+        /// The host at its other end.
+        host: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A packet socket could not be opened.
+    #[error("packet socket: {0} (it needs CAP_NET_RAW and CAP_NET_ADMIN)")]
+    Socket(io::Error),
+    /// Anything else.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Wakes or stops a [`DataPlane`] from elsewhere.
+#[derive(Debug, Clone)]
+pub struct Stop {
+    stopping: Arc<AtomicBool>,
+    event: Arc<File>,
+}
+
+impl Stop {
+    /// One that nothing waits for yet.
+    ///
+    /// # Errors
+    /// When the system is out of file descriptors.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: no pointers.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: just opened, owned by nobody else.
+        let event = unsafe { OwnedFd::from_raw_fd(fd) };
+        Ok(Self {
+            stopping: Arc::default(),
+            event: Arc::new(event.into()),
+        })
+    }
+
+    /// Wakes the data plane if it sleeps for want of packets.
+    pub fn wake(&self) {
+        // The counter can only overflow if nobody reads it; then it is awake anyway.
+        let _ = (&*self.event).write(&1_u64.to_ne_bytes());
+    }
+
+    /// Ends the data plane.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.wake();
+    }
+}
+
+/// Real interfaces and the world behind them.
+#[derive(Debug)]
+pub struct DataPlane {
+    shared: Shared,
+    stop: Stop,
+    clock: Clock,
+    ring: Ring,
+    /// Interface index to host port.
+    host_ports: BTreeMap<u32, usize>,
+    sender: Sender,
+    pacing: Pacing,
+    log: QueueLog,
+    lookahead_ns: u64,
+    step_ns: u64,
+    calibrate_at_ns: u64,
+}
+
+/// Who holds packets back until they are due.
+#[derive(Debug)]
+enum Pacing {
+    /// The kernel's `fq`.
+    Kernel,
+    /// This process: by time, then by order of sending.
+    Process(BTreeMap<(u64, u64), Delivery>, u64),
+}
+
+/// What woke the thread.
+enum Woken {
+    ByPacket,
+    ByTime(u64),
+    ByRequest,
+}
+
+impl DataPlane {
+    /// Opens the interfaces of all host ports of the world.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn open(shared: Shared, stop: Stop, clock: Clock, log: QueueLog) -> Result<Self, Error> {
+        let world = shared.lock();
+        let lookahead_ns = world.fabric().lookahead_ns();
+        let step_ns = (2 * lookahead_ns).clamp(STEP_NS.0, STEP_NS.1);
+        let mut interfaces = Vec::new();
+        let mut pacing = Pacing::Kernel;
+        let mut rate_bps = 0;
+        for port in world.fabric().host_ports() {
+            let error = |source: io::Error| Error::Interface {
+                interface: port.interface.clone(),
+                host: port.host.clone(),
+                source,
+            };
+            let index = nix::net::if_::if_nametoindex(port.interface.as_str());
+            let index = index.map_err(|errno| error(errno.into()))?;
+            if !qdisc::hold_until_departure(index as i32).map_err(error)? {
+                pacing = Pacing::Process(BTreeMap::new(), 0);
+            }
+            interfaces.push(index);
+            rate_bps += port.rate_bps;
+        }
+        drop(world);
+        if matches!(pacing, Pacing::Process(..)) {
+            tracing::warn!("this kernel has no fq: packets leave when this process gets to it");
+        }
+        // Two steps of packets of a third of the full size.
+        let packets = rate_bps.saturating_mul(2 * step_ns) / 1_000_000_000 / (8 * 512);
+        let packets = usize::try_from(packets).unwrap_or(usize::MAX);
+        let packets = packets.clamp(RING_PACKETS.0, RING_PACKETS.1);
+        let lowest = interfaces.iter().min().copied().unwrap_or(u32::MAX);
+        let highest = interfaces.iter().max().copied().unwrap_or(u32::MAX);
+        Ok(Self {
+            ring: Ring::open(lowest, highest, packets).map_err(Error::Socket)?,
+            sender: Sender::open(interfaces.iter().map(|index| *index as i32).collect())
+                .map_err(Error::Socket)?,
+            host_ports: interfaces.into_iter().zip(0..).collect(),
+            shared,
+            stop,
+            clock,
+            pacing,
+            log,
+            lookahead_ns,
+            step_ns,
+            calibrate_at_ns: 0,
+        })
+    }
+
+    /// Runs until [`Stop::stop`].
+    ///
+    /// # Errors
+    /// When clocks or sockets fail, or the queue log cannot be written.
+    pub fn run(mut self) -> io::Result<()> {
+        let mut now_ns = self.clock.now_ns()?;
+        let mut deliveries = Vec::new();
+        while !self.stop.stopping.load(Ordering::Acquire) {
+            let next_ns = {
+                let shared = self.shared.clone();
+                let mut world = shared.lock();
+                now_ns = self.drain(&mut world, now_ns);
+                world.advance(now_ns, now_ns + self.lookahead_ns, &mut deliveries);
+                self.log.update(now_ns, &mut world);
+                world.next_event_ns()
+            };
+            self.send(&mut deliveries)?;
+            self.log.flush_if_due(now_ns)?;
+            now_ns = match self.wait(now_ns, next_ns)? {
+                // The packet's own time is the present.
+                Woken::ByPacket => now_ns,
+                Woken::ByTime(at_ns) => at_ns,
+                Woken::ByRequest => self.clock.now_ns()?,
+            };
+        }
+        let shared = self.shared.clone();
+        self.log.finish(now_ns, &mut shared.lock())
+    }
+
+    /// Hands the packets in the ring over. Returns the latest time that is known to have come:
+    /// that of the youngest packet, if it is later than `now_ns`. The clock is not asked, because
+    /// that is a system call in the lab, and guessing too early a time only costs lookahead.
+    fn drain(&mut self, world: &mut World, mut now_ns: u64) -> u64 {
+        let Self {
+            ring,
+            clock,
+            host_ports,
+            log,
+            ..
+        } = self;
+        ring.drain(|packet| {
+            if let Some(port) = host_ports.get(&packet.interface) {
+                let sent_ns = clock.monotonic_ns(packet.realtime_ns);
+                now_ns = now_ns.max(sent_ns);
+                world.receive(*port, sent_ns, packet.frame);
+                log.wake();
+            }
+        });
+        now_ns
+    }
+
+    /// Gives packets to the kernel: all of them if it holds them back, else those that are due.
+    fn send(&mut self, deliveries: &mut Vec<Delivery>) -> io::Result<()> {
+        if let Pacing::Process(held, sequence) = &mut self.pacing {
+            for delivery in deliveries.drain(..) {
+                *sequence += 1;
+                held.insert((delivery.at_ns, *sequence), delivery);
+            }
+            if held.is_empty() {
+                return Ok(());
+            }
+            let later = held.split_off(&(self.clock.now_ns()? + 1, 0));
+            deliveries.extend(std::mem::replace(held, later).into_values());
+        }
+        if deliveries.is_empty() {
+            return Ok(());
+        }
+        self.sender.send(deliveries);
+        let mut world = self.shared.lock();
+        for delivery in deliveries.drain(..) {
+            world.recycle(delivery.frame);
+        }
+        Ok(())
+    }
+
+    /// Sleeps until there is something to do. `next_ns` is when something happens in the world.
+    fn wait(&mut self, now_ns: u64, next_ns: Option<u64>) -> io::Result<Woken> {
+        let step_end_ns = now_ns + self.step_ns;
+        if let Pacing::Process(held, _) = &self.pacing {
+            if let Some(((due_ns, _), _)) = held.first_key_value() {
+                let until_ns = if next_ns.is_some() {
+                    (*due_ns).min(step_end_ns)
+                } else {
+                    *due_ns
+                };
+                self.clock.sleep_until(until_ns)?;
+                return Ok(Woken::ByTime(until_ns.max(now_ns)));
+            }
+        }
+        if next_ns.is_some_and(|at_ns| at_ns <= step_end_ns + self.step_ns) {
+            self.clock.sleep_until(step_end_ns)?;
+            return Ok(Woken::ByTime(step_end_ns));
+        }
+        if now_ns >= self.calibrate_at_ns {
+            self.clock.calibrate()?;
+            self.calibrate_at_ns = now_ns + CALIBRATE_NS;
+        }
+        let until_ns = next_ns.into_iter().chain(self.log.deadline_ns()).min();
+        self.poll(now_ns, until_ns)
+    }
+
+    /// Waits for a packet, a request or a time.
+    fn poll(&self, now_ns: u64, until_ns: Option<u64>) -> io::Result<Woken> {
+        let timeout = until_ns.map(|at_ns| {
+            let left_ns = at_ns.saturating_sub(now_ns);
+            libc::timespec {
+                tv_sec: (left_ns / 1_000_000_000) as libc::time_t,
+                tv_nsec: (left_ns % 1_000_000_000) as libc::c_long,
+            }
+        });
+        let mut files = [self.ring.as_raw_fd(), self.stop.event.as_raw_fd()].map(readable);
+        let timeout = timeout
+            .as_ref()
+            .map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: all pointers are valid or null for the length of the call.
+        let ready = unsafe {
+            let count = files.len() as libc::nfds_t;
+            libc::ppoll(files.as_mut_ptr(), count, timeout, std::ptr::null())
+        };
+        if ready < 0 {
+            let error = io::Error::last_os_error();
+            return match error.kind() {
+                io::ErrorKind::Interrupted => Ok(Woken::ByRequest),
+                _ => Err(error),
+            };
+        }
+        if files[1].revents != 0 {
+            // Empty it; what it counts does not matter.
+            let _ = (&*self.stop.event).read(&mut [0; 8]);
+            return Ok(Woken::ByRequest);
+        }
+        match until_ns {
+            Some(at_ns) if ready == 0 => Ok(Woken::ByTime(at_ns.max(now_ns))),
+            _ => Ok(Woken::ByPacket),
+        }
+    }
+}
+
+impl Drop for DataPlane {
+    fn drop(&mut self) {
+        if let Ok(lost @ 1..) = self.ring.lost_packets() {
+            tracing::warn!(lost, "packets from hosts found the ring full");
+        }
+    }
+}
+
+fn readable(fd: RawFd) -> libc::pollfd {
+    libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    }
+}
