@@ -1,0 +1,273 @@
+//! `weft-agent`: see the library's documentation.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow};
+use clap::{Args, Parser, Subcommand};
+use futures::future::join_all;
+use serde::Serialize;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+use tonic::transport::{Channel, Endpoint};
+use tracing::info;
+use tracing_subscriber::EnvFilter;
+use weft_agent::weft::{Flow, Pattern, Weft};
+use weft_agent::{follow, mptcp_pm};
+use weft_topology::{Host, Topology};
+
+/// Puts the controller's allocation patterns into the kernels of hosts.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: Option<Serve>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print the MPTCP connections that a scheduler of Weft serves
+    Flows(Query),
+    /// Print the patterns that kernels hold
+    Patterns(Query),
+}
+
+#[derive(Debug, Args)]
+struct Serve {
+    #[command(flatten)]
+    hosts: Hosts,
+    /// The controller's weft.v1 server
+    #[arg(long, value_name = "URL")]
+    controller: Endpoint,
+    /// File to make when every host follows the controller
+    #[arg(long, value_name = "FILE")]
+    ready_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct Query {
+    #[command(flatten)]
+    hosts: Hosts,
+    /// Print JSON, one object per line
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct Hosts {
+    /// topology.json
+    #[arg(long, value_name = "FILE")]
+    topology: PathBuf,
+    /// A host to serve; again for more [default: all]
+    #[arg(long = "host", value_name = "NAME")]
+    names: Vec<String>,
+}
+
+impl Hosts {
+    fn read(&self) -> Result<Vec<Host>> {
+        let topology = Topology::read(&self.topology)?;
+        if self.names.is_empty() {
+            return Ok(topology.hosts);
+        }
+        let find = |name: &String| {
+            topology.host(name).cloned().ok_or_else(|| {
+                let known: Vec<_> = topology
+                    .hosts
+                    .iter()
+                    .map(|host| host.name.as_str())
+                    .collect();
+                anyhow!(
+                    "no host {name:?} in the topology; it has {}",
+                    known.join(", ")
+                )
+            })
+        };
+        self.names.iter().map(find).collect()
+    }
+}
+
+fn main() -> ExitCode {
+    tracing_subscriber::fmt()
+        .with_env_filter(
+            EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info")),
+        )
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
+    let cli = Cli::parse();
+    let result = match (cli.command, cli.serve) {
+        (Some(Command::Flows(query)), _) => print_flows(&query),
+        (Some(Command::Patterns(query)), _) => print_patterns(&query),
+        (None, Some(serve)) => run(&serve),
+        (None, None) => unreachable!("clap requires the arguments of one of them"),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("weft-agent: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// One thread: in the lab a second one would cost a wake-up per message.
+#[tokio::main(flavor = "current_thread")]
+async fn run(serve: &Serve) -> Result<()> {
+    let hosts = serve.hosts.read()?;
+    let channel = serve.controller.connect_lazy();
+    let mut following = Vec::new();
+    let mut followers = Vec::new();
+    for host in hosts {
+        let (kernel, followed, first) = prepare(&host)?;
+        following.push(first);
+        followers.push(follow_host(host.name, kernel, channel.clone(), followed));
+    }
+    let ready = async {
+        join_all(following).await;
+        announce(serve.ready_file.as_deref())?;
+        std::future::pending::<Result<()>>().await
+    };
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        _ = join_all(followers) => Ok(()),
+        result = ready => result,
+        _ = terminate.recv() => Ok(()),
+        _ = tokio::signal::ctrl_c() => Ok(()),
+    }
+}
+
+type Prepared = (Weft, oneshot::Sender<()>, oneshot::Receiver<()>);
+
+/// A host whose connections make their subflows and whose kernel takes patterns.
+fn prepare(host: &Host) -> Result<Prepared> {
+    mptcp_pm::use_addresses(&host.netns, &host.addresses)
+        .with_context(|| format!("{}: MPTCP endpoints", host.name))?;
+    let kernel = Weft::open(&host.netns).with_context(|| host.name.clone())?;
+    let (followed, first) = oneshot::channel();
+    Ok((kernel, followed, first))
+}
+
+async fn follow_host(name: String, kernel: Weft, channel: Channel, followed: oneshot::Sender<()>) {
+    follow::follow(&name, kernel, channel, followed).await;
+}
+
+fn announce(ready_file: Option<&Path>) -> Result<()> {
+    info!("every host follows the controller");
+    match ready_file {
+        Some(file) => std::fs::write(file, "").with_context(|| file.display().to_string()),
+        None => Ok(()),
+    }
+}
+
+#[derive(Serialize)]
+struct OfHost<'a, T> {
+    host: &'a str,
+    #[serde(flatten)]
+    what: &'a T,
+}
+
+fn print_flows(query: &Query) -> Result<()> {
+    for host in query.hosts.read()? {
+        let flows = Weft::open(&host.netns).and_then(|mut kernel| kernel.flows());
+        for flow in flows.with_context(|| host.name.clone())? {
+            print(
+                query.json,
+                &OfHost {
+                    host: &host.name,
+                    what: &flow,
+                },
+                || flow_text(&host, &flow),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn print_patterns(query: &Query) -> Result<()> {
+    for host in query.hosts.read()? {
+        let patterns = Weft::open(&host.netns).and_then(|mut kernel| kernel.patterns());
+        for pattern in patterns.with_context(|| host.name.clone())? {
+            print(
+                query.json,
+                &OfHost {
+                    host: &host.name,
+                    what: &pattern,
+                },
+                || pattern_text(&host, &pattern),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn print<T: Serialize>(json: bool, object: &T, text: impl FnOnce() -> String) -> Result<()> {
+    if json {
+        println!("{}", serde_json::to_string(object)?);
+    } else {
+        println!("{}", text());
+    }
+    Ok(())
+}
+
+fn flow_text(host: &Host, flow: &Flow) -> String {
+    let source = serde_json::to_value(flow.source).unwrap_or_default();
+    let version = flow
+        .version
+        .map(|version| format!(" version {version}"))
+        .unwrap_or_default();
+    let mut text = format!(
+        "{} token {:08x} {} pattern {}{version}",
+        host.name,
+        flow.token,
+        flow.scheduler,
+        source.as_str().unwrap_or_default(),
+    );
+    for subflow in &flow.subflows {
+        text += &format!(
+            "\n  {} -> {}  gap {}  rtt {:.1} us  {} packets  {} bytes",
+            subflow.local,
+            subflow.remote,
+            subflow.gap,
+            subflow.rtt_ns as f64 / 1e3,
+            subflow.packets,
+            subflow.bytes,
+        );
+    }
+    text
+}
+
+fn pattern_text(host: &Host, pattern: &Pattern) -> String {
+    let sequence: String = pattern
+        .sequence
+        .iter()
+        .map(|index| char::from(b'A' + (index % 26)))
+        .collect();
+    let state = if pattern.age_ns < pattern.time_to_live_ns {
+        "live"
+    } else {
+        "expired"
+    };
+    let mut text = format!(
+        "{} to {} version {} {state} age {:.1} ms of {:.1} ms  {sequence}",
+        host.name,
+        pattern.prefix,
+        pattern.version,
+        pattern.age_ns as f64 / 1e6,
+        pattern.time_to_live_ns as f64 / 1e6,
+    );
+    for (letter, path) in ('A'..).zip(&pattern.paths) {
+        text += &format!(
+            "\n  {letter} from {}  gap {}  rtt {:.1} us",
+            path.local,
+            path.gap,
+            path.rtt_ns as f64 / 1e3
+        );
+    }
+    text
+}
