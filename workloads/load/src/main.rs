@@ -190,6 +190,7 @@ fn rows(run: &Run, topology: &Topology, fabric: &Fabric, args: &RunArgs) -> Vec<
             subflows: counters.subflows,
             retransmissions: counters.retransmissions,
             timeouts: counters.timeouts,
+            reinjected_bytes: counters.reinjected_bytes,
             error,
         }
     };

@@ -77,6 +77,8 @@ struct Totals {
     dropped: Option<u64>,
     retransmissions: u64,
     timeouts: u64,
+    /// Flows that needed a reinjection.
+    reinjected: usize,
 }
 
 impl Totals {
@@ -87,6 +89,11 @@ impl Totals {
             dropped: results.dropped_packets,
             retransmissions: sum(|flow| flow.retransmissions),
             timeouts: sum(|flow| flow.timeouts),
+            reinjected: results
+                .flows
+                .iter()
+                .filter(|flow| flow.reinjected_bytes > 0)
+                .count(),
         }
     }
 
@@ -125,10 +132,11 @@ pub fn run_table(results: &Results) -> String {
         failed => format!("   FAILED FLOWS: {failed}"),
     };
     format!(
-        "{table}drops: {}   retransmissions: {}   timeouts: {}{failed}\n",
+        "{table}drops: {}   retransmissions: {}   timeouts: {}   flows with reinjections: {}{failed}\n",
         totals.dropped_text(),
         totals.retransmissions,
         totals.timeouts,
+        totals.reinjected,
     )
 }
 
@@ -178,6 +186,9 @@ pub fn comparison_table(runs: &[(String, Results)]) -> String {
         totals.retransmissions.to_string()
     });
     push("timeouts", &|totals| totals.timeouts.to_string());
+    push("flows with reinjections", &|totals| {
+        totals.reinjected.to_string()
+    });
     push("failed flows", &|totals| totals.failed.to_string());
     table.to_string()
 }
@@ -191,7 +202,16 @@ pub fn comparison_csv(runs: &[(String, Results)], output: impl Write) -> Result<
     let mut header: Vec<String> = ["run", "flows", "count"].map(String::from).into();
     header.extend(Summary::NAMES.map(|name| format!("fct_{name}_ns")));
     header.extend(Summary::NAMES.map(|name| format!("slowdown_{name}")));
-    header.extend(["failed", "retransmissions", "timeouts", "dropped_packets"].map(String::from));
+    header.extend(
+        [
+            "failed",
+            "retransmissions",
+            "timeouts",
+            "reinjected_bytes",
+            "dropped_packets",
+        ]
+        .map(String::from),
+    );
     table.write_record(&header)?;
     for (name, results) in runs {
         for class in CLASSES {
@@ -209,6 +229,7 @@ pub fn comparison_csv(runs: &[(String, Results)], output: impl Write) -> Result<
             row.push(sum(|flow| u64::from(flow.fct_ns.is_none())).to_string());
             row.push(sum(|flow| flow.retransmissions).to_string());
             row.push(sum(|flow| flow.timeouts).to_string());
+            row.push(sum(|flow| flow.reinjected_bytes).to_string());
             let whole = class.above == 0 && class.up_to == u64::MAX;
             let dropped = results.dropped_packets.filter(|_| whole);
             row.push(dropped.map(|count| count.to_string()).unwrap_or_default());
@@ -257,7 +278,7 @@ mod tests {
         assert!(lines[3].join(" ").starts_with("all 3 "));
         assert_eq!(
             lines[4].join(" "),
-            "drops: 12 retransmissions: 12 timeouts: 4 FAILED FLOWS: 1"
+            "drops: 12 retransmissions: 12 timeouts: 4 flows with reinjections: 4 FAILED FLOWS: 1"
         );
     }
 
@@ -294,7 +315,7 @@ mod tests {
         assert_eq!(
             lines.next().unwrap(),
             "run,flows,count,fct_mean_ns,fct_median_ns,fct_p95_ns,fct_p99_ns,slowdown_mean,\
-             slowdown_median,slowdown_p95,slowdown_p99,failed,retransmissions,timeouts,dropped_packets"
+             slowdown_median,slowdown_p95,slowdown_p99,failed,retransmissions,timeouts,reinjected_bytes,dropped_packets"
         );
         assert!(
             lines
@@ -302,6 +323,6 @@ mod tests {
                 .unwrap()
                 .starts_with("rb,up to 100 KB,2,300,300,390,398,3.0000,")
         );
-        assert!(lines.last().unwrap().ends_with(",1,12,4,12"));
+        assert!(lines.last().unwrap().ends_with(",1,12,4,5680,12"));
     }
 }

@@ -147,6 +147,9 @@ pub struct FlowRow {
     pub retransmissions: u64,
     /// Retransmission timeouts meanwhile.
     pub timeouts: u64,
+    /// Bytes that the connection sent again on another subflow meanwhile,
+    /// because its own timer expired: a timeout that no subflow had.
+    pub reinjected_bytes: u64,
     /// Why it failed; empty if it did not.
     pub error: String,
 }

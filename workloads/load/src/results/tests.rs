@@ -45,6 +45,7 @@ pub(crate) fn row(bytes: u64, fct_ns: Option<u64>) -> FlowRow {
         subflows: 2,
         retransmissions: 3,
         timeouts: 1,
+        reinjected_bytes: 1_420,
         error: if fct_ns.is_some() {
             String::new()
         } else {
@@ -75,7 +76,7 @@ fn a_folder_reads_back_as_it_was_written() {
     assert_eq!(read.dropped_packets, Some(7));
     let header = fs::read_to_string(out.join("flows.csv")).unwrap();
     assert!(header.starts_with(
-        "flow,src,dst,bytes,start_ns,fct_ns,ideal_fct_ns,subflows,retransmissions,timeouts,error\n"
+        "flow,src,dst,bytes,start_ns,fct_ns,ideal_fct_ns,subflows,retransmissions,timeouts,reinjected_bytes,error\n"
     ));
 }
 

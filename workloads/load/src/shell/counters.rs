@@ -13,6 +13,11 @@ const TCP_INFO_BYTES: usize = 248;
 const TOTAL_RETRANS: usize = 100;
 /// Where `tcpi_total_rto` (u16) stands.
 const TOTAL_RTO: usize = 240;
+/// Bytes of `mptcp_info` that are asked for: up to and with
+/// `mptcpi_bytes_retrans` (Linux 6.5).
+const MPTCP_INFO_BYTES: usize = 56;
+/// Where `mptcpi_bytes_retrans` (u64) stands.
+const BYTES_RETRANS: usize = 48;
 /// `struct mptcp_subflow_data`, in front of the array.
 const HEADER_BYTES: usize = 16;
 /// Subflows that Linux allows for a connection, and a few more.
@@ -28,6 +33,9 @@ pub struct Counters {
     /// Retransmission timeouts since the connection opened; 0 on kernels
     /// before 6.7, which do not count them.
     pub timeouts: u64,
+    /// Bytes that the connection sent again on another subflow, because its
+    /// own timer expired or a subflow went stale.
+    pub reinjected_bytes: u64,
 }
 
 impl Counters {
@@ -53,6 +61,9 @@ impl Counters {
             subflows: self.subflows,
             retransmissions: self.retransmissions.saturating_sub(earlier.retransmissions),
             timeouts: self.timeouts.saturating_sub(earlier.timeouts),
+            reinjected_bytes: self
+                .reinjected_bytes
+                .saturating_sub(earlier.reinjected_bytes),
         }
     }
 
@@ -68,10 +79,14 @@ impl Counters {
         buffer[12..16].copy_from_slice(&(TCP_INFO_BYTES as u32).to_ne_bytes());
         sys::mptcp_tcpinfo(fd, &mut buffer)?;
         let subflows = (u32_at(&buffer, 4) as usize).min(MAX_SUBFLOWS);
-        // An older kernel's structure is shorter; the rest stays zero.
-        Ok(Self::sum(
-            buffer[HEADER_BYTES..].chunks(TCP_INFO_BYTES).take(subflows),
-        ))
+        // An older kernel's structures are shorter; the rest stays zero.
+        let mut info = [0; MPTCP_INFO_BYTES];
+        sys::mptcp_info(fd, &mut info)?;
+        let infos = buffer[HEADER_BYTES..].chunks(TCP_INFO_BYTES).take(subflows);
+        Ok(Self {
+            reinjected_bytes: u64_at(&info, BYTES_RETRANS),
+            ..Self::sum(infos)
+        })
     }
 
     fn sum<'a>(infos: impl Iterator<Item = &'a [u8]>) -> Self {
@@ -80,12 +95,17 @@ impl Counters {
             retransmissions: sum.retransmissions + u64::from(u32_at(info, TOTAL_RETRANS)),
             timeouts: sum.timeouts
                 + u64::from(u16::from_ne_bytes([info[TOTAL_RTO], info[TOTAL_RTO + 1]])),
+            reinjected_bytes: 0,
         })
     }
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+    u32::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]))
 }
 
 #[cfg(test)]
@@ -105,20 +125,23 @@ mod tests {
             Counters {
                 subflows: 2,
                 retransmissions: 7,
-                timeouts: 2
+                timeouts: 2,
+                reinjected_bytes: 0,
             }
         );
         let before = Counters {
             subflows: 1,
             retransmissions: 5,
             timeouts: 3,
+            reinjected_bytes: 0,
         };
         assert_eq!(
             now.since(before),
             Counters {
                 subflows: 2,
                 retransmissions: 2,
-                timeouts: 0
+                timeouts: 0,
+                reinjected_bytes: 0,
             }
         );
     }

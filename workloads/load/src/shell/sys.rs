@@ -9,6 +9,8 @@ use crate::fabric::Protocol;
 
 /// Level of MPTCP's own socket options.
 const SOL_MPTCP: libc::c_int = 284;
+/// `mptcp_info` of a connection.
+const MPTCP_INFO: libc::c_int = 1;
 /// `tcp_info` of every subflow of a connection.
 const MPTCP_TCPINFO: libc::c_int = 2;
 
@@ -177,6 +179,11 @@ pub(super) fn set_socket_option(fd: BorrowedFd, name: libc::c_int, value: u32) -
 /// The kernel's `tcp_info` of a TCP socket, as bytes; newer kernels give more.
 pub(super) fn tcp_info(fd: BorrowedFd, buffer: &mut [u8]) -> io::Result<usize> {
     socket_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, buffer)
+}
+
+/// The kernel's `mptcp_info` of an MPTCP socket, as bytes.
+pub(super) fn mptcp_info(fd: BorrowedFd, buffer: &mut [u8]) -> io::Result<usize> {
+    socket_option(fd, SOL_MPTCP, MPTCP_INFO, buffer)
 }
 
 /// The kernel's answer to `MPTCP_TCPINFO`; `buffer` starts with the request.
