@@ -92,7 +92,8 @@ impl Tcp {
         tcp.extend(self.dst_port.to_be_bytes());
         tcp.extend(self.seq.to_be_bytes());
         tcp.extend(self.ack.to_be_bytes());
-        tcp.push(((20 + self.option_bytes) / 4 << 4) as u8);
+        let header_words = (20 + self.option_bytes) / 4;
+        tcp.push((header_words << 4) as u8);
         tcp.push(self.flags);
         tcp.resize(20 + self.option_bytes + self.payload_bytes, 0);
         ipv4_frame(self.src, self.dst, 6, 64, &tcp)

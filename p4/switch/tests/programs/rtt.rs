@@ -140,6 +140,16 @@ fn an_ack_inside_a_segment_gives_no_sample() {
 }
 
 #[test]
+fn without_the_ack_flag_the_number_means_nothing() {
+    let flow = subflow();
+    let mut leaf = leaf_with(flow, 0);
+    send(&mut leaf, flow.data(1, 1000), 10);
+    let ack = flow.ack_of(1001);
+    assert!(rtts(&mut leaf, Tcp { flags: SYN, ..ack }, 20).is_empty());
+    assert_eq!(rtts(&mut leaf, ack, 30), [20]);
+}
+
+#[test]
 fn bare_acks_of_the_host_are_not_measured() {
     let flow = subflow();
     let mut leaf = leaf_with(flow, 0);
@@ -186,8 +196,10 @@ fn a_retransmission_that_brings_new_data_gives_no_sample() {
     send(&mut leaf, flow.data(1, 1000), 10);
     send(&mut leaf, flow.data(501, 1000), 500);
     assert!(rtts(&mut leaf, flow.ack_of(1501), 520).is_empty());
-    send(&mut leaf, flow.data(1501, 1000), 530);
-    assert_eq!(rtts(&mut leaf, flow.ack_of(2501), 550), [20]);
+    send(&mut leaf, flow.data(1001, 500), 530);
+    assert!(rtts(&mut leaf, flow.ack_of(1501), 550).is_empty(), "again");
+    send(&mut leaf, flow.data(1501, 1000), 560);
+    assert_eq!(rtts(&mut leaf, flow.ack_of(2501), 580), [20]);
 }
 
 #[test]
@@ -198,6 +210,19 @@ fn a_new_connection_of_the_same_ports_starts_anew() {
     assert_eq!(rtts(&mut leaf, flow.ack_of(6), 30), [20]);
     send(&mut leaf, flow.data(6, 1000), 40);
     assert_eq!(rtts(&mut leaf, flow.ack_of(1006), 60), [20]);
+}
+
+#[test]
+fn a_segment_is_measured_once() {
+    let flow = subflow();
+    let mut leaf = leaf_with(flow, 0);
+    send(&mut leaf, flow.data(1, 1000), 10);
+    assert_eq!(rtts(&mut leaf, flow.ack_of(1001), 30), [20]);
+    // The same sequence numbers in a later connection, in one segment of twice the size.
+    send(&mut leaf, flow.data(1001, 1000), 40);
+    send(&mut leaf, flow.syn(0), 5_000);
+    send(&mut leaf, flow.data(1, 2000), 5_010);
+    assert!(rtts(&mut leaf, flow.ack_of(1001), 5_020).is_empty());
 }
 
 #[test]
@@ -273,14 +298,13 @@ fn of_colliding_flows_the_last_is_measured_and_the_other_is_not_mistaken() {
     let (one, other) = (flow(one), flow(other));
     let mut leaf = leaf_with(one, 0);
     send(&mut leaf, one.data(1, 1000), 10);
-    send(&mut leaf, other.syn(0), 20);
+    send(&mut leaf, other.syn(50_000), 20);
     assert!(rtts(&mut leaf, one.ack_of(1001), 30).is_empty());
-    assert_eq!(rtts(&mut leaf, other.ack_of(1), 40), [20]);
+    assert_eq!(rtts(&mut leaf, other.ack_of(50_001), 40), [20]);
     send(&mut leaf, one.data(1, 1000), 500);
-    assert!(
-        rtts(&mut leaf, one.ack_of(1001), 520).is_empty(),
-        "repeated"
-    );
+    assert!(rtts(&mut leaf, one.ack_of(1001), 520).is_empty(), "repeat");
+    send(&mut leaf, one.data(1001, 1000), 530);
+    assert_eq!(rtts(&mut leaf, one.ack_of(2001), 550), [20], "known again");
 }
 
 #[test]
