@@ -105,6 +105,12 @@ class _LazyShell(Node):  # type: ignore[misc]
         """Run a command in the shell. Mininet's constructors would; netlink does it for them."""
         return "" if self._stopped else super().cmd(*args, **options)
 
+    def forget_shell(self) -> None:
+        """Note that the shell ended by itself."""
+        self.cleanup()
+        self.waiting = False
+        self.readbuf = ""
+
     def terminate(self) -> None:
         """End the shell, if there is one."""
         self._stopped = True

@@ -3,14 +3,19 @@
 Who wants something connects to a Unix socket and writes one line of JSON; one line comes
 back when it is done, `{"done": true}` or `{"error": "what was wrong"}`:
 
-    {"cmd": "shell", "tty": "/dev/pts/3"}          a prompt on that terminal, until it ends
+    {"cmd": "shell", "tty": "/dev/pts/3", "terminal": true}
     {"cmd": "daemon", "action": "restart", "name": "weft-controller"}
+
+A shell is a prompt on that terminal, until it ends. `terminal` is false when at its far
+end is no person but a file or a pipe: its lines are commands then, and never input of the
+command that runs.
 """
 
 import fcntl
 import json
 import os
 import queue
+import select
 import signal
 import socket
 import sys
@@ -22,6 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from mininet.cli import CLI
+from mininet.log import output
+from mininet.util import quietRun
 
 from weft_topology.daemons import Daemon
 from weft_topology.emulation import WeftNet
@@ -81,17 +88,70 @@ class Daemons:
 class Prompt(CLI):  # type: ignore[misc]
     """Mininet's own prompt, with two commands more."""
 
-    daemons: Daemons
+    def __init__(self, net: WeftNet, daemons: Daemons, terminal: bool) -> None:
+        """Run until the user leaves. `terminal`: whether there is a person at it."""
+        self._daemons = daemons
+        self._terminal = terminal
+        self.use_rawinput = terminal  # that is, readline
+        # Nothing of what an earlier one has read ahead is for this one.
+        stdin = sys.stdin if terminal else open(0, closefd=False)  # noqa: SIM115
+        super().__init__(net, stdin=stdin)
+
+    def isatty(self) -> bool:
+        """Whether there is a person who sees what they type."""
+        return self._terminal
+
+    def precmd(self, line: str) -> str:
+        """Show the line as if it had been typed."""
+        if not self._terminal:
+            self.stdout.write("\n" if line == "EOF" else f"{line}\n")
+        return str(super().precmd(line))
+
+    def waitForNode(self, node: Any) -> None:  # noqa: N802
+        """Show a command's output, and let a person type to it.
+
+        Mininet's own goes round and round when the terminal hangs up, and forever when the
+        command was the end of the node's shell.
+        """
+        if self._terminal:
+            quietRun("stty -icanon min 1")
+        ended = os.pidfd_open(node.pid)
+        poller = select.poll()
+        poller.register(node.stdout, select.POLLIN)
+        poller.register(ended, select.POLLIN)
+        if self._terminal:
+            poller.register(self.stdin, select.POLLIN)
+        try:
+            while node.waiting:
+                try:
+                    self._step(node, ended, {fd for fd, _ in poller.poll()})
+                except KeyboardInterrupt:
+                    node.sendInt()
+        finally:
+            os.close(ended)
+
+    def _step(self, node: Any, ended: int, ready: set[int]) -> None:
+        """Handle what is readable."""
+        if node.stdout.fileno() in ready:
+            output(node.monitor())
+        elif ended in ready:
+            node.forget_shell()
+            self.stdout.write(f"*** the shell of {node} ended; the next command gets a new one\n")
+        if self._terminal and self.stdin.fileno() in ready:
+            typed = os.read(self.stdin.fileno(), 1024)
+            if not typed:
+                raise _Hangup
+            os.write(node.stdin.fileno(), typed)
 
     def do_daemons(self, _line: str) -> None:
         """List the processes that run the network."""
-        self.stdout.write(str(self.daemons))
+        self.stdout.write(str(self._daemons))
 
     def do_daemon(self, line: str) -> None:
         """Control one of them: daemon start|stop|kill|restart weft-controller."""
         action, _, name = line.partition(" ")
         try:
-            self.daemons.act(action, name.strip())
+            self._daemons.act(action, name.strip())
         except (UsageError, StepError) as error:
             self.stdout.write(f"*** {error}\n")
 
@@ -103,7 +163,7 @@ class Server:
         """Listen from now on."""
         self._net = net
         self._daemons = daemons
-        self._shells: queue.SimpleQueue[tuple[str, socket.socket]] = queue.SimpleQueue()
+        self._shells: queue.SimpleQueue[tuple[dict[str, Any], socket.socket]] = queue.SimpleQueue()
         self._shell_busy = threading.Lock()
         SOCKET.unlink(missing_ok=True)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -115,9 +175,9 @@ class Server:
         """Run prompts in this thread; returns only by an exception, of a signal's handler."""
         try:
             while True:
-                terminal, client = self._shells.get()
+                request, client = self._shells.get()
                 try:
-                    self._prompt(terminal)
+                    self._prompt(str(request.get("tty")), bool(request.get("terminal", True)))
                     _reply(client, {"done": True})
                 except OSError as error:
                     _reply(client, {"error": str(error)})
@@ -143,7 +203,7 @@ class Server:
             if request.get("cmd") == "shell":
                 if not self._shell_busy.acquire(blocking=False):
                     raise UsageError("somebody else has the Mininet prompt; only one can")
-                self._shells.put((str(request.get("tty")), client))
+                self._shells.put((request, client))
                 return
             if request.get("cmd") != "daemon":
                 raise UsageError(f"cmd {request.get('cmd')!r} is none of shell, daemon")
@@ -153,10 +213,9 @@ class Server:
             _reply(client, {"error": str(error)})
         client.close()
 
-    def _prompt(self, terminal: str) -> None:
-        with _on_terminal(terminal), suppress(_Hangup):
-            Prompt.daemons = self._daemons
-            Prompt(self._net)
+    def _prompt(self, path: str, terminal: bool) -> None:
+        with _on_terminal(path), suppress(_Hangup):
+            Prompt(self._net, self._daemons, terminal)
 
 
 @contextmanager

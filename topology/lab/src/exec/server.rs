@@ -141,7 +141,7 @@ async fn run_mininet<S: AsyncRead + AsyncWrite + Unpin>(
     }
     let tty = ttyname(&slave)?;
     let mut topology = UnixStream::connect(TOPOLOGY_SOCKET).await?;
-    let ask = serde_json::json!({"cmd": "shell", "tty": tty});
+    let ask = serde_json::json!({"cmd": "shell", "tty": tty, "terminal": terminal});
     topology.write_all(format!("{ask}\n").as_bytes()).await?;
     let resize = master.try_clone()?;
     let (sender, receiver) = mpsc::channel(FRAMES_MAX);
