@@ -13,6 +13,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod api;
+#[cfg(test)]
+mod circle;
 pub mod clock;
 pub mod engine;
 pub mod fabric;

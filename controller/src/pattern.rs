@@ -23,6 +23,9 @@ pub const SEQUENCE_MAX: u32 = 256;
 /// the gap follows, in thousandths: queues come and go, patterns should not.
 const STICKINESS_MILLI: u128 = 200;
 
+/// Beyond this gap a path gets all positions but one per other path anyway.
+const GAP_MAX: u128 = 1 << 24;
+
 /// Gaps for paths of these RTTs (any unit), one per path.
 ///
 /// Empty when there are no paths or an RTT is zero.
@@ -62,7 +65,7 @@ fn gaps_with(rtts: &[u64], round: impl Fn(usize, u128) -> u128) -> Vec<u32> {
             rtt if rtt == slowest => 1,
             rtt => {
                 let milli = u128::from(slowest) * 1000 / u128::from(rtt);
-                u32::try_from(round(path, milli).max(1)).unwrap_or(u32::MAX)
+                u32::try_from(round(path, milli).clamp(1, GAP_MAX)).unwrap_or(1)
             }
         })
         .collect();
@@ -70,7 +73,8 @@ fn gaps_with(rtts: &[u64], round: impl Fn(usize, u128) -> u128) -> Vec<u32> {
     gaps
 }
 
-/// Scales what gaps have beyond 1 so that they fill [`SEQUENCE_MAX`] positions.
+/// Shrinks all gaps by the same factor, none below 1, until they fit
+/// [`SEQUENCE_MAX`] positions, as the kernel does with gaps of its own.
 fn bound(gaps: &mut [u32]) {
     let paths = gaps.len() as u64;
     let length: u64 = gaps.iter().map(|&gap| u64::from(gap)).sum();
@@ -79,9 +83,9 @@ fn bound(gaps: &mut [u32]) {
         return;
     }
     for gap in gaps {
-        let scaled = u64::from(*gap - 1) * (most - paths) / (length - paths);
+        let scaled = u64::from(*gap) * (most - paths) / length;
         // At most SEQUENCE_MAX.
-        *gap = 1 + scaled as u32;
+        *gap = scaled.max(1) as u32;
     }
 }
 
@@ -195,8 +199,8 @@ mod tests {
 
     #[test]
     fn a_hundred_to_one_fits_with_scaled_gaps() {
-        assert_eq!(gaps(&[1, 1, 1, 1000]), [85, 85, 85, 1]);
-        assert_eq!(gaps(&[1, 1_000_000]), [255, 1]);
+        assert_eq!(gaps(&[1, 1, 1, 1000]), [83, 83, 83, 1]);
+        assert_eq!(gaps(&[1, 1_000_000]), [253, 1]);
     }
 
     proptest! {

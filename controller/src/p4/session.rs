@@ -46,7 +46,7 @@ const MESSAGE_BYTES_MAX: usize = 64 << 20;
 enum Error {
     #[error("no connection: {}", root(.0))]
     Connect(#[from] tonic::transport::Error),
-    #[error("{what}: {status}")]
+    #[error("{what}: {}", status.message())]
     Call {
         what: &'static str,
         status: Box<Status>,
@@ -57,6 +57,13 @@ enum Error {
     NotElected(u128),
     #[error("another controller is primary now (election id {0})")]
     Replaced(u128),
+}
+
+impl Error {
+    /// Whether the switch knows our election id from another stream.
+    fn is_taken_id(&self) -> bool {
+        matches!(self, Self::Call { status, .. } if status.code() == Code::InvalidArgument)
+    }
 }
 
 /// The innermost cause: tonic's own text is only "transport error".
@@ -124,8 +131,14 @@ async fn session(
     let mut client = Client::new(endpoint.connect().await?)
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
-    let mut stream = Stream::open(target, &mut client, *election_id).await?;
-    stream.become_primary(target, election_id).await?;
+    let mut stream = match elect(target, &mut client, election_id).await {
+        Err(error) if error.is_taken_id() => {
+            // Of a stream that still lives; the next session bids higher.
+            *election_id += 1;
+            return Err(error);
+        }
+        elected => elected?,
+    };
     let writer = Writer {
         target,
         client,
@@ -134,6 +147,17 @@ async fn session(
     writer.clone().configure().await?;
     ready();
     stream.follow(target, hub).await
+}
+
+/// Opens the stream and becomes primary.
+async fn elect(
+    target: &Target,
+    client: &mut Client,
+    election_id: &mut u128,
+) -> Result<Stream, Error> {
+    let mut stream = Stream::open(target, client, *election_id).await?;
+    stream.become_primary(target, election_id).await?;
+    Ok(stream)
 }
 
 /// The two directions of a StreamChannel.
@@ -178,15 +202,9 @@ impl Stream {
         let mut highest = *election_id;
         for _ in 0..ELECTION_ATTEMPTS {
             let answer = loop {
-                let message = match self.inbox.message().await {
-                    Ok(message) => message.ok_or(Error::Closed)?,
-                    Err(status) => {
-                        // The id is taken by a stream that still lives.
-                        *election_id += 1;
-                        return Err(call("arbitration")(status));
-                    }
-                };
-                if let Some(stream_message_response::Update::Arbitration(answer)) = message.update {
+                let message = self.inbox.message().await.map_err(call("arbitration"))?;
+                let update = message.ok_or(Error::Closed)?.update;
+                if let Some(stream_message_response::Update::Arbitration(answer)) = update {
                     break answer;
                 }
             };

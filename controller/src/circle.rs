@@ -1,0 +1,351 @@
+//! Tests of the controller with real switches: weft-switch runs the compiled
+//! programs on virtual time, gRPC is real, packets are made here.
+
+use std::cell::Cell;
+use std::net::Ipv4Addr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tokio::task::{JoinHandle, LocalSet, spawn_local};
+use tokio_stream::wrappers::TcpListenerStream;
+use weft_proto::v1;
+use weft_proto::v1::weft_client::WeftClient;
+use weft_switch::server::{Shared, World, serve};
+use weft_topology::Topology;
+
+use crate::api;
+use crate::engine::Engine;
+use crate::fabric::Fabric;
+use crate::hub::Hub;
+use crate::p4::desired::{TimestampUnit, desired};
+use crate::p4::digest::Decoder;
+use crate::p4::session::{Target, run};
+use crate::testing::{leaf_spine, program};
+
+const MS: u64 = 1_000_000;
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A whole fabric under the control of a test's clock.
+struct Switches {
+    shared: Shared,
+    topology: Topology,
+    now_ns: u64,
+}
+
+impl Switches {
+    async fn start(mut topology: Topology) -> Self {
+        for switch in &mut topology.switches {
+            switch.grpc = "127.0.0.1:0".into();
+        }
+        let unit = weft_switch::fabric::TimestampUnit::Nanoseconds;
+        let world = World::new(&topology, unit, 0, 1).unwrap();
+        let shared = Shared::new(world, || {});
+        let addresses = serve(&topology, &shared).await.unwrap();
+        for (switch, address) in topology.switches.iter_mut().zip(addresses) {
+            switch.grpc = address.to_string();
+        }
+        Self {
+            shared,
+            topology,
+            now_ns: 10 * MS,
+        }
+    }
+
+    /// Sends a packet and lets 5 ms pass; when it has arrived.
+    fn send(&mut self, packet: &Packet) -> u64 {
+        self.send_at(self.now_ns, packet)
+    }
+
+    fn send_at(&mut self, at_ns: u64, packet: &Packet) -> u64 {
+        let host = &self.topology.host_of(packet.source).unwrap().name;
+        let mut world = self.shared.lock();
+        let ports = world.fabric().host_ports();
+        let port = ports.iter().position(|port| port.host == *host).unwrap();
+        world.receive(port, at_ns, &packet.frame());
+        let mut deliveries = Vec::new();
+        // No further than the packet itself, or its answer would be late.
+        while deliveries.is_empty() {
+            self.now_ns = world.next_event_ns().expect("the packet is lost") + 1;
+            world.advance(self.now_ns, self.now_ns, &mut deliveries);
+        }
+        deliveries[0].at_ns
+    }
+
+    /// Lets time pass, so that digests leave.
+    fn rest(&mut self) {
+        self.now_ns += 5 * MS;
+        let mut world = self.shared.lock();
+        world.advance(self.now_ns, self.now_ns, &mut Vec::new());
+    }
+}
+
+/// A TCP segment without payload, long enough to carry MPTCP's options.
+struct Packet {
+    source: Ipv4Addr,
+    destination: Ipv4Addr,
+    flags: u8,
+    sequence: u32,
+    acknowledgement: u32,
+}
+
+const SYN: u8 = 2;
+const ACK: u8 = 16;
+
+impl Packet {
+    fn syn(source: Ipv4Addr, destination: Ipv4Addr) -> Self {
+        Self {
+            source,
+            destination,
+            flags: SYN,
+            sequence: 1000,
+            acknowledgement: 0,
+        }
+    }
+
+    fn answer(&self) -> Self {
+        Self {
+            source: self.destination,
+            destination: self.source,
+            flags: SYN | ACK,
+            sequence: 5000,
+            acknowledgement: self.sequence + 1,
+        }
+    }
+
+    fn frame(&self) -> Vec<u8> {
+        const OPTIONS: [u8; 24] = [1; 24];
+        let mut ip = vec![0x45, 0, 0, 64, 0, 0, 0x40, 0, 64, 6, 0, 0];
+        ip.extend(self.source.octets());
+        ip.extend(self.destination.octets());
+        let sum: u32 = ip
+            .chunks(2)
+            .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
+            .sum();
+        let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
+        ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+
+        let mut frame = vec![2, 0, 0, 0xff, 0, self.source.octets()[1]];
+        frame.extend([2, 0, 0, 0, 0, 1, 8, 0]);
+        frame.extend(ip);
+        let client = self.flags & ACK == 0;
+        let ports: [u16; 2] = if client { [40_000, 80] } else { [80, 40_000] };
+        frame.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+        frame.extend(self.sequence.to_be_bytes());
+        frame.extend(self.acknowledgement.to_be_bytes());
+        // 11 words of header, window, checksum, urgent pointer.
+        frame.extend([0xb0, self.flags, 0xff, 0xff, 0, 0, 0, 0]);
+        frame.extend(OPTIONS);
+        frame
+    }
+}
+
+/// A controller without its process.
+struct Controller {
+    hub: Arc<Hub>,
+    sessions: Vec<JoinHandle<()>>,
+}
+
+impl Controller {
+    /// Starts one and waits until every switch is programmed.
+    async fn start(topology: &Topology) -> Self {
+        let fabric = Fabric::new(topology.clone()).unwrap();
+        let unit = TimestampUnit::Nanoseconds;
+        let targets: Vec<Target> = topology
+            .switches
+            .iter()
+            .map(|switch| {
+                let program = program(switch.role);
+                Target {
+                    name: switch.name.clone(),
+                    device_id: switch.device_id,
+                    grpc: switch.grpc.clone(),
+                    desired: desired(&fabric, switch, &program, unit).unwrap(),
+                    decoder: Decoder::new(&program, switch.role, unit).unwrap(),
+                    program: Arc::new(program),
+                }
+            })
+            .collect();
+        let time_to_live = Duration::from_millis(200);
+        let hub = Hub::new(Engine::new(fabric), time_to_live, None, String::new());
+        let hub = Arc::new(hub);
+        let waiting = Rc::new(Cell::new(targets.len()));
+        let all_ready = Rc::new(Notify::new());
+        let mut sessions = Vec::new();
+        for target in targets {
+            let (waiting, all_ready) = (Rc::clone(&waiting), Rc::clone(&all_ready));
+            let ready = move || {
+                waiting.set(waiting.get() - 1);
+                if waiting.get() == 0 {
+                    all_ready.notify_one();
+                }
+            };
+            sessions.push(spawn_local(run(target, Arc::clone(&hub), ready)));
+        }
+        let timer = Arc::clone(&hub);
+        sessions.push(spawn_local(async move { timer.keep_time().await }));
+        let ready = tokio::time::timeout(TIMEOUT, all_ready.notified()).await;
+        ready.expect("not every switch was programmed");
+        Self { hub, sessions }
+    }
+
+    /// As kill -9 would.
+    async fn kill(self) {
+        for session in self.sessions {
+            session.abort();
+            let _ = session.await;
+        }
+    }
+
+    /// Waits until path `path` from leaf 1 to leaf 2 has a sample.
+    async fn path(&self, path: usize) -> v1::PathState {
+        let found = tokio::time::timeout(TIMEOUT, async {
+            loop {
+                let pairs = self.hub.list_paths();
+                let pair = pairs.into_iter().find(|pair| pair.source_leaf == 1);
+                let state = pair.unwrap().paths.swap_remove(path);
+                if state.samples > 0 {
+                    return state;
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        });
+        found.await.expect("no RTT sample came")
+    }
+}
+
+const REMOTE: Ipv4Addr = Ipv4Addr::new(10, 2, 1, 1);
+
+/// The addresses of h1_1 whose subflows to h2_1 take path 0 and 1.
+fn locals(topology: &Topology) -> [Ipv4Addr; 2] {
+    let fabric = Fabric::new(topology.clone()).unwrap();
+    let topology = fabric.topology();
+    let (host, peer) = (
+        topology.host("h1_1").unwrap(),
+        topology.host("h2_1").unwrap(),
+    );
+    [0, 1].map(|path| fabric.local_address(host, peer, path).unwrap())
+}
+
+fn block_on(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    LocalSet::new().block_on(&runtime, test);
+}
+
+#[test]
+fn rtts_that_switches_measure_become_patterns_that_agents_get() {
+    block_on(async {
+        let mut topology = leaf_spine(2, 2, 2);
+        for link in &mut topology.links {
+            if link.b.node == "spine2" {
+                link.delay_ns = 40_000;
+            }
+        }
+        let mut switches = Switches::start(topology).await;
+        let controller = Controller::start(&switches.topology).await;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        spawn_local(
+            tonic::transport::Server::builder()
+                .add_service(api::service(Arc::clone(&controller.hub)))
+                .serve_with_incoming(TcpListenerStream::new(listener)),
+        );
+        let mut client = WeftClient::connect(url).await.unwrap();
+        let host = "h1_1".to_owned();
+        let request = v1::WatchPatternsRequest { host: host.clone() };
+        let mut updates = client.watch_patterns(request).await.unwrap().into_inner();
+
+        let locals = locals(&switches.topology);
+        for (path, local) in locals.into_iter().enumerate() {
+            let syn = Packet::syn(local, REMOTE);
+            let arrived_ns = switches.send(&syn);
+            switches.send_at(arrived_ns, &syn.answer());
+            switches.rest();
+            let state = controller.path(path).await;
+            assert!(
+                state.rtt_ns.abs_diff(state.rtt_configured_ns) < 100,
+                "path {path}: measured {} ns, configured {} ns",
+                state.rtt_ns,
+                state.rtt_configured_ns
+            );
+        }
+
+        let update = tokio::time::timeout(TIMEOUT, updates.message()).await;
+        let update = update.expect("no pattern came").unwrap().unwrap();
+        // One for each host of leaf 2; 117.6 us to 237.6 us.
+        assert_eq!(update.patterns.len(), 2);
+        let pattern = &update.patterns[0];
+        assert_eq!(pattern.sequence, [0, 0, 1]);
+        let from: Vec<_> = pattern
+            .paths
+            .iter()
+            .map(|path| Ipv4Addr::from(path.local_address))
+            .collect();
+        assert_eq!(from, locals);
+
+        let update = update.update;
+        let ack = v1::AckPatternsRequest { host, update };
+        client.ack_patterns(ack).await.unwrap();
+        let patterns = client.list_patterns(v1::ListPatternsRequest {}).await;
+        let patterns = patterns.unwrap().into_inner().patterns;
+        assert_eq!(patterns.len(), 1);
+        assert_eq!(patterns[0].acknowledged_by, ["h1_1"]);
+
+        let unknown = v1::WatchPatternsRequest {
+            host: "h9_9".into(),
+        };
+        let error = client.watch_patterns(unknown).await.unwrap_err();
+        assert_eq!(error.code(), tonic::Code::NotFound);
+    });
+}
+
+#[test]
+fn a_restarted_controller_leaves_running_programs_alone() {
+    block_on(async {
+        let mut switches = Switches::start(leaf_spine(2, 2, 1)).await;
+        let controller = Controller::start(&switches.topology).await;
+        let syn = Packet::syn(locals(&switches.topology)[0], REMOTE);
+        let arrived_ns = switches.send(&syn);
+        controller.kill().await;
+        let controller = Controller::start(&switches.topology).await;
+        // The leaf still knows when the packet passed, and its digests come here.
+        switches.send_at(arrived_ns, &syn.answer());
+        switches.rest();
+        let state = controller.path(0).await;
+        assert!(state.rtt_ns.abs_diff(state.rtt_configured_ns) < 100);
+    });
+}
+
+#[test]
+fn a_second_controller_outbids_one_that_still_lives() {
+    block_on(async {
+        let mut switches = Switches::start(leaf_spine(2, 2, 1)).await;
+        let first = Controller::start(&switches.topology).await;
+        let second = Controller::start(&switches.topology).await;
+        let syn = Packet::syn(locals(&switches.topology)[0], REMOTE);
+        let arrived_ns = switches.send(&syn);
+        switches.send_at(arrived_ns, &syn.answer());
+        switches.rest();
+        second.path(0).await;
+        // The first has waited for that, and measures again.
+        second.kill().await;
+        let samples = |controller: &Controller| controller.hub.list_paths()[0].paths[0].samples;
+        for attempt in 1.. {
+            assert!(attempt < 100, "the first controller did not come back");
+            let mut syn = Packet::syn(syn.source, REMOTE);
+            syn.sequence += attempt;
+            let arrived_ns = switches.send(&syn);
+            switches.send_at(arrived_ns, &syn.answer());
+            switches.rest();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            if samples(&first) > 0 {
+                break;
+            }
+        }
+    });
+}
