@@ -27,7 +27,9 @@
  */
 void weft_conn_init(struct mptcp_sock *msk)
 {
-	msk->sched_data = kzalloc(sizeof(struct weft_conn), GFP_ATOMIC);
+	struct weft_conn *conn = kzalloc(sizeof(*conn), GFP_ATOMIC);
+
+	msk->sched_data = conn;
 }
 
 /**

@@ -1,0 +1,184 @@
+"""What `build.py` does: find or make the kernel, find or make the module."""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from weft_kernel import sources, store, tree
+from weft_kernel.archive import Archive
+from weft_kernel.errors import BuildError
+
+HERE = Path(__file__).resolve().parents[1]
+REPOSITORY = HERE.parents[2]
+MODULE = REPOSITORY / "host" / "kernel"
+FRAGMENT = HERE / "um.config"
+TOOLS = ("gcc", "make", "flex", "bison", "bc", "patch", "tar", "xz", "dpkg-deb")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit status."""
+    parser = argparse.ArgumentParser(
+        description="Build the lab's User-Mode Linux and Weft's module for it, or reuse the last "
+        "build. KERNEL_SRC=dir takes another source tree, WEFT_CACHE=dir another cache.",
+    )
+    parser.add_argument("--json", action="store_true", help="print the paths as JSON")
+    options = parser.parse_args(arguments)
+    try:
+        result = build(store.default_folder(), os.environ.get("KERNEL_SRC"))
+    except (BuildError, OSError) as error:
+        say(str(error))
+        return 1
+    if options.json:
+        print(json.dumps(result))
+    else:
+        print(f"lab kernel {result['version']}: {result['kernel']} {result['module']}")
+    return 0
+
+
+def build(folder: Path, source: str | None) -> dict[str, str]:
+    """Return paths and version of kernel and module, built if need be."""
+    if platform.machine() != "x86_64":
+        raise BuildError(f"User-Mode Linux runs on x86_64, not on {platform.machine()}")
+    missing = [tool for tool in TOOLS if not shutil.which(tool)]
+    if missing:
+        raise BuildError(f"not installed: {', '.join(missing)}; run `make deps`")
+
+    with store.Store(folder) as cache:
+        kernel = kernel_from_tree(cache, source) if source else kernel_from_debian(cache)
+        about = json.loads((kernel / "build.json").read_text())
+        result = {
+            "version": about["version"],
+            "kernel": str(kernel / "tree" / "linux"),
+            "module": str(module_for(cache, kernel)),
+        }
+        store.write_json(folder / "current.json", result)
+    return result
+
+
+def patches() -> list[Path]:
+    """Return the patches in their order: those for everybody, then the lab's."""
+    return sorted((MODULE / "patches").glob("*.patch")) + sorted((HERE / "patches").glob("*.patch"))
+
+
+def kernel_key() -> str:
+    """Return the hash of all that decides about a kernel besides its sources."""
+    return store.digest([*patches(), FRAGMENT, Path(tree.__file__)])
+
+
+def kernel_from_tree(cache: store.Store, source: str) -> Path:
+    """Find or make the kernel of somebody's source tree."""
+    path = Path(source).resolve()
+    if not (path / "Kbuild").is_file() or not (path / "net" / "mptcp").is_dir():
+        raise BuildError(f"KERNEL_SRC={source} is not a Linux source tree")
+    key = f"{kernel_key()}-{store.fingerprint(path)}"
+    found = cache.find(key)
+    if found:
+        return found
+    say(f"building the kernel in {path}")
+    with cache.new() as build_folder:
+        tree.copy(path, build_folder / "tree", fresh_log(cache, "kernel.log"))
+        return make_kernel(cache, build_folder, key, {"version": path.name, "origin": str(path)})
+
+
+def kernel_from_debian(cache: store.Store) -> Path:
+    """Find or make the newest of Debian's kernels that can be made."""
+    key = kernel_key()
+    found = cache.find(key)
+    if found:
+        return found
+
+    archive = Archive(sources.mirror(), cache.folder / "apt")
+    packages_folder = cache.folder / "source"
+    packages_folder.mkdir(exist_ok=True)
+    try:
+        archive.update()
+    except BuildError as error:
+        say(f"the package lists are not up to date: {error}")
+    candidates = archive.packages()
+    if not candidates:
+        raise BuildError(
+            "the mirror has no linux-source package; "
+            "set KERNEL_SRC to an unpacked Linux source tree"
+        )
+    reason: BuildError | None = None
+    for package in candidates:
+        try:
+            name = f"{package.name}_{package.version.replace(':', '%3a')}_all.deb"
+            file = packages_folder / name
+            if not file.exists():
+                say(f"downloading {package.name} {package.version} of {package.suite}")
+                file = archive.download(package, packages_folder)
+            for other in packages_folder.glob("*.deb"):
+                if other != file:
+                    other.unlink()
+            say(f"building Linux {package.version}, once, with {tree.JOBS} jobs")
+            with cache.new() as build_folder:
+                tree.unpack(file, build_folder / "tree")
+                about = {"version": package.version, "origin": package.suite}
+                return make_kernel(cache, build_folder, key, about)
+        except BuildError as error:
+            reason = error
+            say(f"{package.name} {package.version} of {package.suite} is no use: {error}")
+    raise BuildError(f"no kernel could be built; the last reason: {reason}")
+
+
+def make_kernel(cache: store.Store, build_folder: Path, key: str, about: dict[str, str]) -> Path:
+    """Patch, configure and compile `build_folder`/tree, and keep it."""
+    begin = time.monotonic()
+    kernel_tree = build_folder / "tree"
+    log = fresh_log(cache, "kernel.log")
+    tree.apply(patches(), kernel_tree)
+    tree.configure(kernel_tree, FRAGMENT, log)
+    if not key.startswith(kernel_key()):
+        raise BuildError("patches or configuration changed meanwhile; run this again")
+    tree.build(kernel_tree, log)
+    tree.strip_down(kernel_tree)
+    say(f"kernel built in {time.monotonic() - begin:.0f} s")
+    return cache.keep(build_folder, f"{about['version']}-{key}", about)
+
+
+def module_sources() -> list[Path]:
+    """Return the files of host/kernel that the module is made of."""
+    return sorted(
+        path
+        for pattern in ("Kbuild", "*.c", "*.h", "include/uapi/*.h")
+        for path in MODULE.glob(pattern)
+        if not path.name.endswith(".mod.c")
+    )
+
+
+def module_for(cache: store.Store, kernel: Path) -> Path:
+    """Find or make the module for a kernel."""
+    files = module_sources()
+    target = kernel / f"module-{store.digest(files)}"
+    if not (target / "weft.ko").is_file():
+        log = fresh_log(cache, "module.log")
+        with cache.new(kernel) as build_folder:
+            for file in files:
+                copy = build_folder / file.relative_to(MODULE)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, copy)
+            tree.build_module(kernel / "tree", build_folder, log)
+            ready = build_folder / "ready"
+            ready.mkdir()
+            (build_folder / "weft.ko").rename(ready / "weft.ko")
+            ready.rename(target)
+    return target / "weft.ko"
+
+
+def fresh_log(cache: store.Store, name: str) -> Path:
+    """Return the path of an empty log."""
+    log = cache.folder / name
+    log.write_text("")
+    return log
+
+
+def say(text: str) -> None:
+    """Tell the user what goes on."""
+    print(f"lab kernel: {text}", file=sys.stderr, flush=True)
