@@ -217,6 +217,13 @@ pub struct QueueMetadata {
 #[derive(Debug)]
 pub struct InFlight(pub(super) Box<PacketState>);
 
+impl InFlight {
+    /// How many bytes came in. How many will leave, only egress tells.
+    pub fn length_bytes(&self) -> usize {
+        self.0.length()
+    }
+}
+
 /// A packet that is to be queued at a port.
 #[derive(Debug)]
 pub struct Output {

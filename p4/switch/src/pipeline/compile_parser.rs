@@ -80,6 +80,7 @@ fn error_codes(document: &json::Document) -> ErrorCodes {
         found.map_or(otherwise, |(_, code)| *code)
     };
     ErrorCodes {
+        no_error: code("NoError", 0),
         packet_too_short: code("PacketTooShort", 1),
         no_match: code("NoMatch", 2),
         stack_out_of_bounds: code("StackOutOfBounds", 3),

@@ -7,7 +7,7 @@ use super::bits::BitWriter;
 use super::compile_expr::{Names, parse_hex};
 use super::error::{malformed, unsupported};
 use super::json;
-use super::layout::{Field, Layout};
+use super::layout::{Field, Layout, Slot};
 use super::word::bytes_to_limbs;
 
 /// A hash algorithm of v1model.
@@ -116,7 +116,11 @@ pub(super) struct Calculation {
 /// A part of what is hashed.
 #[derive(Debug)]
 enum Input {
-    Field(Field),
+    /// A field; of a header only while that is valid.
+    Field {
+        field: Field,
+        valid: Option<Slot>,
+    },
     Const {
         limbs: Box<[u64]>,
         bits: u32,
@@ -163,7 +167,11 @@ impl Calculation {
         let mut writer = BitWriter::new(scratch);
         for input in &self.inputs {
             match input {
-                Input::Field(field) => write_field(field, words, &mut writer),
+                Input::Field { field, valid } => {
+                    if valid.is_none_or(|valid| valid.get(words) == 1) {
+                        write_field(field, words, &mut writer);
+                    }
+                }
                 Input::Const { limbs, bits } => writer.push_limbs(limbs, *bits),
                 Input::Header(header) => {
                     let header = &layout.headers[*header];
@@ -205,11 +213,13 @@ fn compile_input(input: &Value, names: &Names) -> Result<Input, LoadError> {
     let value = &input["value"];
     match input["type"].as_str() {
         Some("field") => match (value[0].as_str(), value[1].as_str()) {
-            (Some(header), Some(field)) => Ok(Input::Field(names.layout.field(
-                header,
-                field,
-                names.place,
-            )?)),
+            (Some(header), Some(field)) => {
+                let field = names.layout.field(header, field, names.place)?;
+                let header = names.layout.header(header, names.place)?;
+                let header = &names.layout.headers[header];
+                let valid = (!header.metadata).then(|| header.validity());
+                Ok(Input::Field { field, valid })
+            }
             _ => names.malformed(format!("{value} does not name a field")),
         },
         Some("header") => {
@@ -272,6 +282,39 @@ mod tests {
             Algorithm::Identity.compute(CHECK),
             u64::from_be_bytes(*b"12345678")
         );
+    }
+
+    #[test]
+    fn fields_of_an_invalid_header_are_left_out_as_bmv2_does() {
+        let document = serde_json::json!({
+            "header_types": [{"name": "byte_t", "id": 0, "fields": [["value", 8, false]]}],
+            "headers": [
+                {"name": "first", "id": 0, "header_type": "byte_t", "metadata": false},
+                {"name": "second", "id": 1, "header_type": "byte_t", "metadata": false},
+            ],
+        });
+        let document: json::Document = serde_json::from_value(document).unwrap();
+        let layout = Layout::build(&document).unwrap();
+        let field = |header| serde_json::json!({"type": "field", "value": [header, "value"]});
+        let source = json::Calculation {
+            name: "calc".into(),
+            algo: "identity".into(),
+            input: vec![field("first"), field("second")],
+        };
+        let calculation = Calculation::compile(&source, &layout).unwrap();
+
+        let mut words = layout.initial.clone();
+        for (header, value) in [("first", 0xaa), ("second", 0xbb)] {
+            let slot = layout.field(header, "value", "").unwrap().slot;
+            slot.set(&mut words, value);
+        }
+        let valid = layout.field("second", "$valid$", "").unwrap().slot;
+        valid.set(&mut words, 1);
+        let hash = |words: &[u64]| calculation.compute(&layout, words, &[], &mut Vec::new());
+        assert_eq!(hash(&words), 0xbb);
+        let valid = layout.field("first", "$valid$", "").unwrap().slot;
+        valid.set(&mut words, 1);
+        assert_eq!(hash(&words), 0xaabb);
     }
 
     #[test]

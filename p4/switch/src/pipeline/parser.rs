@@ -17,6 +17,7 @@ const MAX_STATES: usize = 1024;
 /// What `standard_metadata.parser_error` says, as the program numbers it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ErrorCodes {
+    pub no_error: u64,
     pub packet_too_short: u64,
     pub no_match: u64,
     pub stack_out_of_bounds: u64,
@@ -94,12 +95,12 @@ pub(super) struct Transition {
 type Stop = u64;
 
 impl Parser {
-    /// Parses the packet of `machine`; returns the error code, 0 for none.
+    /// Parses the packet of `machine`; returns the error code.
     pub fn parse(&self, machine: &mut Machine) -> u64 {
         let mut at = self.start;
         for _ in 0..MAX_STATES {
             let Some(state) = self.states.get(at) else {
-                return 0;
+                return self.errors.no_error;
             };
             match self.run(state, machine) {
                 Ok(next) => at = next,

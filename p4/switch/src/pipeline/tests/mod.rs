@@ -1,6 +1,13 @@
-//! Programs that p4c compiled, run on packets.
+//! Programs that p4c compiled, run on packets. Their sources are in `tests/fixtures`.
 
+mod arithmetic;
+mod externs;
+mod hostile;
 mod leaf;
+mod matching;
+mod parsing;
+mod refusal;
+mod replication;
 
 use std::sync::Arc;
 
