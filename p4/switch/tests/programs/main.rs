@@ -1,6 +1,6 @@
 //! The compiled P4 programs on the pipeline, packet by packet and on invented time.
 
-#![allow(missing_docs)]
+#![allow(clippy::unwrap_used)]
 
 mod bench;
 mod fabric;
