@@ -181,19 +181,18 @@ bool weft_account(struct mptcp_sock *msk)
 {
 	struct weft_conn *conn = weft_conn(msk);
 	struct weft_subflow *entry = &conn->subflow[conn->picked];
-	int sent = conn->granted - msk->snd_burst;
+	int payload, sent = conn->granted - msk->snd_burst;
+	struct mptcp_subflow_context *subflow;
 
-	if (conn->granted > 0 && sent > 0) {
-		struct mptcp_subflow_context *subflow;
-
-		subflow = subflow_of(msk, entry->id);
-		entry->bytes += sent;
-		entry->packets += !subflow ? 1 :
-			DIV_ROUND_UP(sent, packet_payload(mptcp_subflow_tcp_sock(subflow)));
-		conn->granted = msk->snd_burst;
-		return conn->granted <= 0;
-	}
-	return false;
+	if (conn->granted <= 0 || sent <= 0)
+		return false;
+	subflow = subflow_of(msk, entry->id);
+	payload = subflow ? packet_payload(mptcp_subflow_tcp_sock(subflow)) : sent;
+	entry->bytes += sent;
+	/* options vary: a packet may hold a little more than expected */
+	entry->packets += max(DIV_ROUND_CLOSEST(sent, payload), 1);
+	conn->granted = msk->snd_burst;
+	return conn->granted <= 0;
 }
 
 /**

@@ -330,6 +330,32 @@ static int put_subflow(struct sk_buff *skb, struct mptcp_sock *msk,
 	return 0;
 }
 
+/* The sequence as indices into the subflows, in the order of the message. */
+static int put_flow_sequence(struct sk_buff *skb, struct mptcp_sock *msk)
+{
+	const struct weft_conn *conn = weft_conn(msk);
+	u8 index_of_slot[WEFT_PATHS_MAX] = { 0 };
+	struct mptcp_subflow_context *subflow;
+	struct nlattr *attr;
+	unsigned int i = 0;
+	u8 *sequence;
+
+	mptcp_for_each_subflow(msk, subflow) {
+		int slot = weft_slot(conn, subflow);
+
+		if (slot >= 0)
+			index_of_slot[slot] = i;
+		i++;
+	}
+	attr = nla_reserve(skb, WEFT_A_SEQUENCE, conn->length);
+	if (!attr)
+		return -EMSGSIZE;
+	sequence = nla_data(attr);
+	for (i = 0; i < conn->length; i++)
+		sequence[i] = index_of_slot[conn->sequence[i]];
+	return 0;
+}
+
 /* Caller owns the socket, whose scheduler is one of ours. */
 static int put_flow(struct sk_buff *skb, struct mptcp_sock *msk)
 {
@@ -344,8 +370,7 @@ static int put_flow(struct sk_buff *skb, struct mptcp_sock *msk)
 	    nla_put_string(skb, WEFT_A_SCHEDULER, msk->sched->name) ||
 	    nla_put_u8(skb, WEFT_A_SOURCE, source))
 		return -EMSGSIZE;
-	if (conn && conn->length &&
-	    nla_put(skb, WEFT_A_SEQUENCE, conn->length, conn->sequence))
+	if (conn && conn->length && put_flow_sequence(skb, msk))
 		return -EMSGSIZE;
 	if (source == WEFT_SOURCE_CONTROLLER &&
 	    nla_put_u64_64bit(skb, WEFT_A_VERSION, conn->version, WEFT_A_PAD))

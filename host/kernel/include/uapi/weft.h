@@ -36,7 +36,9 @@ enum weft_attr {
 	WEFT_A_AGE_NS,		/* u64, GET only: since the SET */
 	WEFT_A_PATHS,		/* nest of WEFT_A_PATH */
 	WEFT_A_PATH,		/* nest of enum weft_path_attr */
-	WEFT_A_SEQUENCE,	/* binary: u8 index into PATHS per position */
+	WEFT_A_SEQUENCE,	/* binary: per position, a u8 index into PATHS,
+				 * or into SUBFLOWS in the answer to FLOW_GET
+				 */
 	WEFT_A_TOKEN,		/* u32, MPTCP token of the connection */
 	WEFT_A_SOURCE,		/* u8, enum weft_source */
 	WEFT_A_SCHEDULER,	/* string, name of the scheduler */
