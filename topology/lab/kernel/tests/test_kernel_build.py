@@ -1,0 +1,144 @@
+"""Tests of the kernel builder's decisions; nothing is downloaded or compiled."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from weft_kernel import archive, cli, sources, store, tree
+from weft_kernel.errors import BuildError
+
+ONE_LINE = """
+# deb http://commented.example/debian trixie main
+deb [arch=amd64 signed-by=/k.gpg] http://other.example/apt stable-thing main
+deb-src http://source.example/debian trixie main
+deb http://security.example/debian-security trixie-security main
+deb [arch=amd64] http://mirror.example/debian trixie main contrib # ours
+"""
+
+DEB822 = """Types: deb
+# http://commented.example/debian
+URIs: http://first.example/debian
+ http://second.example/debian
+Suites: bookworm bookworm-updates
+Components: main
+Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+
+Enabled: no
+Types: deb
+URIs: http://off.example/debian
+Suites: bookworm
+Components: main
+"""
+
+
+def apt_folder(folder: Path, **files: str) -> Path:
+    """Return a folder like /etc/apt."""
+    (folder / "sources.list.d").mkdir()
+    for name, text in files.items():
+        if name == "main":
+            (folder / "sources.list").write_text(text)
+        else:
+            (folder / "sources.list.d" / name.replace("_", ".")).write_text(text)
+    return folder
+
+
+def test_mirror_is_found_in_one_line_format(tmp_path: Path) -> None:
+    assert sources.mirror(apt_folder(tmp_path, main=ONE_LINE)) == "http://mirror.example/debian"
+
+
+def test_mirror_is_found_in_deb822_format(tmp_path: Path) -> None:
+    folder = apt_folder(tmp_path, debian_sources=DEB822)
+    assert sources.mirror(folder) == "http://first.example/debian"
+
+
+def test_disabled_security_and_foreign_sources_are_no_mirror(tmp_path: Path) -> None:
+    off = DEB822[DEB822.index("Enabled") :]
+    other = "deb http://a.example/ubuntu noble main\n"
+    security = "deb http://b.example/debian-security trixie-security main\n"
+    folder = apt_folder(tmp_path, main=other + security, off_sources=off, x_bak=ONE_LINE)
+    with pytest.raises(BuildError, match="KERNEL_SRC"):
+        sources.mirror(folder)
+
+
+def madison(name: str, version: str, suite: str) -> str:
+    """Return a line of apt-cache madison."""
+    return f" {name} | {version} | http://mirror.example/debian {suite}/main amd64 Packages\n"
+
+
+def test_newest_backport_comes_first_then_stable() -> None:
+    text = (
+        madison("linux-source-6.12", "6.12.9-1", "trixie")
+        + madison("linux-source-6.12", "6.12.10-1", "trixie")
+        + madison("linux-source-6.12", "6.12.10-1~bpo12+1", "bookworm-backports")
+        + madison("linux-source-7.2", "7.2.12-1~bpo13+1", "trixie-backports")
+        + madison("linux-source-7.3", "7.3.4-1~bpo13+1", "trixie-backports")
+        + madison("linux-source-6.1", "6.1.100-1", "bookworm-backports")
+    )
+    order = archive.preferred(archive.parse_madison(text))
+    assert [(package.version, package.suite) for package in order] == [
+        ("7.3.4-1~bpo13+1", "trixie-backports"),
+        ("6.12.10-1", "trixie"),
+        ("6.12.10-1~bpo12+1", "bookworm-backports"),
+    ]
+
+
+def test_option_that_did_not_survive_is_reported() -> None:
+    wanted = '# why\nCONFIG_A=y\nCONFIG_B=n\nCONFIG_C=n\nCONFIG_D="x"\n'
+    assert tree.unmet_lines(wanted, 'CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_D="x"\n') == []
+    assert tree.unmet_lines(wanted, "CONFIG_B=y\n") == ["CONFIG_A=y", "CONFIG_B=n", 'CONFIG_D="x"']
+
+
+def test_hash_follows_content_and_name(tmp_path: Path) -> None:
+    patch = tmp_path / "0001.patch"
+    patch.write_text("a")
+    before = store.digest([patch])
+    patch.write_text("b")
+    changed = store.digest([patch])
+    renamed = patch.rename(tmp_path / "0002.patch")
+    assert len({before, changed, store.digest([renamed])}) == 3
+
+
+def test_unfinished_build_leaves_nothing(tmp_path: Path) -> None:
+    with store.Store(tmp_path / "kernel") as cache:
+        with pytest.raises(BuildError), cache.new() as folder:
+            (folder / "tree").mkdir()
+            raise BuildError("stop")
+        assert cache.find("key") is None
+    assert [path.name for path in (tmp_path / "kernel").iterdir()] == ["lock"]
+
+
+def test_finished_build_is_found_and_old_ones_go(tmp_path: Path) -> None:
+    with store.Store(tmp_path) as cache:
+        for age, name in enumerate(["1-a", "2-b", "3-c", "4-key"]):
+            with cache.new() as folder:
+                kept = cache.keep(folder, name, {"version": name})
+            os.utime(kept / "build.json", (age, age))
+        found = cache.find("key")
+        assert found is not None
+        assert json.loads((found / "build.json").read_text()) == {"version": "4-key"}
+        assert cache.find("a") is None
+
+
+def test_patches_for_everybody_come_before_the_labs_own() -> None:
+    own = [patch.is_relative_to(cli.HERE) for patch in cli.patches()]
+    assert own == sorted(own)
+    assert {False, True} == set(own)
+
+
+def test_foreign_folder_is_no_kernel_source(tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match="not a Linux source tree"):
+        cli.build(tmp_path / "cache", str(tmp_path))
+
+
+def test_stripping_keeps_what_modules_need(tmp_path: Path) -> None:
+    keep = ["Makefile", "linux", "include/linux/mm.h", "scripts/mod/modpost", "net/mptcp/pm.h"]
+    drop = ["vmlinux.o", "net/mptcp/pm.c", "drivers/net/veth.c", "scripts/mod/modpost.o"]
+    for name in keep + drop:
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("")
+    tree.strip_down(tmp_path)
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == set(keep)
+    assert not (tmp_path / "drivers").exists()
