@@ -256,7 +256,8 @@ struct weft_dump {
 
 static struct weft_dump *weft_dump(struct netlink_callback *cb)
 {
-	NL_ASSERT_CTX_FITS(struct weft_dump);
+	BUILD_BUG_ON(sizeof(struct weft_dump) >
+		     sizeof_field(struct netlink_callback, ctx));
 	return (struct weft_dump *)cb->ctx;
 }
 
