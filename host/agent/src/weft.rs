@@ -334,7 +334,7 @@ mod tests {
         let header = include_str!("../../kernel/include/uapi/weft.h");
         let number = |name: &str| {
             let body = header
-                .split("enum weft_")
+                .split("\nenum weft_")
                 .find(|part| part.contains(&format!("\t{name},")))
                 .unwrap();
             let names = body.lines().filter(|line| line.starts_with("\tWEFT_"));
