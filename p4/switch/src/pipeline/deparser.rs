@@ -5,10 +5,10 @@ use super::bits::BitWriter;
 use super::compile_expr::Names;
 use super::error::{malformed, unsupported};
 use super::expr::{Expr, Scope};
-use super::hash::write_field;
 use super::json;
 use super::layout::{Layout, Slot};
 use super::packet::PacketState;
+use super::pieces::write_pieces;
 use super::program::{Objects, Program};
 
 /// A checksum to verify or to update.
@@ -115,9 +115,7 @@ pub(super) fn deparse(program: &Program, packet: &PacketState, frame: &mut Vec<u
     for header in &program.emitted {
         let header = &program.layout.headers[*header];
         if header.is_valid(&packet.words) {
-            for field in &header.fields {
-                write_field(field, &packet.words, &mut writer);
-            }
+            write_pieces(&header.pieces, &packet.words, &mut writer);
         }
     }
     writer.finish();

@@ -8,6 +8,7 @@ use super::compile_expr::{Names, parse_hex};
 use super::error::{malformed, unsupported};
 use super::json;
 use super::layout::{Field, Layout, Slot};
+use super::pieces::{Piece, pack, write_pieces};
 use super::word::bytes_to_limbs;
 
 /// A hash algorithm of v1model.
@@ -116,9 +117,9 @@ pub(super) struct Calculation {
 /// A part of what is hashed.
 #[derive(Debug)]
 enum Input {
-    /// A field; of a header only while that is valid.
-    Field {
-        field: Field,
+    /// Fields of one header or of metadata; of a header only while that is valid.
+    Fields {
+        pieces: Box<[Piece]>,
         valid: Option<Slot>,
     },
     Const {
@@ -145,13 +146,29 @@ impl Calculation {
                 format!("hash algorithm {}", source.algo),
             ));
         };
-        let inputs = source
-            .input
-            .iter()
-            .map(|input| compile_input(input, &names));
+        let mut inputs = Vec::new();
+        let mut fields: Vec<(Field, Option<Slot>)> = Vec::new();
+        for input in &source.input {
+            let next = match input["type"].as_str() {
+                Some("field") => Some(field_input(input, &names)?),
+                _ => None,
+            };
+            let goes_on = match (next, fields.last()) {
+                (Some((_, valid)), Some((_, last))) => valid == *last,
+                _ => false,
+            };
+            if !goes_on {
+                close_fields(&mut fields, &mut inputs);
+            }
+            match next {
+                Some(field) => fields.push(field),
+                None => inputs.push(compile_input(input, &names)?),
+            }
+        }
+        close_fields(&mut fields, &mut inputs);
         Ok(Calculation {
             algorithm,
-            inputs: inputs.collect::<Result<_, _>>()?,
+            inputs: inputs.into(),
         })
     }
 
@@ -167,18 +184,16 @@ impl Calculation {
         let mut writer = BitWriter::new(scratch);
         for input in &self.inputs {
             match input {
-                Input::Field { field, valid } => {
+                Input::Fields { pieces, valid } => {
                     if valid.is_none_or(|valid| valid.get(words) == 1) {
-                        write_field(field, words, &mut writer);
+                        write_pieces(pieces, words, &mut writer);
                     }
                 }
                 Input::Const { limbs, bits } => writer.push_limbs(limbs, *bits),
                 Input::Header(header) => {
                     let header = &layout.headers[*header];
                     if header.is_valid(words) {
-                        for field in &header.fields {
-                            write_field(field, words, &mut writer);
-                        }
+                        write_pieces(&header.pieces, words, &mut writer);
                     }
                 }
                 Input::Payload => {
@@ -194,34 +209,32 @@ impl Calculation {
     }
 }
 
-/// Appends a field as it stands on the wire.
-#[inline]
-pub(super) fn write_field(field: &Field, words: &[u64], writer: &mut BitWriter) {
-    if field.variable {
-        let bits = words[field.length_word()] as u32;
-        if bits > 0 {
-            writer.push_limbs(&words[field.slot.range()], bits);
-        }
-    } else if field.slot.bits <= 64 {
-        writer.push(words[field.slot.start()], field.slot.bits);
-    } else {
-        writer.push_limbs(&words[field.slot.range()], field.slot.bits);
+/// Makes one input of the fields collected.
+fn close_fields(fields: &mut Vec<(Field, Option<Slot>)>, inputs: &mut Vec<Input>) {
+    if let Some((_, valid)) = fields.first().copied() {
+        let fields: Vec<Field> = fields.drain(..).map(|(field, _)| field).collect();
+        let pieces = pack(&fields);
+        inputs.push(Input::Fields { pieces, valid });
     }
 }
 
-fn compile_input(input: &Value, names: &Names) -> Result<Input, LoadError> {
+/// A field, and the validity of its header if it is not metadata's.
+fn field_input(input: &Value, names: &Names) -> Result<(Field, Option<Slot>), LoadError> {
     let value = &input["value"];
+    match (value[0].as_str(), value[1].as_str()) {
+        (Some(header), Some(field)) => {
+            let field = names.layout.field(header, field, names.place)?;
+            let header = names.layout.header(header, names.place)?;
+            let header = &names.layout.headers[header];
+            Ok((field, (!header.metadata).then(|| header.validity())))
+        }
+        _ => names.malformed(format!("{value} does not name a field")),
+    }
+}
+
+/// Anything but a field.
+fn compile_input(input: &Value, names: &Names) -> Result<Input, LoadError> {
     match input["type"].as_str() {
-        Some("field") => match (value[0].as_str(), value[1].as_str()) {
-            (Some(header), Some(field)) => {
-                let field = names.layout.field(header, field, names.place)?;
-                let header = names.layout.header(header, names.place)?;
-                let header = &names.layout.headers[header];
-                let valid = (!header.metadata).then(|| header.validity());
-                Ok(Input::Field { field, valid })
-            }
-            _ => names.malformed(format!("{value} does not name a field")),
-        },
         Some("header") => {
             let header = names.name(Some(input), "header")?;
             Ok(Input::Header(names.layout.header(header, names.place)?))

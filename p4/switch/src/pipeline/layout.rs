@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::LoadError;
 use super::error::{malformed, unsupported};
 use super::json;
+use super::pieces::{Piece, pack};
 use super::word::{limbs_for, mask64};
 
 /// The most bits a field may have.
@@ -90,6 +91,8 @@ pub(super) struct Header {
     pub words: u32,
     /// Its fields in wire order.
     pub fields: Box<[Field]>,
+    /// The same, packed.
+    pub pieces: Box<[Piece]>,
     /// The bits on the wire of all fields of fixed length.
     pub fixed_bits: u32,
     /// The most bytes it may take on the wire, if one of its fields varies.
@@ -258,6 +261,7 @@ impl Layout {
         self.headers.push(Header {
             base,
             words: self.initial.len() as u32 - base,
+            pieces: pack(&fields),
             fields,
             fixed_bits,
             max_bytes,

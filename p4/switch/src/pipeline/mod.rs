@@ -33,6 +33,7 @@ mod layout;
 mod lower;
 mod packet;
 mod parser;
+mod pieces;
 mod program;
 mod state;
 mod switch;

@@ -1,10 +1,11 @@
 //! The parser: a state machine that takes headers off a packet.
 
 use super::action::{Machine, Op};
-use super::bits::{read_bits, read_limbs};
+use super::bits::read_limbs;
 use super::expr::{Dest, Expr, Scope};
 use super::layout::Header;
 use super::packet::PacketState;
+use super::pieces::read_pieces;
 use super::word::{limbs_for, mask_limbs};
 
 /// Ends parsing; the packet is accepted.
@@ -211,24 +212,13 @@ impl Parser {
         if data.len() < bytes {
             return Err(self.errors.packet_too_short);
         }
-        let words = &mut packet.words;
-        words[header.base as usize] = 1;
-        let mut offset = 0;
-        for field in &header.fields {
-            let slot = field.slot;
-            let bits = if field.variable {
-                words[field.length_word()] = variable_bits;
-                variable_bits as u32
-            } else {
-                slot.bits
-            };
-            if slot.bits <= 64 {
-                words[slot.start()] = read_bits(data, offset, bits);
-            } else {
-                read_limbs(data, offset, bits, &mut words[slot.range()]);
-            }
-            offset += bits as usize;
-        }
+        packet.words[header.base as usize] = 1;
+        read_pieces(
+            &header.pieces,
+            data,
+            variable_bits as u32,
+            &mut packet.words,
+        );
         packet.parsed += bytes;
         Ok(())
     }

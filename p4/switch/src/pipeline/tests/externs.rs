@@ -183,3 +183,19 @@ fn a_marked_packet_is_dropped_after_ingress_and_after_egress() {
     pipeline.ingress(1, &command(0x35, 1, VALUE), 0, &mut effects);
     assert!(effects.outputs.is_empty());
 }
+
+#[test]
+fn a_checksum_leaves_out_fields_of_headers_that_are_not_valid() {
+    let program = Program::load(PROGRAM).unwrap();
+    let sums = |valid: u64| {
+        let mut words = vec![1; program.layout.initial.len()];
+        let command = program.layout.header("command", "").unwrap();
+        words[program.layout.headers[command].base as usize] = valid;
+        let sum = |calculation: &hash::Calculation| {
+            calculation.compute(&program.layout, &words, &[], &mut Vec::new())
+        };
+        program.calculations.iter().map(sum).collect::<Vec<_>>()
+    };
+    assert!(sums(0).contains(&0xffff), "the sum of nothing");
+    assert!(!sums(1).contains(&0xffff));
+}
