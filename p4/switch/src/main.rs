@@ -1,5 +1,6 @@
 //! `weft-switch`: all switches of a network in one process.
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
             EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info")),
         )
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .init();
     let topology = match Topology::read(&arguments.topology) {
         Ok(topology) => topology,

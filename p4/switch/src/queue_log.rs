@@ -141,3 +141,90 @@ fn peers(topology: &Topology, switch: &weft_topology::Switch) -> (String, Vec<(u
     }
     (switch.name.clone(), peers)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::fabric::TimestampUnit;
+    use crate::pipeline::{ActionCall, Pipeline, Program};
+
+    /// A switch that sends everything back to its only host.
+    fn echo() -> (Topology, World) {
+        let topology: Topology = serde_json::from_value(json!({
+            "version": 1, "name": "echo", "paths": 1, "routing": "weft",
+            "hosts": [{
+                "name": "h1_1", "leaf": 1, "index": 1, "netns": "", "interface": "", "mac": "",
+                "addresses": ["10.1.1.1"], "prefix_len": 24,
+            }],
+            "switches": [{
+                "name": "leaf1", "role": "leaf", "index": 1, "device_id": 1, "grpc": "",
+                "ports": [{"number": 1, "interface": "", "link": 0}],
+            }],
+            "links": [{
+                "a": {"node": "h1_1", "port": 0}, "b": {"node": "leaf1", "port": 1},
+                "rate_bps": 1_000_000_000, "delay_ns": 1_000, "queue_packets": 10,
+            }],
+        }))
+        .unwrap();
+        let mut world = World::new(&topology, TimestampUnit::Nanoseconds, 0, 1).unwrap();
+        let program = include_bytes!("../../compiled/spine.json");
+        let mut pipeline = Pipeline::new(Program::load(program).unwrap().into(), 1);
+        let table = pipeline.program().table_id("routing.ipv4_lpm").unwrap();
+        let action = pipeline.program().action_id(table, "routing.to_port");
+        let entry = crate::pipeline::TableEntry {
+            matches: vec![crate::pipeline::MatchValue::Lpm {
+                value: vec![10, 0, 0, 0],
+                prefix_bits: 8,
+            }],
+            priority: 0,
+            action: ActionCall {
+                action: action.unwrap(),
+                args: vec![vec![1]],
+            },
+        };
+        pipeline.insert(table, &entry).unwrap();
+        world.install(0, pipeline);
+        (topology, world)
+    }
+
+    /// A UDP packet of 60 bytes from 10.1.1.1 to 10.2.1.1.
+    fn frame() -> Vec<u8> {
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
+        frame.extend([0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0x64, 0xbb]);
+        frame.extend([10, 1, 1, 1, 10, 2, 1, 1]);
+        frame.resize(60, 0);
+        frame
+    }
+
+    #[test]
+    fn ports_that_changed_get_a_row_and_quiet_ones_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("queues.csv");
+        let (topology, mut world) = echo();
+        let mut log = QueueLog::open(&path, &topology).unwrap();
+        assert_eq!(log.deadline_ns(), None);
+        let frame = frame();
+        (0..3).for_each(|_| world.receive(0, 0, &frame));
+        log.wake();
+        world.advance(0, 2_000, &mut Vec::new());
+        log.update(5_000, &mut world);
+        // Quiet from here on: one more look, then the log sleeps until it must write.
+        world.advance(5_000, 900_000, &mut Vec::new());
+        assert_eq!(log.deadline_ns(), Some(5_000 + ROW_NS));
+        for now_ns in [500_000, 5_000 + ROW_NS, 5_000 + 2 * ROW_NS] {
+            log.update(now_ns, &mut world);
+        }
+        assert_eq!(log.deadline_ns(), Some(5_000 + FLUSH_NS));
+        log.flush_if_due(5_000 + FLUSH_NS).unwrap();
+        assert_eq!(log.deadline_ns(), None);
+        let text = std::fs::read_to_string(path).unwrap();
+        let expected = [
+            "5000,leaf1,1,h1_1,1,2,2,120,0",
+            "1005000,leaf1,1,h1_1,0,1,3,180,0",
+        ];
+        assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), expected);
+        assert!(HEADER.starts_with(text.lines().next().unwrap()));
+    }
+}

@@ -15,8 +15,9 @@ pub(super) enum Action {
 
 /// An entry of the agenda.
 ///
-/// Events are ordered by time, then switch, then port, then kind: all of it
-/// follows from the simulated network alone. Only frames that reach the same
+/// Events are ordered by time, then kind (a queue makes room before a frame
+/// comes in), then switch, then port: all of it follows from the simulated
+/// network alone. Only frames that reach the same
 /// port in the same nanosecond fall back on the order in which they were
 /// handed over, which is that of the cable. So it makes no difference in what
 /// portions real packets are read in.
@@ -30,9 +31,9 @@ pub(super) struct Event {
 }
 
 impl Event {
-    fn key(&self) -> (u64, usize, u16, bool, u64) {
+    fn key(&self) -> (u64, bool, usize, u16, u64) {
         let arrives = matches!(self.action, Action::Arrive(_));
-        (self.at_ns, self.node, self.port, arrives, self.sequence)
+        (self.at_ns, arrives, self.node, self.port, self.sequence)
     }
 }
 

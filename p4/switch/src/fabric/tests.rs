@@ -1,1 +1,333 @@
+//! The fabric's claims about time, with Weft's own spine in every switch.
 
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::json;
+use weft_topology::Topology;
+
+use super::*;
+use crate::pipeline::{ActionCall, MatchValue, Program, TableEntry};
+
+const SPINE: &[u8] = include_bytes!("../../../compiled/spine.json");
+const GBPS: u64 = 1_000_000_000;
+const DELAY_NS: u64 = 10_000;
+/// Largest frame of an MTU of 1500, and how long 1 Gbps takes for it.
+const FULL_BYTES: usize = 1514;
+const FULL_NS: u64 = 12_112;
+
+/// Two switches in a row with a host at each: `h1 - s1 - s2 - h2`. Port 1
+/// leads to the host, port 2 to the other switch.
+fn topology(rate_bps: u64, queue_packets: u32) -> Topology {
+    let link = |a: (&str, u16), b: (&str, u16)| {
+        json!({
+            "a": {"node": a.0, "port": a.1}, "b": {"node": b.0, "port": b.1},
+            "rate_bps": rate_bps, "delay_ns": DELAY_NS, "queue_packets": queue_packets,
+        })
+    };
+    let host = |name: &str, leaf: u8| {
+        json!({
+            "name": name, "leaf": leaf, "index": 1, "netns": "", "interface": "", "mac": "",
+            "addresses": [format!("10.{leaf}.1.1")], "prefix_len": 24,
+        })
+    };
+    let switch = |name: &str, index: u8| {
+        json!({
+            "name": name, "role": "spine", "index": index, "device_id": index, "grpc": "",
+            "ports": [
+                {"number": 1, "interface": "", "link": index - 1},
+                {"number": 2, "interface": "", "link": 2},
+            ],
+        })
+    };
+    serde_json::from_value(json!({
+        "version": 1, "name": "row", "paths": 1, "routing": "weft",
+        "hosts": [host("h1", 1), host("h2", 2)],
+        "switches": [switch("s1", 1), switch("s2", 2)],
+        "links": [
+            link(("h1", 0), ("s1", 1)), link(("h2", 0), ("s2", 1)), link(("s1", 2), ("s2", 2)),
+        ],
+    }))
+    .unwrap()
+}
+
+fn fabric(rate_bps: u64, queue_packets: u32) -> Fabric {
+    let topology = topology(rate_bps, queue_packets);
+    let mut fabric = Fabric::new(&topology, TimestampUnit::Nanoseconds, 0).unwrap();
+    let program = Arc::new(Program::load(SPINE).unwrap());
+    for (switch, ports) in [(0, [1, 2]), (1, [2, 1])] {
+        let mut pipeline = Pipeline::new(program.clone(), 1);
+        for (leaf, port) in [1, 2].into_iter().zip(ports) {
+            route(&mut pipeline, leaf, port);
+        }
+        fabric.install(switch, pipeline);
+    }
+    fabric
+}
+
+/// Sends `10.leaf.0.0/16` to `port`.
+fn route(pipeline: &mut Pipeline, leaf: u8, port: u8) {
+    let table = pipeline.program().table_id("routing.ipv4_lpm").unwrap();
+    let action = pipeline.program().action_id(table, "routing.to_port");
+    let entry = TableEntry {
+        matches: vec![MatchValue::Lpm {
+            value: vec![10, leaf, 0, 0],
+            prefix_bits: 16,
+        }],
+        priority: 0,
+        action: ActionCall {
+            action: action.unwrap(),
+            args: vec![vec![port]],
+        },
+    };
+    pipeline.insert(table, &entry).unwrap();
+}
+
+/// A UDP packet to `10.leaf.1.1` in a frame of `bytes`, `tag` its last byte.
+fn frame(leaf: u8, bytes: usize, tag: u8) -> Vec<u8> {
+    let length = u16::try_from(bytes - 14).unwrap().to_be_bytes();
+    let mut ip = vec![0x45, 0, length[0], length[1], 0, 0, 0, 0, 64, 17, 0, 0];
+    ip.extend([10, 3 - leaf, 1, 1, 10, leaf, 1, 1]);
+    let words = ip
+        .chunks(2)
+        .map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])));
+    let sum: u32 = words.sum();
+    let sum = !((sum >> 16) + (sum & 0xffff)) as u16;
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
+    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
+    frame.extend(ip);
+    frame.resize(bytes, 0);
+    frame[bytes - 1] = tag;
+    frame
+}
+
+/// Times and tags of what leaves until nothing is under way.
+fn settle(fabric: &mut Fabric) -> Vec<(u64, u8)> {
+    fabric.run(u64::MAX / 2);
+    deliveries(fabric)
+        .iter()
+        .map(|delivery| (delivery.at_ns, *delivery.frame.last().unwrap()))
+        .collect()
+}
+
+fn deliveries(fabric: &mut Fabric) -> Vec<Delivery> {
+    let mut deliveries = Vec::new();
+    fabric.take_deliveries(&mut deliveries);
+    deliveries
+}
+
+fn stats(fabric: &mut Fabric, switch: usize, port: u16) -> PortStats {
+    let mut found = PortStats::default();
+    fabric.take_changes(|s, p, stats| {
+        if (s, p) == (switch, port) {
+            found = *stats;
+        }
+    });
+    found
+}
+
+#[test]
+fn a_frame_takes_the_delay_of_each_link_and_its_length_at_each_switch() {
+    let mut fabric = fabric(GBPS, 100);
+    fabric.receive(0, 5_000, &frame(2, FULL_BYTES, 7));
+    let arrival_ns = 5_000 + DELAY_NS + 2 * (FULL_NS + DELAY_NS);
+    assert_eq!(settle(&mut fabric), [(arrival_ns, 7)]);
+}
+
+#[test]
+fn a_short_frame_takes_less() {
+    let mut fabric = fabric(GBPS, 100);
+    fabric.receive(0, 0, &frame(2, 60, 7));
+    assert_eq!(settle(&mut fabric), [(3 * DELAY_NS + 2 * 480, 7)]);
+}
+
+#[test]
+fn frames_leave_in_order_and_one_serialisation_apart() {
+    let mut fabric = fabric(GBPS, 100);
+    for tag in 0..5 {
+        fabric.receive(0, 0, &frame(2, FULL_BYTES, tag));
+    }
+    let first_ns = DELAY_NS + 2 * (FULL_NS + DELAY_NS);
+    let expected: Vec<_> = (0..5)
+        .map(|tag| (first_ns + u64::from(tag) * FULL_NS, tag))
+        .collect();
+    assert_eq!(settle(&mut fabric), expected);
+}
+
+#[test]
+fn a_full_queue_drops_its_tail_and_the_wire_is_not_part_of_it() {
+    let mut fabric = fabric(GBPS, 3);
+    for tag in 0..6 {
+        fabric.receive(0, 0, &frame(2, FULL_BYTES, tag));
+    }
+    let tags: Vec<_> = settle(&mut fabric).iter().map(|(_, tag)| *tag).collect();
+    assert_eq!(tags, [0, 1, 2, 3]);
+    let stats = stats(&mut fabric, 0, 2);
+    assert_eq!(stats.dropped_packets, 2);
+    assert_eq!(stats.queue_max_packets, 3);
+    assert_eq!(stats.tx_packets, 4);
+    assert_eq!(stats.tx_bytes, 4 * FULL_BYTES as u64);
+    assert_eq!(stats.queue_packets, 0);
+}
+
+#[test]
+fn a_queue_takes_packets_again_as_soon_as_one_has_left() {
+    let mut fabric = fabric(GBPS, 1);
+    for (tag, sent_ns) in [(0, 0), (1, 0), (2, FULL_NS - 1), (3, FULL_NS)] {
+        fabric.receive(0, sent_ns, &frame(2, FULL_BYTES, tag));
+    }
+    let tags: Vec<_> = settle(&mut fabric).iter().map(|(_, tag)| *tag).collect();
+    assert_eq!(tags, [0, 1, 3]);
+}
+
+#[test]
+fn a_link_of_100_gbps_is_neither_faster_nor_slower() {
+    let mut fabric = fabric(100 * GBPS, 1_000);
+    for _ in 0..1_000 {
+        fabric.receive(0, 0, &frame(2, FULL_BYTES, 0));
+    }
+    let times = settle(&mut fabric);
+    // 121.12 ns each.
+    assert_eq!(times[999].0 - times[0].0, 121_120 - 121);
+}
+
+#[test]
+fn each_direction_has_a_link_of_its_own() {
+    let mut fabric = fabric(GBPS, 100);
+    fabric.receive(0, 0, &frame(2, FULL_BYTES, 1));
+    fabric.receive(1, 0, &frame(1, FULL_BYTES, 2));
+    let arrival_ns = DELAY_NS + 2 * (FULL_NS + DELAY_NS);
+    let mut arrivals = settle(&mut fabric);
+    arrivals.sort_unstable();
+    assert_eq!(arrivals, [(arrival_ns, 1), (arrival_ns, 2)]);
+}
+
+#[test]
+fn nothing_at_or_after_the_end_happens() {
+    let mut fabric = fabric(GBPS, 100);
+    fabric.receive(0, 0, &frame(2, FULL_BYTES, 1));
+    fabric.run(DELAY_NS);
+    assert_eq!(fabric.next_event_ns(), Some(DELAY_NS));
+    fabric.run(DELAY_NS + 1);
+    assert_eq!(fabric.next_event_ns(), Some(DELAY_NS + FULL_NS + DELAY_NS));
+}
+
+#[test]
+fn a_late_packet_reaches_its_switch_now() {
+    let mut fabric = fabric(GBPS, 100);
+    fabric.run(1_000_000);
+    fabric.receive(0, 0, &frame(2, FULL_BYTES, 1));
+    assert_eq!(fabric.next_event_ns(), Some(1_000_000));
+}
+
+#[test]
+fn a_switch_without_a_program_forwards_nothing() {
+    let topology = topology(GBPS, 100);
+    let mut fabric = Fabric::new(&topology, TimestampUnit::Nanoseconds, 0).unwrap();
+    fabric.receive(0, 0, &frame(2, 60, 1));
+    assert!(settle(&mut fabric).is_empty());
+    assert_eq!(fabric.discarded_packets(0), 1);
+}
+
+#[test]
+fn a_route_to_a_port_that_is_none_forwards_nothing() {
+    let mut fabric = fabric(GBPS, 100);
+    route(fabric.pipeline_mut(0).unwrap(), 9, 77);
+    fabric.receive(0, 0, &frame(2, 60, 1));
+    let mut lost = frame(2, 60, 2);
+    // 10.9.1.1 instead of 10.2.1.1; the checksum follows.
+    lost[31] += 7;
+    lost[25] -= 7;
+    fabric.receive(0, 0, &lost);
+    assert_eq!(settle(&mut fabric).len(), 1);
+    assert_eq!(fabric.discarded_packets(0), 1);
+}
+
+#[test]
+fn a_new_program_loses_what_waits_and_goes_on() {
+    let mut fabric = fabric(GBPS, 100);
+    for tag in 0..3 {
+        fabric.receive(0, 0, &frame(2, FULL_BYTES, tag));
+    }
+    fabric.run(DELAY_NS + 1);
+    let mut pipeline = Pipeline::new(fabric.pipeline(0).unwrap().program().clone(), 1);
+    route(&mut pipeline, 2, 2);
+    fabric.install(0, pipeline);
+    fabric.receive(0, DELAY_NS, &frame(2, FULL_BYTES, 9));
+    let tags: Vec<_> = settle(&mut fabric).iter().map(|(_, tag)| *tag).collect();
+    assert_eq!(tags, [0, 9]);
+    assert_eq!(stats(&mut fabric, 0, 2).dropped_packets, 2);
+}
+
+#[test]
+fn a_topology_that_cannot_work_is_refused() {
+    let mut bad = topology(GBPS, 100);
+    bad.switches[0].ports[0].number = CPU_PORT;
+    let error = Fabric::new(&bad, TimestampUnit::Nanoseconds, 0).unwrap_err();
+    assert!(matches!(
+        error,
+        BuildError::PortNumber { port: CPU_PORT, .. }
+    ));
+    let mut bad = topology(GBPS, 100);
+    bad.links[2].rate_bps = 0;
+    let error = Fabric::new(&bad, TimestampUnit::Nanoseconds, 0).unwrap_err();
+    assert!(matches!(error, BuildError::Rate { rate_bps: 0, .. }));
+}
+
+/// Packets of both hosts: when, from which, how long.
+fn packets() -> impl Strategy<Value = Vec<(u64, usize, usize)>> {
+    let packet = (0_u64..200_000, 0_usize..2, 60_usize..FULL_BYTES);
+    proptest::collection::vec(packet, 1..60).prop_map(|mut packets| {
+        packets.sort_by_key(|packet| packet.0);
+        packets
+    })
+}
+
+proptest! {
+    #[test]
+    fn how_wakes_are_batched_changes_nothing(
+        packets in packets(),
+        steps in proptest::collection::vec(1_u64..30_000, 1..100),
+    ) {
+        let frames: Vec<_> = packets
+            .iter()
+            .zip(0_u8..)
+            .map(|((at_ns, host, bytes), tag)| (*at_ns, *host, frame(2 - *host as u8, *bytes, tag)))
+            .collect();
+        let mut whole = fabric(GBPS, 5);
+        for (at_ns, host, frame) in &frames {
+            whole.receive(*host, *at_ns, frame);
+        }
+        whole.run(u64::MAX / 2);
+        let expected = deliveries(&mut whole);
+
+        let mut stepped = fabric(GBPS, 5);
+        let lookahead_ns = stepped.lookahead_ns();
+        let mut now_ns = 0;
+        let mut rest = frames.as_slice();
+        let mut found = Vec::new();
+        for step_ns in steps {
+            now_ns += step_ns;
+            // Whatever was sent before now is in the ring.
+            let arrived = rest.partition_point(|(at_ns, ..)| *at_ns < now_ns);
+            for (at_ns, host, frame) in &rest[..arrived] {
+                stepped.receive(*host, *at_ns, frame);
+            }
+            rest = &rest[arrived..];
+            stepped.run(now_ns + lookahead_ns);
+            let new = deliveries(&mut stepped);
+            // Waking every two delays is early enough for every delivery.
+            if step_ns <= 2 * lookahead_ns {
+                prop_assert!(new.iter().all(|delivery| delivery.at_ns >= now_ns));
+            }
+            found.extend(new);
+        }
+        for (at_ns, host, frame) in rest {
+            stepped.receive(*host, *at_ns, frame);
+        }
+        stepped.run(u64::MAX / 2);
+        found.extend(deliveries(&mut stepped));
+        prop_assert_eq!(found, expected);
+        prop_assert_eq!(stats(&mut stepped, 0, 2), stats(&mut whole, 0, 2));
+    }
+}

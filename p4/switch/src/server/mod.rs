@@ -68,6 +68,12 @@ impl World {
         &self.fabric
     }
 
+    /// Gives a switch a pipeline without a controller, for tests.
+    #[cfg(test)]
+    pub(crate) fn install(&mut self, switch: usize, pipeline: crate::pipeline::Pipeline) {
+        self.fabric.install(switch, pipeline);
+    }
+
     /// Takes a frame that a host sent; see [`Fabric::receive`].
     pub fn receive(&mut self, host_port: usize, sent_ns: u64, frame: &[u8]) {
         self.fabric.receive(host_port, sent_ns, frame);

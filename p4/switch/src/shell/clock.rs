@@ -80,6 +80,17 @@ impl Clock {
     }
 }
 
+/// Makes sleeps of the calling thread end when they should: by default the
+/// kernel may let them last 50 us longer.
+pub(super) fn be_punctual() -> io::Result<()> {
+    let slack_ns: libc::c_ulong = 1;
+    // SAFETY: no pointers.
+    if unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
 fn read(clock: libc::clockid_t) -> io::Result<i64> {
     let mut time = libc::timespec {
         tv_sec: 0,

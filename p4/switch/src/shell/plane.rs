@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::clock::Clock;
+use super::clock::{Clock, be_punctual};
 use super::qdisc;
 use super::ring::Ring;
 use super::send::Sender;
@@ -174,6 +174,7 @@ impl DataPlane {
     /// # Errors
     /// When clocks or sockets fail, or the queue log cannot be written.
     pub fn run(mut self) -> io::Result<()> {
+        be_punctual()?;
         let mut now_ns = self.clock.now_ns()?;
         let mut deliveries = Vec::new();
         while !self.stop.stopping.load(Ordering::Acquire) {
