@@ -323,6 +323,6 @@ mod tests {
                 .unwrap()
                 .starts_with("rb,up to 100 KB,2,300,300,390,398,3.0000,")
         );
-        assert!(lines.last().unwrap().ends_with(",1,12,4,5680,12"));
+        assert!(lines.last().unwrap().ends_with(",1,12,4,5696,12"));
     }
 }
