@@ -91,8 +91,10 @@ static int slot_of(struct mptcp_sock *msk, struct weft_conn *conn,
 		if (entry->id && slot_is_alive(msk, entry->id))
 			continue;
 		/* the last decision must not be booked on the newcomer */
-		if (slot == conn->picked)
+		if (slot == conn->picked) {
 			conn->granted = 0;
+			conn->sent = 0;
+		}
 		*entry = (struct weft_subflow){ .id = slot_id(subflow) };
 		conn->length = 0;
 		return slot;
@@ -100,14 +102,36 @@ static int slot_of(struct mptcp_sock *msk, struct weft_conn *conn,
 	return -ENOSPC;
 }
 
+/* How fit a subflow is for new data; the lower, the fitter. */
+enum weft_rank {
+	RANK_REGULAR,
+	RANK_REGULAR_LOSS,
+	RANK_BACKUP,
+	RANK_BACKUP_LOSS,
+	RANK_UNFIT,
+};
+
+static enum weft_rank rank_of(struct mptcp_subflow_context *subflow)
+{
+	const struct sock *ssk = mptcp_subflow_tcp_sock(subflow);
+	bool loss = inet_csk(ssk)->icsk_ca_state == TCP_CA_Loss;
+
+	if (!mptcp_subflow_active(subflow))
+		return RANK_UNFIT;
+	if (subflow->backup || subflow->request_bkup)
+		return loss ? RANK_BACKUP_LOSS : RANK_BACKUP;
+	return loss ? RANK_REGULAR_LOSS : RANK_REGULAR;
+}
+
 /**
  * weft_usable() - collect the subflows that may carry new data
  * @msk: connection
  * @usable: result
  *
- * Those are the active ones (established, not closing, not stale), except that
- * backup subflows count only when there is no other. No more than WEFT_PATHS_MAX
- * subflows of a connection are ever used.
+ * Those are the active ones (established, not closing, not stale). A subflow that
+ * recovers from a retransmission timeout has to resend first, and is left out while
+ * there is another; backup subflows count only when there is no other at all. No
+ * more than WEFT_PATHS_MAX subflows of a connection are ever used.
  *
  * Also refreshes the connection-level retransmission timeout, as a scheduler has
  * to before data goes out.
@@ -118,7 +142,7 @@ bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable)
 {
 	struct weft_conn *conn = weft_conn(msk);
 	struct mptcp_subflow_context *subflow;
-	bool backup = true;
+	enum weft_rank best = RANK_UNFIT;
 
 	usable->count = 0;
 	usable->members = 0;
@@ -132,15 +156,14 @@ bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable)
 	}
 
 	mptcp_for_each_subflow(msk, subflow)
-		if (!subflow->backup && !subflow->request_bkup &&
-		    mptcp_subflow_active(subflow))
-			backup = false;
+		best = min(best, rank_of(subflow));
+	if (best == RANK_UNFIT)
+		return false;
 
 	mptcp_for_each_subflow(msk, subflow) {
 		int slot;
 
-		if ((subflow->backup || subflow->request_bkup) != backup ||
-		    !mptcp_subflow_active(subflow))
+		if (rank_of(subflow) != best)
 			continue;
 		slot = slot_of(msk, conn, subflow);
 		if (slot < 0)
@@ -153,8 +176,15 @@ bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable)
 	return usable->count;
 }
 
-/* Payload of a full packet: what mss_cache has, less the DSS option. */
-static int packet_payload(const struct sock *ssk)
+/**
+ * weft_packet_payload() - data in a full packet of a subflow
+ * @ssk: TCP socket of the subflow
+ *
+ * What mss_cache has less the DSS option, which is at times a few bytes shorter.
+ *
+ * Return: bytes, at least 1.
+ */
+int weft_packet_payload(const struct sock *ssk)
 {
 	return max_t(int, tcp_sk(ssk)->mss_cache - DSS_OPTION_LEN, 1);
 }
@@ -170,29 +200,44 @@ static struct mptcp_subflow_context *subflow_of(struct mptcp_sock *msk, u32 id)
 	return NULL;
 }
 
+/* Count the packets of the decision that is over. */
+static void book_packets(struct mptcp_sock *msk)
+{
+	struct weft_conn *conn = weft_conn(msk);
+	struct weft_subflow *entry = &conn->subflow[conn->picked];
+	struct mptcp_subflow_context *subflow;
+	int payload = conn->sent;
+
+	if (!conn->sent)
+		return;
+	subflow = subflow_of(msk, entry->id);
+	if (subflow)
+		payload = weft_packet_payload(mptcp_subflow_tcp_sock(subflow));
+	entry->packets += max(DIV_ROUND_CLOSEST(conn->sent, payload), 1);
+	conn->sent = 0;
+}
+
 /**
  * weft_account() - book what became of the last decision
  * @msk: connection with state
  *
- * Return: true when the burst of that decision is used up, so that the next
- * packet is a new decision.
+ * Return: true when the burst of that decision has been used up since the last
+ * call, so that the next packet is a new decision.
  */
 bool weft_account(struct mptcp_sock *msk)
 {
 	struct weft_conn *conn = weft_conn(msk);
-	struct weft_subflow *entry = &conn->subflow[conn->picked];
-	int payload, sent = conn->granted - msk->snd_burst;
-	struct mptcp_subflow_context *subflow;
+	int sent = conn->granted - msk->snd_burst;
 
 	if (conn->granted <= 0 || sent <= 0)
 		return false;
-	subflow = subflow_of(msk, entry->id);
-	payload = subflow ? packet_payload(mptcp_subflow_tcp_sock(subflow)) : sent;
-	entry->bytes += sent;
-	/* options vary: a packet may hold a little more than expected */
-	entry->packets += max(DIV_ROUND_CLOSEST(sent, payload), 1);
+	conn->subflow[conn->picked].bytes += sent;
+	conn->sent += sent;
 	conn->granted = msk->snd_burst;
-	return conn->granted <= 0;
+	if (conn->granted > 0)
+		return false;
+	book_packets(msk);
+	return true;
 }
 
 /**
@@ -209,6 +254,8 @@ int weft_grant(struct mptcp_sock *msk, struct mptcp_subflow_context *subflow,
 {
 	struct weft_conn *conn = weft_conn(msk);
 
+	if (slot != conn->picked || bytes != conn->granted)
+		book_packets(msk);
 	conn->picked = slot;
 	conn->granted = bytes;
 	msk->snd_burst = bytes;
@@ -238,7 +285,7 @@ int weft_window_space(const struct sock *ssk)
 	    in_flight >= window || !sk_stream_memory_free(ssk))
 		return 0;
 
-	space = (s64)(window - in_flight) * packet_payload(ssk) - unsent;
+	space = (s64)(window - in_flight) * weft_packet_payload(ssk) - unsent;
 	receiver = (s32)(tcp_wnd_end(tp) - READ_ONCE(tp->write_seq));
 	return clamp_t(s64, min(space, receiver), 0, S32_MAX / 2);
 }

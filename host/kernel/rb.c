@@ -21,13 +21,20 @@
  *	local		the kernel's own smoothed RTTs;
  *	none		not all RTTs are known yet: packets take turns.
  *
- * It is made anew every 10 ms, and at once when the controller writes, a pattern
- * expires, or a subflow comes or goes.
+ * A packet that is short because the application paused takes a position as any
+ * other does. (Filling it up from the next write makes fewer packets, and
+ * measurably longer incasts: more of a subflow's window is lost at once, without
+ * an ACK left to notice.)
+ *
+ * The sequence is made anew every 10 ms, and at once when the controller writes,
+ * a pattern expires, or a subflow comes or goes.
  *
  * Pre-allocation: the pattern decides also while the chosen subflow's congestion
  * window is full; the packet then waits in that subflow's queue. Only when that
  * queue has reached the subflow's send buffer, the connection waits. Another
- * subflow with room is *not* used: its packet would arrive ahead of its turn.
+ * subflow with room is *not* used: its packet would arrive ahead of its turn. A
+ * subflow that had a retransmission timeout is out of the pattern until it has
+ * recovered (weft_usable()), so that a dead path does not hold up the others.
  */
 #include <linux/ktime.h>
 #include <net/tcp.h>

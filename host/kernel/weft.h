@@ -108,7 +108,8 @@ struct weft_subflow {
  * @subflow: slots, one per subflow that was ever usable; slots of subflows that
  *	are gone are used again
  * @picked: slot of the last decision
- * @granted: what is left of msk->snd_burst as of the last look at it, bytes
+ * @granted: what is left of its burst as of the last look at msk->snd_burst, bytes
+ * @sent: what has been sent of it, bytes
  * @source: enum weft_source of @sequence
  * @length: entries of @sequence, 0 when it must be made
  * @position: of @sequence, for the next packet
@@ -122,6 +123,7 @@ struct weft_conn {
 	struct weft_subflow	subflow[WEFT_PATHS_MAX];
 	u8			picked;
 	int			granted;
+	int			sent;
 	/* the rest is rb's */
 	u8			source;
 	u16			length;
@@ -162,6 +164,7 @@ bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable);
 bool weft_account(struct mptcp_sock *msk);
 int weft_grant(struct mptcp_sock *msk, struct mptcp_subflow_context *subflow,
 	       u8 slot, int bytes);
+int weft_packet_payload(const struct sock *ssk);
 int weft_window_space(const struct sock *ssk);
 int weft_get_retrans(struct mptcp_sock *msk);
 int weft_slot(const struct weft_conn *conn,
