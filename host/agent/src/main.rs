@@ -40,8 +40,13 @@ enum Command {
 
 #[derive(Debug, Args)]
 struct Serve {
-    #[command(flatten)]
-    hosts: Hosts,
+    // Not `Hosts`: clap does not see an optional group inside which another one is flattened.
+    /// topology.json
+    #[arg(long, value_name = "FILE")]
+    topology: PathBuf,
+    /// A host to serve; again for more [default: all]
+    #[arg(long = "host", value_name = "NAME")]
+    names: Vec<String>,
     /// The controller's weft.v1 server
     #[arg(long, value_name = "URL")]
     controller: Endpoint,
@@ -71,25 +76,30 @@ struct Hosts {
 
 impl Hosts {
     fn read(&self) -> Result<Vec<Host>> {
-        let topology = Topology::read(&self.topology)?;
-        if self.names.is_empty() {
-            return Ok(topology.hosts);
-        }
-        let find = |name: &String| {
-            topology.host(name).cloned().ok_or_else(|| {
-                let known: Vec<_> = topology
-                    .hosts
-                    .iter()
-                    .map(|host| host.name.as_str())
-                    .collect();
-                anyhow!(
-                    "no host {name:?} in the topology; it has {}",
-                    known.join(", ")
-                )
-            })
-        };
-        self.names.iter().map(find).collect()
+        hosts(&self.topology, &self.names)
     }
+}
+
+/// The hosts called `names`, or all of them.
+fn hosts(topology: &Path, names: &[String]) -> Result<Vec<Host>> {
+    let topology = Topology::read(topology)?;
+    if names.is_empty() {
+        return Ok(topology.hosts);
+    }
+    let find = |name: &String| {
+        topology.host(name).cloned().ok_or_else(|| {
+            let known: Vec<_> = topology
+                .hosts
+                .iter()
+                .map(|host| host.name.as_str())
+                .collect();
+            anyhow!(
+                "no host {name:?} in the topology; it has {}",
+                known.join(", ")
+            )
+        })
+    };
+    names.iter().map(find).collect()
 }
 
 fn main() -> ExitCode {
@@ -119,7 +129,7 @@ fn main() -> ExitCode {
 /// One thread: in the lab a second one would cost a wake-up per message.
 #[tokio::main(flavor = "current_thread")]
 async fn run(serve: &Serve) -> Result<()> {
-    let hosts = serve.hosts.read()?;
+    let hosts = hosts(&serve.topology, &serve.names)?;
     let channel = serve.controller.connect_lazy();
     let mut following = Vec::new();
     let mut followers = Vec::new();
@@ -270,4 +280,27 @@ fn pattern_text(host: &Host, pattern: &Pattern) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_daemon_and_its_queries_are_told_apart() {
+        let daemon = [
+            "weft-agent",
+            "--topology",
+            "t.json",
+            "--controller",
+            "http://127.0.0.1:9339",
+        ];
+        let cli = Cli::try_parse_from(daemon).unwrap();
+        assert!(cli.command.is_none() && cli.serve.is_some());
+        let query = ["weft-agent", "flows", "--topology", "t.json"];
+        let cli = Cli::try_parse_from(query).unwrap();
+        assert!(matches!(cli.command, Some(Command::Flows(_))));
+        assert!(Cli::try_parse_from(["weft-agent"]).is_err());
+    }
 }
