@@ -208,7 +208,7 @@ mod tests {
         let frame = frame();
         (0..3).for_each(|_| world.receive(0, 0, &frame));
         log.wake();
-        world.advance(0, 2_000, &mut Vec::new());
+        world.advance(0, 1_500, &mut Vec::new());
         log.update(5_000, &mut world);
         // Quiet from here on: one more look, then the log sleeps until it must write.
         world.advance(5_000, 900_000, &mut Vec::new());

@@ -111,10 +111,10 @@ enum Pacing {
 }
 
 /// What woke the thread.
-enum Woken {
-    ByPacket,
-    ByTime(u64),
-    ByRequest,
+enum Wake {
+    Packet,
+    Time(u64),
+    Request,
 }
 
 impl DataPlane {
@@ -190,9 +190,9 @@ impl DataPlane {
             self.log.flush_if_due(now_ns)?;
             now_ns = match self.wait(now_ns, next_ns)? {
                 // The packet's own time is the present.
-                Woken::ByPacket => now_ns,
-                Woken::ByTime(at_ns) => at_ns,
-                Woken::ByRequest => self.clock.now_ns()?,
+                Wake::Packet => now_ns,
+                Wake::Time(at_ns) => at_ns,
+                Wake::Request => self.clock.now_ns()?,
             };
         }
         let shared = self.shared.clone();
@@ -246,7 +246,7 @@ impl DataPlane {
     }
 
     /// Sleeps until there is something to do. `next_ns` is when something happens in the world.
-    fn wait(&mut self, now_ns: u64, next_ns: Option<u64>) -> io::Result<Woken> {
+    fn wait(&mut self, now_ns: u64, next_ns: Option<u64>) -> io::Result<Wake> {
         let step_end_ns = now_ns + self.step_ns;
         if let Pacing::Process(held, _) = &self.pacing {
             if let Some(((due_ns, _), _)) = held.first_key_value() {
@@ -256,12 +256,12 @@ impl DataPlane {
                     *due_ns
                 };
                 self.clock.sleep_until(until_ns)?;
-                return Ok(Woken::ByTime(until_ns.max(now_ns)));
+                return Ok(Wake::Time(until_ns.max(now_ns)));
             }
         }
         if next_ns.is_some_and(|at_ns| at_ns <= step_end_ns + self.step_ns) {
             self.clock.sleep_until(step_end_ns)?;
-            return Ok(Woken::ByTime(step_end_ns));
+            return Ok(Wake::Time(step_end_ns));
         }
         if now_ns >= self.calibrate_at_ns {
             self.clock.calibrate()?;
@@ -272,7 +272,7 @@ impl DataPlane {
     }
 
     /// Waits for a packet, a request or a time.
-    fn poll(&self, now_ns: u64, until_ns: Option<u64>) -> io::Result<Woken> {
+    fn poll(&self, now_ns: u64, until_ns: Option<u64>) -> io::Result<Wake> {
         let timeout = until_ns.map(|at_ns| {
             let left_ns = at_ns.saturating_sub(now_ns);
             libc::timespec {
@@ -292,18 +292,18 @@ impl DataPlane {
         if ready < 0 {
             let error = io::Error::last_os_error();
             return match error.kind() {
-                io::ErrorKind::Interrupted => Ok(Woken::ByRequest),
+                io::ErrorKind::Interrupted => Ok(Wake::Request),
                 _ => Err(error),
             };
         }
         if files[1].revents != 0 {
             // Empty it; what it counts does not matter.
             let _ = (&*self.stop.event).read(&mut [0; 8]);
-            return Ok(Woken::ByRequest);
+            return Ok(Wake::Request);
         }
         match until_ns {
-            Some(at_ns) if ready == 0 => Ok(Woken::ByTime(at_ns.max(now_ns))),
-            _ => Ok(Woken::ByPacket),
+            Some(at_ns) if ready == 0 => Ok(Wake::Time(at_ns.max(now_ns))),
+            _ => Ok(Wake::Packet),
         }
     }
 }

@@ -206,7 +206,7 @@ fn filter(fd: RawFd, lowest: u32, highest: u32) -> io::Result<()> {
 }
 
 fn align(bytes: usize) -> usize {
-    bytes.next_multiple_of(libc::TPACKET_ALIGNMENT as usize)
+    bytes.next_multiple_of(libc::TPACKET_ALIGNMENT)
 }
 
 /// `setsockopt` with a plain value.
