@@ -101,6 +101,10 @@ def _settings(folder: Path) -> str:
         "Dir::State::lists": folder / "lists",
         "Dir::State::status": folder / "status",
         "Dir::Cache": folder / "cache",
+        # small rather than fast: this runs once
+        "Dir::Cache::pkgcache": "",
+        "Dir::Cache::srcpkgcache": "",
+        "Acquire::GzipIndexes": "true",
         "Acquire::Languages": "none",
         # root's apt would change to a user who cannot write here
         "APT::Sandbox::User": "root",

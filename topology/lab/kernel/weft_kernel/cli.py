@@ -68,7 +68,7 @@ def patches() -> list[Path]:
 
 def kernel_key() -> str:
     """Return the hash of all that decides about a kernel besides its sources."""
-    return store.digest([*patches(), FRAGMENT, Path(tree.__file__)])
+    return store.digest([*patches(), FRAGMENT], tree.FORMAT)
 
 
 def kernel_from_tree(cache: store.Store, source: str) -> Path:

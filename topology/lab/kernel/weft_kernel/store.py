@@ -32,9 +32,9 @@ def default_folder() -> Path:
     return (Path(cache) if cache else Path.home() / ".cache" / "weft") / "kernel"
 
 
-def digest(files: Iterable[Path]) -> str:
+def digest(files: Iterable[Path], salt: str = "") -> str:
     """Return a short hash over names and contents."""
-    total = hashlib.sha256()
+    total = hashlib.sha256(salt.encode())
     for file in sorted(files):
         content = file.read_bytes()
         total.update(f"{file.name}\0{len(content)}\0".encode())
