@@ -14,6 +14,7 @@ pub mod exec;
 pub mod guest;
 mod kernel;
 pub mod lab;
+mod line;
 mod machine;
 mod mux;
 mod rundir;

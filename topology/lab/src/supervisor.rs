@@ -22,7 +22,7 @@ use crate::kernel::{Kernel, KernelOptions};
 use crate::lab::{ClockPolicy, State, Status, Step};
 use crate::spec::{ClockMode, LabSpec};
 use crate::watch::Watch;
-use crate::{machine, mux, rundir};
+use crate::{line, machine, mux, rundir};
 
 /// How often the starter of a batch hears of it, and stalls are looked for.
 const REPORT_INTERVAL: Duration = Duration::from_millis(200);
@@ -154,6 +154,8 @@ impl Supervisor {
         });
         serve_clock(&rundir.join(rundir::CLOCK_SOCKET), clock).context(context)?;
         serve_control(shared.clone()).context(context)?;
+        let (line, carry) = line::reliable(line, line::End::Outside);
+        tokio::task::spawn_local(carry);
         let (opener, run) = mux::outside(line);
         tokio::task::spawn_local(run);
         for (socket, service) in [

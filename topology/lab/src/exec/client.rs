@@ -10,7 +10,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::codec::Framed;
 
 use super::{Frame, FrameCodec, Request};
@@ -30,7 +30,8 @@ pub async fn run(path: &Path, request: Request, raw: bool) -> io::Result<i32> {
     } else {
         None
     };
-    let mut interrupts = Forwarded::new()?;
+    let mut interrupts = signal(SignalKind::interrupt())?;
+    let mut interrupted = false;
     let mut resizes = signal(SignalKind::window_change())?;
     frames.send(Frame::Request(request)).await?;
     if terminal {
@@ -68,30 +69,16 @@ pub async fn run(path: &Path, request: Request, raw: bool) -> io::Result<i32> {
                     frames.send(Frame::Stdin(data)).await?;
                 }
             },
-            number = interrupts.next() => frames.send(Frame::Signal(number)).await?,
+            _ = interrupts.recv() => {
+                let number = SignalKind::interrupt().as_raw_value();
+                // Who insists wants to leave, whatever the command does.
+                if interrupted {
+                    return Ok(128 + number);
+                }
+                interrupted = true;
+                frames.send(Frame::Signal(number)).await?;
+            }
             _ = resizes.recv(), if terminal => send_size(&mut frames).await?,
-        }
-    }
-}
-
-/// Signals that are meant for the command.
-struct Forwarded {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Forwarded {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    async fn next(&mut self) -> i32 {
-        tokio::select! {
-            _ = self.interrupt.recv() => SignalKind::interrupt().as_raw_value(),
-            _ = self.terminate.recv() => SignalKind::terminate().as_raw_value(),
         }
     }
 }

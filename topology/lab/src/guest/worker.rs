@@ -13,6 +13,7 @@ use tokio::process::{Child, Command};
 
 use super::{fail, inside, read_spec, step};
 use crate::exec::server::exit_code;
+use crate::line;
 use crate::mux::{self, Stream};
 use crate::rundir::{self, GUEST_RUNDIR};
 use crate::spec::{BatchSpec, LabSpec};
@@ -147,10 +148,11 @@ async fn serve_outside() {
             .open(SERIAL)?
             .into();
         let _raw = RawMode::new(line.try_clone()?)?;
-        mux::inside(AsyncTty::new(line)?, |stream| {
+        let (line, carry) = line::reliable(AsyncTty::new(line)?, line::End::Inside);
+        let serve = mux::inside(line, |stream| {
             tokio::task::spawn_local(serve_stream(stream));
-        })
-        .await
+        });
+        tokio::try_join!(carry, serve).map(drop)
     };
     if let Err(error) = result.await {
         fail(&format!("serial line: {error}"));

@@ -1,0 +1,189 @@
+//! Flow control on the serial line.
+//!
+//! A terminal inside that is not read fast enough throttles its line, and
+//! User-Mode Linux forgets to listen to a line again after that. So the outside
+//! never has more bytes on their way than the terminal's buffer holds: the
+//! inside acknowledges what it has read. The other direction needs no such
+//! care.
+//!
+//! Bytes travel in frames of a kind, a length and that many bytes; an
+//! acknowledgement has no bytes, its length says how many have been read.
+
+use std::io;
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
+
+/// Bytes on their way to the inside at most, headers included. A terminal
+/// holds 4096 and throttles when 128 are left.
+const WINDOW: usize = 3072;
+/// Bytes between the line and who uses it.
+const BUFFER: usize = 64 << 10;
+/// Payload of a frame at most.
+const PAYLOAD_MAX: usize = 16 << 10;
+const HEADER_LEN: usize = 3;
+const DATA: u8 = 0;
+const ACK: u8 = 1;
+
+/// Which end of the line this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Waits for acknowledgements.
+    Outside,
+    /// Acknowledges.
+    Inside,
+}
+
+/// Turns a serial line into a stream that takes any amount of bytes. The future
+/// carries them, until either side ends.
+pub fn reliable<L>(line: L, end: End) -> (DuplexStream, impl Future<Output = io::Result<()>>)
+where
+    L: AsyncRead + AsyncWrite,
+{
+    let (user, carrier) = tokio::io::duplex(BUFFER);
+    (user, carry(line, carrier, end))
+}
+
+async fn carry<L>(line: L, user: DuplexStream, end: End) -> io::Result<()>
+where
+    L: AsyncRead + AsyncWrite,
+{
+    let (mut line_reader, mut line_writer) = tokio::io::split(line);
+    let (mut user_reader, mut user_writer) = tokio::io::split(user);
+    let mut received = BytesMut::with_capacity(BUFFER);
+    let mut frame = vec![0; HEADER_LEN + PAYLOAD_MAX];
+    let mut in_flight = 0;
+    loop {
+        let room = match end {
+            End::Outside => (WINDOW - in_flight).saturating_sub(HEADER_LEN),
+            End::Inside => PAYLOAD_MAX,
+        };
+        let payload = &mut frame[HEADER_LEN..HEADER_LEN + room];
+        tokio::select! {
+            read = line_reader.read_buf(&mut received) => {
+                if read? == 0 {
+                    return Ok(());
+                }
+                let mut taken = 0;
+                while let Some(arrived) = next_frame(&mut received)? {
+                    match arrived {
+                        Frame::Data(data) => {
+                            user_writer.write_all(&data).await?;
+                            taken += HEADER_LEN + data.len();
+                        }
+                        Frame::Ack(bytes) => {
+                            in_flight = in_flight.saturating_sub(bytes);
+                        }
+                    }
+                }
+                if end == End::Inside && taken > 0 {
+                    let bytes = u16::try_from(taken).unwrap_or(u16::MAX);
+                    line_writer.write_all(&header(ACK, bytes)).await?;
+                }
+            }
+            read = user_reader.read(payload), if room > 0 => {
+                let read = read?;
+                if read == 0 {
+                    return Ok(());
+                }
+                let bytes = u16::try_from(read).unwrap_or(u16::MAX);
+                frame[..HEADER_LEN].copy_from_slice(&header(DATA, bytes));
+                line_writer.write_all(&frame[..HEADER_LEN + read]).await?;
+                if end == End::Outside {
+                    in_flight += HEADER_LEN + read;
+                }
+            }
+        }
+    }
+}
+
+enum Frame {
+    Data(BytesMut),
+    Ack(usize),
+}
+
+fn next_frame(received: &mut BytesMut) -> io::Result<Option<Frame>> {
+    let Some(&[kind, l0, l1]) = received.first_chunk::<HEADER_LEN>() else {
+        return Ok(None);
+    };
+    let length = usize::from(u16::from_be_bytes([l0, l1]));
+    match kind {
+        ACK => {
+            received.advance(HEADER_LEN);
+            Ok(Some(Frame::Ack(length)))
+        }
+        DATA if received.len() < HEADER_LEN + length => Ok(None),
+        DATA => {
+            received.advance(HEADER_LEN);
+            Ok(Some(Frame::Data(received.split_to(length))))
+        }
+        _ => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the serial line lost bytes",
+        )),
+    }
+}
+
+fn header(kind: u8, length: u16) -> [u8; HEADER_LEN] {
+    let [l0, l1] = length.to_be_bytes();
+    [kind, l0, l1]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Copies bytes to the inside, and notes how many were ever on their way.
+    #[tokio::test(flavor = "current_thread")]
+    async fn the_inside_is_never_sent_more_than_its_terminal_holds() {
+        let (outside_line, mut terminal) = tokio::io::duplex(1 << 20);
+        let (mut outside, carry) = reliable(outside_line, End::Outside);
+        let carry = tokio::spawn(carry);
+        outside.write_all(&[7; 10_000]).await.unwrap();
+        let mut arrived = BytesMut::new();
+        let mut payload = 0;
+        while payload < 10_000 {
+            tokio::task::yield_now().await;
+            let waiting = tokio::time::timeout(
+                std::time::Duration::from_millis(20),
+                terminal.read_buf(&mut arrived),
+            );
+            if let Ok(read) = waiting.await {
+                read.unwrap();
+                continue;
+            }
+            assert!(arrived.len() <= WINDOW, "{}", arrived.len());
+            let mut taken = 0;
+            while let Some(Frame::Data(data)) = next_frame(&mut arrived).unwrap() {
+                payload += data.len();
+                taken += HEADER_LEN + data.len();
+            }
+            assert!(taken > 0, "stuck at {payload}");
+            let ack = header(ACK, u16::try_from(taken).unwrap());
+            terminal.write_all(&ack).await.unwrap();
+        }
+        drop(outside);
+        carry.await.unwrap().unwrap();
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn bytes_pass_both_ways_unchanged() {
+        let (a, b) = tokio::io::duplex(64);
+        let (mut outside, carry_outside) = reliable(a, End::Outside);
+        let (mut inside, carry_inside) = reliable(b, End::Inside);
+        tokio::spawn(carry_outside);
+        tokio::spawn(carry_inside);
+        let data: Vec<u8> = (0..100_000u32).map(|i| (i % 251) as u8).collect();
+        let sent = data.clone();
+        tokio::spawn(async move {
+            outside.write_all(&sent).await.unwrap();
+            let mut back = vec![0; sent.len()];
+            outside.read_exact(&mut back).await.unwrap();
+            assert_eq!(back, sent);
+        });
+        let mut arrived = vec![0; data.len()];
+        inside.read_exact(&mut arrived).await.unwrap();
+        assert_eq!(arrived, data);
+        inside.write_all(&arrived).await.unwrap();
+    }
+}
