@@ -1,18 +1,21 @@
-//! Plain text tables: first columns to the left, numbers to the right.
+//! Plain text tables.
 
 use std::fmt;
 
-/// Rows of cells under a header. Columns with an empty header hold words.
+/// Rows of cells under a header. The first columns hold words, and stand to the
+/// left; numbers stand to the right.
 #[derive(Debug)]
 pub struct Table {
     rows: Vec<Vec<String>>,
+    words: usize,
 }
 
 impl Table {
-    /// One with this header and no rows.
+    /// One with this header and no rows, whose first `words` columns hold words.
     #[must_use]
-    pub fn new(header: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    pub fn new(words: usize, header: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
+            words,
             rows: vec![header.into_iter().map(Into::into).collect()],
         }
     }
@@ -31,14 +34,12 @@ impl fmt::Display for Table {
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
-        // Words stand in the first column, and in every one without a header.
-        let is_text = |column: usize| column == 0 || self.rows[0][column].is_empty();
         for row in &self.rows {
             for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
                 if column > 0 {
                     write!(f, "  ")?;
                 }
-                if is_text(column) {
+                if column < self.words {
                     write!(f, "{cell:<width$}")?;
                 } else {
                     write!(f, "{cell:>width$}")?;
@@ -47,5 +48,21 @@ impl fmt::Display for Table {
             writeln!(f)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stand_to_the_left_and_numbers_to_the_right() {
+        let mut table = Table::new(1, ["name", "count"]);
+        table.push(vec!["a".into(), "7".into()]);
+        table.push(vec!["longer".into(), "1000000".into()]);
+        assert_eq!(
+            table.to_string(),
+            "name      count\na             7\nlonger  1000000\n"
+        );
     }
 }

@@ -80,12 +80,12 @@ pub async fn run(args: Args) -> Outcome {
         cpu: None,
         memory: args.memory,
     };
+    let all = run_all(jobs, at_once, &machine).await;
+    if all.iter().any(is_interrupt) {
+        return Err(anyhow!("interrupted; all labs are stopped").into());
+    }
     let mut runs = Vec::new();
-    for (scheduler, done) in args
-        .schedulers
-        .iter()
-        .zip(run_all(jobs, at_once, &machine).await)
-    {
+    for (scheduler, done) in args.schedulers.iter().zip(all) {
         match done {
             Ok(done) => runs.push((scheduler.clone(), done.results)),
             Err(error) => eprintln!("weft: {scheduler}: {error:#}"),

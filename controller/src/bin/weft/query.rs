@@ -34,6 +34,9 @@ pub async fn patterns(args: &QueryArgs) -> Outcome {
         let patterns: Vec<_> = answer.patterns.iter().map(PatternDocument::of).collect();
         return display::out_json(&patterns);
     }
+    if answer.patterns.is_empty() {
+        return display::out("no pattern yet: no host has sent data to another leaf\n");
+    }
     let text: Vec<String> = answer.patterns.iter().map(pattern_text).collect();
     display::out(text.join("\n"))
 }
@@ -54,7 +57,7 @@ pub async fn paths(args: &QueryArgs) -> Outcome {
 }
 
 fn pattern_text(pattern: &LeafPairPattern) -> String {
-    let mut table = Table::new(["", "path", "via", "RTT", "configured", "queue", "gap"]);
+    let mut table = Table::new(3, ["", "path", "via", "RTT", "configured", "queue", "gap"]);
     for state in &pattern.paths {
         let mut row = vec![String::new()];
         row.extend(path_cells(state));
@@ -84,18 +87,21 @@ fn pattern_text(pattern: &LeafPairPattern) -> String {
 }
 
 fn paths_text(pairs: &[LeafPairPaths]) -> String {
-    let mut table = Table::new([
-        "leaves",
-        "path",
-        "via",
-        "RTT",
-        "configured",
-        "queue",
-        "lowest RTT",
-        "queueing",
-        "samples",
-        "last",
-    ]);
+    let mut table = Table::new(
+        3,
+        [
+            "leaves",
+            "path",
+            "via",
+            "RTT",
+            "configured",
+            "queue",
+            "lowest RTT",
+            "queueing",
+            "samples",
+            "last",
+        ],
+    );
     for pair in pairs {
         for state in &pair.paths {
             let mut row = vec![format!("{} -> {}", pair.source_leaf, pair.destination_leaf)];

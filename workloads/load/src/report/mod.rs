@@ -106,18 +106,21 @@ impl Totals {
 /// The table of one run.
 #[must_use]
 pub fn run_table(results: &Results) -> String {
-    let mut table = Table::new([
-        "flows",
-        "count",
-        "FCT mean",
-        "median",
-        "p95",
-        "p99",
-        "slowdown mean",
-        "median",
-        "p95",
-        "p99",
-    ]);
+    let mut table = Table::new(
+        1,
+        [
+            "flows",
+            "count",
+            "FCT mean",
+            "median",
+            "p95",
+            "p99",
+            "slowdown mean",
+            "median",
+            "p95",
+            "p99",
+        ],
+    );
     for class in CLASSES {
         if let Some(measured) = Measured::of(results, class) {
             let mut row = vec![class.label.to_owned(), measured.fct_ns.count.to_string()];
@@ -145,7 +148,7 @@ pub fn run_table(results: &Results) -> String {
 pub fn comparison_table(runs: &[(String, Results)]) -> String {
     let mut header = vec!["flows".to_owned(), String::new()];
     header.extend(runs.iter().map(|(name, _)| name.clone()));
-    let mut table = Table::new(header);
+    let mut table = Table::new(2, header);
     for class in CLASSES {
         let measured: Vec<_> = runs
             .iter()
