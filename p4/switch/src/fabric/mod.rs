@@ -142,7 +142,7 @@ impl Fabric {
         self.now_ns
     }
 
-    /// Takes a frame that the host at `host_port` sent at `sent_ns`.
+    /// Takes a frame whose last bit left the host at `host_port` at `sent_ns`.
     ///
     /// What should have reached its switch before [`Fabric::now_ns`] is late
     /// and reaches it now.

@@ -12,6 +12,7 @@
 //! round, a sleep and a send. When nothing is under way, the thread waits for
 //! a packet. See [`plane`].
 
+mod card;
 mod clock;
 mod plane;
 mod qdisc;

@@ -8,6 +8,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::card::Card;
 use super::clock::{Clock, be_punctual};
 use super::qdisc;
 use super::ring::Ring;
@@ -91,8 +92,8 @@ pub struct DataPlane {
     stop: Stop,
     clock: Clock,
     ring: Ring,
-    /// Interface index to host port.
-    host_ports: BTreeMap<u32, usize>,
+    /// Interface index to host port, and the card at its far end.
+    host_ports: BTreeMap<u32, (usize, Card)>,
     sender: Sender,
     pacing: Pacing,
     log: QueueLog,
@@ -129,6 +130,7 @@ impl DataPlane {
         let mut interfaces = Vec::new();
         let mut pacing = Pacing::Kernel;
         let mut rate_bps = 0;
+        let mut cards = Vec::new();
         for port in world.fabric().host_ports() {
             let error = |source: io::Error| Error::Interface {
                 interface: port.interface.clone(),
@@ -142,6 +144,7 @@ impl DataPlane {
             }
             interfaces.push(index);
             rate_bps += port.rate_bps;
+            cards.push(Card::new(port.rate_bps));
         }
         drop(world);
         if matches!(pacing, Pacing::Process(..)) {
@@ -157,7 +160,7 @@ impl DataPlane {
             ring: Ring::open(lowest, highest, packets).map_err(Error::Socket)?,
             sender: Sender::open(interfaces.iter().map(|index| *index as i32).collect())
                 .map_err(Error::Socket)?,
-            host_ports: interfaces.into_iter().zip(0..).collect(),
+            host_ports: interfaces.into_iter().zip((0..).zip(cards)).collect(),
             shared,
             stop,
             clock,
@@ -211,9 +214,10 @@ impl DataPlane {
             ..
         } = self;
         ring.drain(|packet| {
-            if let Some(port) = host_ports.get(&packet.interface) {
-                let sent_ns = clock.monotonic_ns(packet.realtime_ns);
-                now_ns = now_ns.max(sent_ns);
+            if let Some((port, card)) = host_ports.get_mut(&packet.interface) {
+                let began_ns = clock.monotonic_ns(packet.realtime_ns);
+                now_ns = now_ns.max(began_ns);
+                let sent_ns = card.last_bit_ns(began_ns, packet.frame.len());
                 world.receive(*port, sent_ns, packet.frame);
                 log.wake();
             }
