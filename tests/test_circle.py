@@ -40,7 +40,7 @@ def test_a_ping_takes_the_time_that_the_links_have(lab: Lab) -> None:
 
 
 def test_iperf3_runs_between_two_hosts(lab: Lab) -> None:
-    text = lab.shell("h2_2 iperf3 --server --one-off --daemon", "h1_2 iperf3 -c h2_2 -t 1 -f m")
+    text = lab.shell("h2_2 iperf3 --server --one-off --daemon", "h1_2 iperf3 -c h2_2 -n 10M -f m")
     (mbps,) = re.findall(r"([\d.]+) Mbits/sec.*receiver", text)
     assert 800 < float(mbps) < 1000
 
@@ -90,6 +90,6 @@ def test_down_leaves_no_process_and_no_folder(labs: Labs) -> None:
     assert Path(status["rundir"]).exists()
     lab.run("topo", "down")
     assert not Path(status["rundir"]).exists()
-    assert not Path("/proc", str(status["pid"])).exists()
+    # One that has ended and whose parent has not asked yet has no command line any more.
     left = subprocess.run(["pgrep", "-f", status["rundir"]], capture_output=True, text=True)
     assert left.stdout == ""
