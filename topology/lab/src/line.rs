@@ -1,22 +1,26 @@
 //! Flow control on the serial line.
 //!
-//! A terminal inside that is not read fast enough throttles its line, and
-//! User-Mode Linux forgets to listen to a line again after that. So the outside
-//! never has more bytes on their way than the terminal's buffer holds: the
-//! inside acknowledges what it has read. The other direction needs no such
-//! care.
+//! User-Mode Linux never listens again to a line whose terminal was throttled
+//! because it was not read fast enough, and may sleep for good on one whose
+//! other end was not. So neither end ever has more on its way than the other
+//! can hold: each acknowledges what it has read.
 //!
 //! Bytes travel in frames of a kind, a length and that many bytes; an
-//! acknowledgement has no bytes, its length says how many have been read.
+//! acknowledgement has no bytes, its length says what was read, in [`cost`].
 
 use std::io;
 
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
 
-/// Bytes on their way to the inside at most, headers included. A terminal
-/// holds 4096 and throttles when 128 are left.
-const WINDOW: usize = 3072;
+/// Cost of what is on its way to the inside at most. A terminal holds 4096
+/// bytes and throttles when 128 are left; acknowledgements need some, too.
+const WINDOW_TO_INSIDE: usize = 3072;
+/// Cost of what is on its way to the outside at most: a tenth of what a socket
+/// holds.
+const WINDOW_TO_OUTSIDE: usize = 32 << 10;
+/// Cost of a short frame. A socket charges for buffers, not for bytes.
+const COST_MIN: usize = 512;
 /// Bytes between the line and who uses it.
 const BUFFER: usize = 64 << 10;
 /// Payload of a frame at most.
@@ -28,10 +32,24 @@ const ACK: u8 = 1;
 /// Which end of the line this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Waits for acknowledgements.
+    /// The launcher's.
     Outside,
-    /// Acknowledges.
+    /// The lab's.
     Inside,
+}
+
+impl End {
+    fn window(self) -> usize {
+        match self {
+            Self::Outside => WINDOW_TO_INSIDE,
+            Self::Inside => WINDOW_TO_OUTSIDE,
+        }
+    }
+}
+
+/// What a frame with so many bytes counts.
+fn cost(bytes: usize) -> usize {
+    COST_MIN.max(HEADER_LEN + bytes)
 }
 
 /// Turns a serial line into a stream that takes any amount of bytes. The future
@@ -54,9 +72,11 @@ where
     let mut frame = vec![0; HEADER_LEN + PAYLOAD_MAX];
     let mut in_flight = 0;
     loop {
-        let room = match end {
-            End::Outside => (WINDOW - in_flight).saturating_sub(HEADER_LEN),
-            End::Inside => PAYLOAD_MAX,
+        let free = end.window() - in_flight;
+        let room = if free < COST_MIN {
+            0
+        } else {
+            PAYLOAD_MAX.min(free - HEADER_LEN)
         };
         let payload = &mut frame[HEADER_LEN..HEADER_LEN + room];
         tokio::select! {
@@ -69,16 +89,14 @@ where
                     match arrived {
                         Frame::Data(data) => {
                             user_writer.write_all(&data).await?;
-                            taken += HEADER_LEN + data.len();
+                            taken += cost(data.len());
                         }
-                        Frame::Ack(bytes) => {
-                            in_flight = in_flight.saturating_sub(bytes);
-                        }
+                        Frame::Ack(cost) => in_flight = in_flight.saturating_sub(cost),
                     }
                 }
-                if end == End::Inside && taken > 0 {
-                    let bytes = u16::try_from(taken).unwrap_or(u16::MAX);
-                    line_writer.write_all(&header(ACK, bytes)).await?;
+                if taken > 0 {
+                    let taken = u16::try_from(taken).unwrap_or(u16::MAX);
+                    line_writer.write_all(&header(ACK, taken)).await?;
                 }
             }
             read = user_reader.read(payload), if room > 0 => {
@@ -89,9 +107,7 @@ where
                 let bytes = u16::try_from(read).unwrap_or(u16::MAX);
                 frame[..HEADER_LEN].copy_from_slice(&header(DATA, bytes));
                 line_writer.write_all(&frame[..HEADER_LEN + read]).await?;
-                if end == End::Outside {
-                    in_flight += HEADER_LEN + read;
-                }
+                in_flight += cost(read);
             }
         }
     }
@@ -152,11 +168,11 @@ mod tests {
                 read.unwrap();
                 continue;
             }
-            assert!(arrived.len() <= WINDOW, "{}", arrived.len());
+            assert!(arrived.len() <= WINDOW_TO_INSIDE, "{}", arrived.len());
             let mut taken = 0;
             while let Some(Frame::Data(data)) = next_frame(&mut arrived).unwrap() {
                 payload += data.len();
-                taken += HEADER_LEN + data.len();
+                taken += cost(data.len());
             }
             assert!(taken > 0, "stuck at {payload}");
             let ack = header(ACK, u16::try_from(taken).unwrap());

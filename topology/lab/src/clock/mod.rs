@@ -48,6 +48,8 @@ pub struct Clock {
     policy: ClockPolicy,
     /// Latest virtual time that the kernel is known to have reached.
     now_ns: u64,
+    /// Virtual time up to which it may have gone on without a word.
+    free_until_ns: u64,
     /// When the kernel wants to run next.
     request_ns: Option<u64>,
     /// Whether it does nothing until it is told to run.
@@ -66,6 +68,7 @@ impl Clock {
         Self {
             policy,
             now_ns: 0,
+            free_until_ns: 0,
             request_ns: None,
             waiting: false,
             run_in_flight: None,
@@ -110,6 +113,10 @@ impl Clock {
             Op::Get => {
                 self.now_ns = self.now_ns(wall);
                 if self.waiting {
+                    // Where it waits, between the last grant and its next
+                    // timer, only it knows; and it panics when taken back.
+                    let reached_ns = self.request_ns.unwrap_or(u64::MAX).min(self.free_until_ns);
+                    self.now_ns = self.now_ns.max(reached_ns);
                     // It will request this time, unless it has done so before.
                     self.request_ns = Some(self.now_ns);
                 }
@@ -204,6 +211,7 @@ impl Clock {
 
     fn run(&mut self, time_ns: u64, free_until_ns: u64) {
         self.now_ns = time_ns;
+        self.free_until_ns = free_until_ns;
         self.waiting = false;
         self.request_ns = None;
         self.send(Op::FreeUntil, free_until_ns);
