@@ -50,6 +50,8 @@ pub struct Clock {
     now_ns: u64,
     /// Virtual time up to which it may have gone on without a word.
     free_until_ns: u64,
+    /// Until when the kernel may have run without asking.
+    free_until_ns: u64,
     /// When the kernel wants to run next.
     request_ns: Option<u64>,
     /// Whether it does nothing until it is told to run.
@@ -209,8 +211,18 @@ impl Clock {
         self.anchor.1.saturating_add(elapsed_ns as u64)
     }
 
+    /// The kernel has run ahead, by how much it doesn't tell: as far as it was
+    /// allowed to is as far as it can be, and time must not go back.
+    fn stop_running(&mut self) {
+        let reached_ns = self
+            .request_ns
+            .map_or(self.free_until_ns, |at| at.min(self.free_until_ns));
+        self.now_ns = self.now_ns.max(reached_ns);
+    }
+
     fn run(&mut self, time_ns: u64, free_until_ns: u64) {
         self.now_ns = time_ns;
+        self.free_until_ns = free_until_ns;
         self.free_until_ns = free_until_ns;
         self.waiting = false;
         self.request_ns = None;

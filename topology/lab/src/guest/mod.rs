@@ -13,6 +13,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::reboot::{RebootMode, reboot};
@@ -26,6 +27,10 @@ pub use worker::run as worker;
 
 /// Where programs are looked for; Mininet needs `sbin`.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Virtual time before anything starts, which takes no real time. Programs take
+/// an uptime of 0 s for one they have not asked for yet; `ping` is one.
+const AGE: Duration = Duration::from_secs(1);
 
 /// Process 1. Ends by switching the lab off, so it does not return.
 pub fn init() -> io::Result<()> {
@@ -48,6 +53,7 @@ fn boot() -> io::Result<()> {
     mounts::system()?;
     mounts::rundir(&rundir_outside()?)?;
     step("kernel");
+    std::thread::sleep(AGE);
     let spec = read_spec()?;
     mounts::hidden(&spec.paths)?;
     sethostname("weft")?;
