@@ -86,6 +86,7 @@ impl Switches {
 struct Packet {
     source: Ipv4Addr,
     destination: Ipv4Addr,
+    client_port: u16,
     flags: u8,
     sequence: u32,
     acknowledgement: u32,
@@ -99,6 +100,7 @@ impl Packet {
         Self {
             source,
             destination,
+            client_port: 40_000,
             flags: SYN,
             sequence: 1000,
             acknowledgement: 0,
@@ -109,6 +111,7 @@ impl Packet {
         Self {
             source: self.destination,
             destination: self.source,
+            client_port: self.client_port,
             flags: SYN | ACK,
             sequence: 5000,
             acknowledgement: self.sequence + 1,
@@ -131,7 +134,11 @@ impl Packet {
         frame.extend([2, 0, 0, 0, 0, 1, 8, 0]);
         frame.extend(ip);
         let client = self.flags & ACK == 0;
-        let ports: [u16; 2] = if client { [40_000, 80] } else { [80, 40_000] };
+        let ports: [u16; 2] = if client {
+            [self.client_port, 80]
+        } else {
+            [80, self.client_port]
+        };
         frame.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
         frame.extend(self.sequence.to_be_bytes());
         frame.extend(self.acknowledgement.to_be_bytes());
@@ -177,7 +184,8 @@ impl Controller {
         for target in targets {
             let (waiting, all_ready) = (Rc::clone(&waiting), Rc::clone(&all_ready));
             let ready = move || {
-                waiting.set(waiting.get() - 1);
+                // Called again when a session follows another.
+                waiting.set(waiting.get().saturating_sub(1));
                 if waiting.get() == 0 {
                     all_ready.notify_one();
                 }
@@ -338,7 +346,8 @@ fn a_second_controller_outbids_one_that_still_lives() {
         for attempt in 1.. {
             assert!(attempt < 100, "the first controller did not come back");
             let mut syn = Packet::syn(syn.source, REMOTE);
-            syn.sequence += attempt;
+            // Another flow each time: equal samples are sent once.
+            syn.client_port += attempt;
             let arrived_ns = switches.send(&syn);
             switches.send_at(arrived_ns, &syn.answer());
             switches.rest();

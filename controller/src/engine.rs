@@ -14,7 +14,7 @@ use weft_topology::Routing;
 
 use crate::fabric::{Fabric, LeafPair};
 use crate::pattern::{gaps, sequence, sticky_gaps};
-use crate::telemetry::{Sample, Telemetry};
+use crate::telemetry::{PathStats, Sample, Telemetry};
 
 /// Shortest time between two patterns of a pair.
 pub const PATTERN_INTERVAL_NS: u64 = 10_000_000;
@@ -156,11 +156,11 @@ impl Engine {
         true
     }
 
-    /// When the next of the pair's busy paths becomes idle; 0 without any.
+    /// When the last of the pair's paths becomes idle, unless samples come.
     fn idle_at_ns(&self, pair: LeafPair) -> u64 {
         (0..self.fabric.paths())
             .filter_map(|path| self.telemetry.path(pair, path))
-            .map(super::telemetry::PathStats::idle_at_ns)
+            .map(PathStats::idle_at_ns)
             .max()
             .unwrap_or(0)
     }

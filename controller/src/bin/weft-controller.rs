@@ -26,6 +26,9 @@ use weft_controller::record::Recorder;
 use weft_controller::{api, units};
 use weft_topology::{Role, Topology};
 
+/// Exit status for command lines and files that cannot be used.
+const EXIT_USAGE: u8 = 2;
+
 /// Programs the switches of a fabric, collects what they measure, and streams
 /// allocation patterns to the agents of hosts.
 #[derive(Debug, Parser)]
@@ -69,7 +72,21 @@ fn main() -> ExitCode {
         .with_ansi(false)
         .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into()))
         .init();
-    match start(&args) {
+    let (targets, hub) = match prepare(&args) {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            eprintln!("weft-controller: {error:#}");
+            return ExitCode::from(EXIT_USAGE);
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("tokio runtime");
+    let tasks = tokio::task::LocalSet::new();
+    let served =
+        runtime.and_then(|runtime| tasks.block_on(&runtime, serve(&args, targets, Arc::new(hub))));
+    match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("weft-controller: {error:#}");
@@ -78,7 +95,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn start(args: &Args) -> anyhow::Result<()> {
+/// Everything that needs files only.
+fn prepare(args: &Args) -> anyhow::Result<(Vec<Target>, Hub)> {
     let topology = Topology::read(&args.topology)?;
     let json = std::fs::read_to_string(&args.topology)
         .with_context(|| args.topology.display().to_string())?;
@@ -87,11 +105,7 @@ fn start(args: &Args) -> anyhow::Result<()> {
     let records = args.stats_dir.join("patterns.csv");
     let recorder = Recorder::open(&records).with_context(|| records.display().to_string())?;
     let hub = Hub::new(Engine::new(fabric), args.pattern_ttl, Some(recorder), json);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let tasks = tokio::task::LocalSet::new();
-    tasks.block_on(&runtime, serve(args, targets, Arc::new(hub)))
+    Ok((targets, hub))
 }
 
 /// Every switch with what it should run and hold.
