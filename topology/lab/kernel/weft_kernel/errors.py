@@ -18,7 +18,8 @@ def run(
 ) -> str:
     """Run a program to its end and return what it printed.
 
-    With `log`, output is appended there as it comes, and nothing is returned.
+    With `log`, output is appended there as it comes, nothing is returned, and the
+    program runs at a lower priority.
     """
     words = [str(word) for word in command]
     try:
@@ -26,14 +27,20 @@ def run(
             done = subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True)
         else:
             with log.open("a") as stream:
+                # what takes minutes leaves the machine to its user
                 done = subprocess.run(
-                    words, cwd=cwd, env=env, stdout=stream, stderr=subprocess.STDOUT, text=True
+                    ["nice", "-n", "5", *words],
+                    cwd=cwd,
+                    env=env,
+                    stdout=stream,
+                    stderr=subprocess.STDOUT,
+                    text=True,
                 )
     except FileNotFoundError as error:
         raise BuildError(f"{words[0]} is not installed") from error
     if done.returncode:
         where = f"see {log}" if log else last_line(done.stderr or done.stdout)
-        raise BuildError(f"{' '.join(words[:2])} failed: {where}")
+        raise BuildError(f"{Path(words[0]).name} failed: {where}")
     return done.stdout or ""
 
 
