@@ -50,8 +50,6 @@ pub struct Clock {
     now_ns: u64,
     /// Virtual time up to which it may have gone on without a word.
     free_until_ns: u64,
-    /// Until when the kernel may have run without asking.
-    free_until_ns: u64,
     /// When the kernel wants to run next.
     request_ns: Option<u64>,
     /// Whether it does nothing until it is told to run.
@@ -110,18 +108,14 @@ impl Clock {
             }
             Op::Wait => {
                 self.waiting = true;
+                self.stop_running();
                 message.time_ns
             }
             Op::Get => {
+                self.stop_running();
                 self.now_ns = self.now_ns(wall);
-                if self.waiting {
-                    // Where it waits, between the last grant and its next
-                    // timer, only it knows; and it panics when taken back.
-                    let reached_ns = self.request_ns.unwrap_or(u64::MAX).min(self.free_until_ns);
-                    self.now_ns = self.now_ns.max(reached_ns);
-                    // It will request this time, unless it has done so before.
-                    self.request_ns = Some(self.now_ns);
-                }
+                // It will request this time, unless it has done so before.
+                self.request_ns = Some(self.now_ns);
                 self.now_ns
             }
             Op::Update => {
@@ -211,8 +205,9 @@ impl Clock {
         self.anchor.1.saturating_add(elapsed_ns as u64)
     }
 
-    /// The kernel has run ahead, by how much it doesn't tell: as far as it was
-    /// allowed to is as far as it can be, and time must not go back.
+    /// Where the kernel stopped, between the last grant and its next timer, only
+    /// it knows; and it panics when taken back. As far as it was allowed to go
+    /// is as far as it can be.
     fn stop_running(&mut self) {
         let reached_ns = self
             .request_ns
@@ -222,7 +217,6 @@ impl Clock {
 
     fn run(&mut self, time_ns: u64, free_until_ns: u64) {
         self.now_ns = time_ns;
-        self.free_until_ns = free_until_ns;
         self.free_until_ns = free_until_ns;
         self.waiting = false;
         self.request_ns = None;
