@@ -194,25 +194,6 @@ fn input_never_takes_a_kernel_back_that_ran_ahead() {
 }
 
 #[test]
-fn input_never_takes_a_kernel_back_that_ran_ahead() {
-    let mut kernel = Kernel::new(ClockPolicy::Paced { ratio: 1.0 });
-    kernel.waits_for(5 * MS, 0);
-    kernel.polled(5);
-    kernel.polled(6);
-    let orders = kernel.hears();
-    let ahead_ns = orders
-        .iter()
-        .find(|m| m.op == Op::FreeUntil)
-        .unwrap()
-        .time_ns;
-    kernel.acknowledges(orders.last().unwrap().seq);
-    // It may have run until just before it had to ask.
-    kernel.waits_for(500 * MS, 6);
-    kernel.says(Op::Get, u64::MAX, 6);
-    assert_eq!(kernel.hears().last().unwrap().time_ns, ahead_ns);
-}
-
-#[test]
 fn a_run_that_crosses_an_interrupt_is_granted_again() {
     let mut kernel = Kernel::new(ClockPolicy::Free);
     kernel.waits_for(5 * MS, 0);
