@@ -61,6 +61,7 @@ deps: ## install what is missing (Debian and Python packages)
 
 build: deps ## build the programs
 	@cargo build --release --locked --workspace
+	@.venv/bin/python -m compileall -q topology/weft_topology # the lab reads, it does not write
 
 kernel: deps ## build the lab kernel and its module, once (KERNEL_SRC=dir for another tree)
 	@python3 topology/lab/kernel/build.py
