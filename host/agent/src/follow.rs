@@ -1,5 +1,6 @@
 //! The stream of one host: from the controller into its kernel.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -61,10 +62,12 @@ async fn watch(
         let _ = followed.send(());
     }
     let mut updates = 0;
+    let mut acknowledged = BTreeMap::new();
     // An error after the first update is a controller that died: the same as its end.
     while let Ok(Some(update)) = stream.message().await {
         updates += 1;
-        if apply(host, kernel, &update) {
+        // A refresh brings nothing that the controller does not know we have.
+        if apply(host, kernel, &update) && note_versions(&mut acknowledged, &update) {
             let ack = AckPatternsRequest {
                 host: host.to_owned(),
                 update: update.update,
@@ -76,6 +79,20 @@ async fn watch(
         }
     }
     Ok(updates)
+}
+
+/// Notes the versions in `update`; whether there is a new one among them.
+fn note_versions(known: &mut BTreeMap<Prefix, u64>, update: &PatternUpdate) -> bool {
+    for withdrawn in update.withdrawn.iter().filter_map(prefix) {
+        known.remove(&withdrawn);
+    }
+    let mut is_new = !update.withdrawn.is_empty();
+    for pattern in &update.patterns {
+        if let Some(prefix) = pattern.destination.as_ref().and_then(prefix) {
+            is_new |= known.insert(prefix, pattern.version) != Some(pattern.version);
+        }
+    }
+    is_new
 }
 
 /// Whether the kernel took all of `update`.
@@ -164,6 +181,26 @@ mod tests {
         let pattern = kernel_pattern(&update()).unwrap();
         assert_eq!(pattern.prefix.to_string(), "10.2.1.0/24");
         assert_eq!(pattern.paths[0].local, Ipv4Addr::new(10, 1, 1, 1));
+    }
+
+    #[test]
+    fn a_refresh_needs_no_acknowledgement() {
+        let mut known = BTreeMap::new();
+        let first = PatternUpdate {
+            patterns: vec![update()],
+            ..PatternUpdate::default()
+        };
+        assert!(note_versions(&mut known, &first));
+        assert!(!note_versions(&mut known, &first));
+        let mut next = first.clone();
+        next.patterns[0].version += 1;
+        assert!(note_versions(&mut known, &next));
+        let gone = PatternUpdate {
+            withdrawn: next.patterns[0].destination.into_iter().collect(),
+            ..PatternUpdate::default()
+        };
+        assert!(note_versions(&mut known, &gone));
+        assert!(note_versions(&mut known, &next));
     }
 
     #[test]

@@ -28,6 +28,8 @@ const CONTROL_FAMILY_NAME: u16 = 2;
 const CONTROL_VERSION: u8 = 2;
 /// `NLMSGERR_ATTR_MSG` of include/uapi/linux/netlink.h.
 const EXTENDED_ACK_TEXT: u16 = 1;
+/// The kernel fills dumps in parts of at most 32 KiB.
+const DATAGRAM_BYTES: usize = 64 << 10;
 /// What a capped ACK repeats of the request: its header.
 const CAPPED_REQUEST_BYTES: usize = 16;
 
@@ -78,6 +80,9 @@ pub struct Family {
 pub struct GenericSocket {
     socket: Socket,
     sequence: u32,
+    /// Big enough for what the kernel sends at once, so that no answer has to
+    /// be looked at twice.
+    buffer: Vec<u8>,
 }
 
 impl GenericSocket {
@@ -93,6 +98,7 @@ impl GenericSocket {
         Ok(Self {
             socket,
             sequence: 0,
+            buffer: vec![0; DATAGRAM_BYTES],
         })
     }
 
@@ -158,8 +164,9 @@ impl GenericSocket {
         self.socket.send(&bytes, 0)?;
         let mut answers = Vec::new();
         loop {
-            let (datagram, _) = self.socket.recv_from_full()?;
-            let mut rest = datagram.as_slice();
+            let mut datagram = &mut self.buffer[..];
+            let received = self.socket.recv(&mut datagram, 0)?;
+            let mut rest = &self.buffer[..received];
             while !rest.is_empty() {
                 let message = NetlinkMessage::<GenlMessage<Payload>>::deserialize(rest)?;
                 let length = align(message.header.length as usize).clamp(1, rest.len());
