@@ -177,6 +177,21 @@ bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable)
 }
 
 /**
+ * weft_has_ipv4() - whether a subflow runs over IPv4, also from an IPv6 socket
+ * @ssk: TCP socket of the subflow
+ *
+ * Return: true when inet_saddr and inet_daddr are its addresses.
+ */
+bool weft_has_ipv4(const struct sock *ssk)
+{
+#if IS_ENABLED(CONFIG_MPTCP_IPV6)
+	if (ssk->sk_family == AF_INET6)
+		return ipv6_addr_v4mapped(&ssk->sk_v6_daddr);
+#endif
+	return ssk->sk_family == AF_INET;
+}
+
+/**
  * weft_packet_payload() - data in a full packet of a subflow
  * @ssk: TCP socket of the subflow
  *

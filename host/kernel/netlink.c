@@ -6,7 +6,6 @@
  * A PATTERN_SET is checked as a whole before the table sees any of it. What is
  * wrong is said in the extended ACK, with the attribute that it is about.
  */
-#include <linux/inetdevice.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <net/genetlink.h>
@@ -307,9 +306,14 @@ static int put_subflow(struct sk_buff *skb, struct mptcp_sock *msk,
 	const struct weft_conn *conn = weft_conn(msk);
 	struct weft_subflow none = { 0 };
 	const struct weft_subflow *entry = &none;
+	__be32 local = 0, remote = 0;
 	struct nlattr *nest;
 	int slot = -ENOENT;
 
+	if (weft_has_ipv4(ssk)) {
+		local = inet_sk(ssk)->inet_saddr;
+		remote = inet_sk(ssk)->inet_daddr;
+	}
 	if (conn)
 		slot = weft_slot(conn, subflow);
 	if (slot >= 0)
@@ -317,8 +321,8 @@ static int put_subflow(struct sk_buff *skb, struct mptcp_sock *msk,
 
 	nest = nla_nest_start(skb, WEFT_A_SUBFLOW);
 	if (!nest ||
-	    nla_put_be32(skb, WEFT_SUBFLOW_A_LOCAL, inet_sk(ssk)->inet_saddr) ||
-	    nla_put_be32(skb, WEFT_SUBFLOW_A_REMOTE, inet_sk(ssk)->inet_daddr) ||
+	    nla_put_be32(skb, WEFT_SUBFLOW_A_LOCAL, local) ||
+	    nla_put_be32(skb, WEFT_SUBFLOW_A_REMOTE, remote) ||
 	    nla_put_u32(skb, WEFT_SUBFLOW_A_GAP, entry->gap) ||
 	    nla_put_u64_64bit(skb, WEFT_SUBFLOW_A_RTT_NS, rtt_ns,
 			      WEFT_SUBFLOW_A_PAD) ||

@@ -44,22 +44,12 @@
 /* How long a pattern from the kernel's RTTs holds (the paper's 10 ms). */
 #define REFRESH_NS	(10 * NSEC_PER_MSEC)
 
-/* IPv4 addresses of a subflow, also when its socket is an IPv6 one. */
-static bool has_ipv4(const struct sock *ssk)
-{
-#if IS_ENABLED(CONFIG_MPTCP_IPV6)
-	if (ssk->sk_family == AF_INET6)
-		return ipv6_addr_v4mapped(&ssk->sk_v6_daddr);
-#endif
-	return ssk->sk_family == AF_INET;
-}
-
 static int path_of(const struct weft_pattern *pattern, const struct sock *ssk)
 {
 	__be32 mask = weft_prefix_mask(pattern->prefix_len);
 	int i;
 
-	if (!has_ipv4(ssk) ||
+	if (!weft_has_ipv4(ssk) ||
 	    (inet_sk(ssk)->inet_daddr & mask) != pattern->prefix)
 		return -ENOENT;
 	for (i = 0; i < pattern->paths; i++)
@@ -111,7 +101,7 @@ static unsigned int from_controller(struct mptcp_sock *msk,
 	const struct weft_pattern *pattern;
 	unsigned int length = 0;
 
-	if (!has_ipv4(ssk))
+	if (!weft_has_ipv4(ssk))
 		return 0;
 
 	rcu_read_lock();

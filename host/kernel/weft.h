@@ -164,6 +164,7 @@ bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable);
 bool weft_account(struct mptcp_sock *msk);
 int weft_grant(struct mptcp_sock *msk, struct mptcp_subflow_context *subflow,
 	       u8 slot, int bytes);
+bool weft_has_ipv4(const struct sock *ssk);
 int weft_packet_payload(const struct sock *ssk);
 int weft_window_space(const struct sock *ssk);
 int weft_get_retrans(struct mptcp_sock *msk);

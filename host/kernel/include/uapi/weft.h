@@ -61,8 +61,8 @@ enum weft_path_attr {
 
 enum weft_subflow_attr {
 	WEFT_SUBFLOW_A_UNSPEC,
-	WEFT_SUBFLOW_A_LOCAL,	/* be32 */
-	WEFT_SUBFLOW_A_REMOTE,	/* be32 */
+	WEFT_SUBFLOW_A_LOCAL,	/* be32, zero over IPv6 */
+	WEFT_SUBFLOW_A_REMOTE,	/* be32, zero over IPv6 */
 	WEFT_SUBFLOW_A_GAP,	/* u32, in the pattern in use */
 	WEFT_SUBFLOW_A_RTT_NS,	/* u64, the kernel's own smoothed RTT */
 	WEFT_SUBFLOW_A_PACKETS,	/* u64, scheduled */
