@@ -33,6 +33,9 @@ enum Command {
         /// Memory in MiB.
         #[arg(long, default_value_t = 2048)]
         memory: u64,
+        /// Real seconds without a sign of life after which its boot has failed.
+        #[arg(long, default_value_t = 60)]
+        stall_seconds: u64,
     },
     /// Run the batch command of a description in a lab of its own.
     Batch {
@@ -140,11 +143,17 @@ fn run(command: Command) -> Result<i32> {
 
 async fn run_outside(command: Command) -> Result<i32> {
     match command {
-        Command::Up { spec, name, memory } => {
+        Command::Up {
+            spec,
+            name,
+            memory,
+            stall_seconds,
+        } => {
             let options = UpOptions {
                 name,
+                cpu: None,
                 memory_bytes: memory << 20,
-                ..UpOptions::default()
+                stall_limit: Duration::from_secs(stall_seconds),
             };
             Lab::up(&read_spec(&spec)?, &options, |step| {
                 eprintln!("{:>7.3} s  {}", step.wall.as_secs_f64(), step.name);

@@ -178,22 +178,6 @@ fn the_present_never_passes_what_the_kernel_has_requested() {
 }
 
 #[test]
-fn input_never_takes_a_kernel_back_that_ran_ahead() {
-    let mut kernel = Kernel::new(ClockPolicy::Paced { ratio: 1.0 });
-    kernel.waits_for(38 * MS, 0);
-    kernel.polled(38);
-    let run = kernel.hears().pop().unwrap();
-    kernel.acknowledges(run.seq);
-    // It may have gone on to any time below 40 ms, as it was allowed to.
-    kernel.waits_for(100 * MS, 38);
-    kernel.says(Op::Get, u64::MAX, 39);
-    assert_eq!(
-        kernel.hears().last().unwrap().time_ns,
-        38 * MS + PACED_AHEAD_NS
-    );
-}
-
-#[test]
 fn a_run_that_crosses_an_interrupt_is_granted_again() {
     let mut kernel = Kernel::new(ClockPolicy::Free);
     kernel.waits_for(5 * MS, 0);
