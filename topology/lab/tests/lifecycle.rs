@@ -1,6 +1,8 @@
 //! Labs from their start to their end, with the real lab kernel and a script in
 //! place of the network.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
