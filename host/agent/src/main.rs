@@ -13,7 +13,7 @@ use tonic::transport::{Channel, Endpoint};
 use tracing::info;
 use tracing_subscriber::EnvFilter;
 use weft_agent::weft::{Flow, Pattern, Weft};
-use weft_agent::{follow, mptcp_pm};
+use weft_agent::{follow, mptcp_pm, netlink};
 use weft_topology::{Host, Topology};
 
 /// Puts the controller's allocation patterns into the kernels of hosts.
@@ -59,7 +59,7 @@ struct Serve {
 struct Query {
     #[command(flatten)]
     hosts: Hosts,
-    /// Print JSON, one object per line
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -183,46 +183,45 @@ struct OfHost<'a, T> {
 }
 
 fn print_flows(query: &Query) -> Result<()> {
-    for host in query.hosts.read()? {
-        let flows = Weft::open(&host.netns).and_then(|mut kernel| kernel.flows());
-        for flow in flows.with_context(|| host.name.clone())? {
-            print(
-                query.json,
-                &OfHost {
-                    host: &host.name,
-                    what: &flow,
-                },
-                || flow_text(&host, &flow),
-            )?;
-        }
-    }
-    Ok(())
+    query.print(Weft::flows, flow_text)
 }
 
 fn print_patterns(query: &Query) -> Result<()> {
-    for host in query.hosts.read()? {
-        let patterns = Weft::open(&host.netns).and_then(|mut kernel| kernel.patterns());
-        for pattern in patterns.with_context(|| host.name.clone())? {
-            print(
-                query.json,
-                &OfHost {
-                    host: &host.name,
-                    what: &pattern,
-                },
-                || pattern_text(&host, &pattern),
-            )?;
-        }
-    }
-    Ok(())
+    query.print(Weft::patterns, pattern_text)
 }
 
-fn print<T: Serialize>(json: bool, object: &T, text: impl FnOnce() -> String) -> Result<()> {
-    if json {
-        println!("{}", serde_json::to_string(object)?);
-    } else {
-        println!("{}", text());
+impl Query {
+    /// Prints what `dump` finds in every host, as one JSON array or line by
+    /// line as `text` says it.
+    fn print<T: Serialize>(
+        &self,
+        dump: impl Fn(&mut Weft) -> Result<Vec<T>, netlink::Error>,
+        text: impl Fn(&Host, &T) -> String,
+    ) -> Result<()> {
+        let hosts = self.hosts.read()?;
+        let mut found = Vec::new();
+        for host in &hosts {
+            let dumped = Weft::open(&host.netns).and_then(|mut kernel| dump(&mut kernel));
+            for what in dumped.with_context(|| host.name.clone())? {
+                found.push((host, what));
+            }
+        }
+        if self.json {
+            let objects = found.iter().map(|(host, what)| OfHost {
+                host: &host.name,
+                what,
+            });
+            println!(
+                "{}",
+                serde_json::to_string_pretty(&objects.collect::<Vec<_>>())?
+            );
+        } else {
+            for (host, what) in &found {
+                println!("{}", text(host, what));
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn flow_text(host: &Host, flow: &Flow) -> String {
