@@ -3,6 +3,7 @@
 //! People use `weft topo`, which writes the description.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -180,7 +181,8 @@ async fn run_outside(command: Command) -> Result<i32> {
         Command::Status { name } => {
             let status = find(&name)?.status().await?;
             let json = serde_json::to_string_pretty(&status).map_err(|e| inside(e.into()))?;
-            println!("{json}");
+            // Whoever reads may have read enough.
+            writeln!(std::io::stdout(), "{json}").map_err(inside)?;
             Ok(0)
         }
         Command::Exec {
