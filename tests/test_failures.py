@@ -1,0 +1,78 @@
+"""What happens to patterns and flows when the network or the controller changes."""
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from driver import LIMIT_S, Lab, Labs
+
+pytestmark = pytest.mark.lab
+
+SECOND_NS = 1_000_000_000
+
+
+@contextmanager
+def long_flows(lab: Lab, out: Path) -> Iterator[subprocess.Popen[str]]:
+    """Run three flows of 60 MB into one host: 1.4 s of virtual time at least."""
+    flags = "workload --pattern incast --senders 3 --bytes 60000000 --scheduler rb --out"
+    command = lab.weft.command(*flags.split(), str(out), "--name", lab.name)
+    load = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=lab.weft.folder
+    )
+    try:
+        yield load
+    finally:
+        load.kill()
+        load.communicate()
+
+
+def sources(lab: Lab) -> set[str]:
+    """Give where the senders' patterns come from."""
+    flows = lab.json("flows")
+    return {flow["source"] for flow in flows if any(s["packets"] > 10 for s in flow["subflows"])}
+
+
+def wait_until(load: subprocess.Popen[str], condition: Callable[[], bool], what: str) -> None:
+    """Look again and again, as long as the flows run."""
+    deadline = time.monotonic() + LIMIT_S
+    while not condition():
+        assert load.poll() is None, f"the flows ended before {what}"
+        assert time.monotonic() < deadline, f"never saw {what}"
+        time.sleep(0.05)
+
+
+def virtual_ns(lab: Lab) -> int:
+    """Give the lab's clock."""
+    return int(lab.json("topo", "status")["virtual_ns"])
+
+
+def test_a_slow_spine_gets_its_share_and_the_kernel_follows(labs: Labs, tmp_path: Path) -> None:
+    lab = labs.up("--spine-delay", "2=40us")
+    with long_flows(lab, tmp_path / "x") as load:
+        wait_until(load, lambda: sources(lab) == {"controller"}, "the controller's patterns in use")
+        flows = lab.json("flows")
+    senders = [flow for flow in flows if flow["source"] == "controller"]
+    assert all(sorted(s["gap"] for s in flow["subflows"]) == [1, 2] for flow in senders)
+    for pattern in lab.patterns().values():
+        fast, slow = pattern["paths"]
+        for path in (fast, slow):
+            assert path["rtt_min_ns"] == pytest.approx(path["rtt_configured_ns"], rel=0.02)
+        # Two links of that spine, there and back, are 30 us longer each.
+        assert slow["rtt_configured_ns"] - fast["rtt_configured_ns"] == 120_000
+
+
+def test_flows_outlive_the_controller_and_patterns_come_back(labs: Labs, tmp_path: Path) -> None:
+    lab = labs.up()
+    with long_flows(lab, tmp_path / "x") as load:
+        wait_until(load, lambda: sources(lab) == {"controller"}, "the controller's patterns in use")
+        lab.shell("daemon kill weft-controller")
+        wait_until(load, lambda: sources(lab) == {"local"}, "patterns past their time to live")
+        lab.shell("daemon start weft-controller")
+        started_ns = virtual_ns(lab)
+        wait_until(load, lambda: sources(lab) == {"controller"}, "patterns coming back")
+        assert virtual_ns(lab) - started_ns <= SECOND_NS
+        text, _ = load.communicate(timeout=LIMIT_S)
+        assert load.returncode == 0, text
