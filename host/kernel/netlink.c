@@ -253,17 +253,10 @@ struct weft_dump {
 	long	done;
 };
 
-static struct weft_dump *weft_dump(struct netlink_callback *cb)
-{
-	BUILD_BUG_ON(sizeof(struct weft_dump) >
-		     sizeof_field(struct netlink_callback, ctx));
-	return (struct weft_dump *)cb->ctx;
-}
-
 static int weft_pattern_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct weft_table *table = weft_table(sock_net(skb->sk));
-	struct weft_dump *at = weft_dump(cb);
+	struct weft_dump *at = (struct weft_dump *)cb->ctx;
 	const struct weft_pattern *pattern;
 
 	mutex_lock(&table->lock);
@@ -428,7 +421,7 @@ release:
 static int weft_flow_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	const struct net *net = sock_net(skb->sk);
-	struct weft_dump *at = weft_dump(cb);
+	struct weft_dump *at = (struct weft_dump *)cb->ctx;
 	struct mptcp_sock *msk;
 
 	while ((msk = mptcp_token_iter_next(net, &at->slot, &at->done))) {
@@ -492,6 +485,8 @@ static struct genl_family weft_family __ro_after_init = {
  */
 int __init weft_netlink_init(void)
 {
+	BUILD_BUG_ON(sizeof(struct weft_dump) >
+		     sizeof_field(struct netlink_callback, ctx));
 	return genl_register_family(&weft_family);
 }
 
