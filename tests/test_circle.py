@@ -3,7 +3,6 @@
 import csv
 import re
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -18,14 +17,10 @@ def lab(labs: Labs) -> Lab:
     return labs.up()
 
 
-def test_a_lab_is_ready_within_8_seconds(lab: Lab) -> None:
+def test_status_says_what_is_up(lab: Lab) -> None:
     text = lab.run("topo", "status")
-    assert "ready" in text
-    started = time.monotonic()
-    lab.weft.run("topo", "up", "--name", f"{lab.name}-b")
-    boot_s = time.monotonic() - started
-    lab.weft.run("topo", "down", "--name", f"{lab.name}-b")
-    assert boot_s <= 8
+    assert f"lab {lab.name}: ready" in text
+    assert "2 leaves x 4 hosts, 2 spines" in text
 
 
 def test_every_host_reaches_every_other(lab: Lab) -> None:
