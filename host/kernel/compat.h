@@ -1,35 +1,53 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Both generations of the scheduler interface: get_subflow(), which is told
- * whether it reinjects (up to 6.14), and get_send() beside get_retrans().
+ * whether it reinjects (up to 6.14), and get_send() beside get_retrans(); and
+ * what else differs between the kernels that Weft is for.
  *
  * WEFT_SCHED_OPS(send) fills the callbacks of a struct mptcp_sched_ops;
- * WEFT_SCHED_CALLBACKS(send) stands at file scope before it.
+ * WEFT_SCHED_CALLBACKS(send) stands at file scope before it. A scheduler with a
+ * reinjection of its own has the same of both with "_RETRANS".
  */
 #ifndef _WEFT_COMPAT_H
 #define _WEFT_COMPAT_H
 
+#include <linux/timer.h>
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
 
-#define WEFT_SCHED_CALLBACKS(send)
+#define WEFT_SCHED_CALLBACKS_RETRANS(send, retrans)
 
-#define WEFT_SCHED_OPS(send)						\
-	.get_send = (send), .get_retrans = weft_get_retrans
+#define WEFT_SCHED_OPS_RETRANS(send, retrans)				\
+	.get_send = (send), .get_retrans = (retrans)
 
 #else
 
-#define WEFT_SCHED_CALLBACKS(send)					\
+#define WEFT_SCHED_CALLBACKS_RETRANS(send, retrans)			\
 static int send##_or_retrans(struct mptcp_sock *msk,			\
 			     struct mptcp_sched_data *data)		\
 {									\
-	return data->reinject ? weft_get_retrans(msk) : send(msk);	\
+	return data->reinject ? retrans(msk) : send(msk);		\
 }
 
-#define WEFT_SCHED_OPS(send)						\
+#define WEFT_SCHED_OPS_RETRANS(send, retrans)				\
 	.get_subflow = send##_or_retrans
 
 #endif
+
+#define WEFT_SCHED_CALLBACKS(send)					\
+	WEFT_SCHED_CALLBACKS_RETRANS(send, weft_get_retrans)
+#define WEFT_SCHED_OPS(send)						\
+	WEFT_SCHED_OPS_RETRANS(send, weft_get_retrans)
+
+/* Whether the connection's own retransmission timer runs, or has it expired? */
+static inline bool weft_rtx_timer_is_pending(const struct mptcp_sock *msk)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+	return timer_pending(&((const struct sock *)msk)->mptcp_retransmit_timer);
+#else
+	return timer_pending(&msk->sk.icsk_retransmit_timer);
+#endif
+}
 
 #endif /* _WEFT_COMPAT_H */

@@ -9,6 +9,7 @@
  * next call of the scheduler then finds the rest in msk->snd_burst. So nothing is
  * counted when it is granted, all is counted when the next decision is due.
  */
+#include <linux/ktime.h>
 #include <linux/slab.h>
 #include <net/tcp.h>
 
@@ -38,8 +39,28 @@ void weft_conn_init(struct mptcp_sock *msk)
  */
 void weft_conn_release(struct mptcp_sock *msk)
 {
-	kfree(msk->sched_data);
+	struct weft_conn *conn = weft_conn(msk);
+
+	if (conn)
+		kfree(conn->state);
+	kfree(conn);
 	msk->sched_data = NULL;
+}
+
+/**
+ * weft_state() - the scheduler's own state of a connection, made when need be
+ * @msk: connection with weft_conn()
+ * @size: bytes, always the same for one scheduler; zeroed at first
+ *
+ * Return: it, or NULL without memory.
+ */
+void *weft_state(struct mptcp_sock *msk, size_t size)
+{
+	struct weft_conn *conn = weft_conn(msk);
+
+	if (unlikely(!conn->state))
+		conn->state = kzalloc(size, GFP_ATOMIC);
+	return conn->state;
 }
 
 /* Slots hold subflow_id + 1, so that zeroed memory is empty. */
@@ -305,21 +326,196 @@ int weft_window_space(const struct sock *ssk)
 	return clamp_t(s64, min(space, receiver), 0, S32_MAX / 2);
 }
 
+static void look_at(const struct sock *ssk, struct weft_view *view)
+{
+	const struct tcp_sock *tp = tcp_sk(ssk);
+	u32 unsent = READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_nxt);
+
+	view->srtt_us = READ_ONCE(tp->srtt_us) >> 3;
+	view->rttvar_us = READ_ONCE(tp->mdev_us) >> 2;
+	view->cwnd_packets = max(READ_ONCE(tp->snd_cwnd), 1U);
+	view->in_flight_packets = tcp_packets_in_flight(tp);
+	view->payload_bytes = weft_packet_payload(ssk);
+	view->queued_packets = DIV_ROUND_UP(unsent, view->payload_bytes);
+	view->space_bytes = weft_window_space(ssk);
+	view->writable = sk_stream_memory_free(ssk);
+}
+
+/**
+ * weft_look() - put what a decision needs of the subflows into numbers
+ * @msk: connection
+ * @usable: its usable subflows
+ * @view: result, an entry for each of them
+ */
+void weft_look(struct mptcp_sock *msk, const struct weft_usable *usable,
+	       struct weft_view *view)
+{
+	unsigned int i;
+
+	for (i = 0; i < usable->count; i++) {
+		look_at(mptcp_subflow_tcp_sock(usable->subflow[i]), &view[i]);
+		view[i].slot = usable->slot[i];
+	}
+}
+
+static void look_ahead(struct mptcp_sock *msk, struct weft_outlook *outlook)
+{
+	u64 next = msk->snd_nxt, una = READ_ONCE(msk->snd_una);
+	u64 end = READ_ONCE(msk->wnd_end);
+
+	outlook->now_us = div_u64(ktime_get_ns(), NSEC_PER_USEC);
+	outlook->next_seq = next;
+	outlook->unsent_bytes = READ_ONCE(msk->write_seq) - next;
+	outlook->window_bytes = after64(end, next) ? end - next : 0;
+	outlook->send_window_bytes =
+		min_t(u64, after64(end, una) ? end - una : 0,
+		      READ_ONCE(((struct sock *)msk)->sk_sndbuf));
+}
+
+/**
+ * weft_send_packet() - get_send() of a scheduler that decides packet by packet
+ * @msk: connection
+ * @state_size: bytes of the scheduler's state of a connection, may be 0
+ * @choose: its decision
+ *
+ * Return: 0, -EAGAIN when the decision is to wait, -EINVAL when no subflow is
+ * usable, -ENOMEM.
+ */
+int weft_send_packet(struct mptcp_sock *msk, size_t state_size,
+		     weft_choose_fn *choose)
+{
+	struct weft_view view[WEFT_PATHS_MAX];
+	struct weft_outlook outlook;
+	struct weft_usable usable;
+	void *state = NULL;
+	int choice;
+
+	if (!weft_usable(msk, &usable))
+		return -EINVAL;
+	if (state_size) {
+		state = weft_state(msk, state_size);
+		if (!state)
+			return -ENOMEM;
+	}
+	outlook.placed = weft_account(msk) ? weft_conn(msk)->picked : -1;
+	weft_look(msk, &usable, view);
+	look_ahead(msk, &outlook);
+
+	choice = choose(state, view, usable.count, &outlook);
+	if (choice == WEFT_WAIT)
+		return -EAGAIN;
+	return weft_grant(msk, usable.subflow[choice], usable.slot[choice], 1);
+}
+
+/**
+ * weft_sender_is_blocked() - whether the connection's window or send buffer is
+ *	full, so that nothing more can be handed to any subflow
+ * @msk: connection, data lock held
+ *
+ * Return: true when there is something to send, or somebody waits to write more.
+ */
+bool weft_sender_is_blocked(const struct mptcp_sock *msk)
+{
+	const struct sock *sk = (const struct sock *)msk;
+
+	if (READ_ONCE(msk->write_seq) != READ_ONCE(msk->snd_nxt))
+		return !after64(READ_ONCE(msk->wnd_end), READ_ONCE(msk->snd_nxt));
+	return sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+}
+
+/**
+ * weft_fastest_idle() - the fastest subflow, if it has room in its window
+ * @msk: connection
+ *
+ * Return: that subflow, NULL when it has none or there is no active one.
+ */
+struct mptcp_subflow_context *weft_fastest_idle(struct mptcp_sock *msk)
+{
+	struct mptcp_subflow_context *subflow, *best = NULL;
+	u32 best_rtt = U32_MAX;
+
+	mptcp_for_each_subflow(msk, subflow) {
+		u32 rtt = READ_ONCE(tcp_sk(mptcp_subflow_tcp_sock(subflow))->srtt_us);
+
+		if (rank_of(subflow) <= RANK_REGULAR_LOSS && rtt < best_rtt) {
+			best = subflow;
+			best_rtt = rtt;
+		}
+	}
+	if (best && !weft_window_space(mptcp_subflow_tcp_sock(best)))
+		return NULL;
+	return best;
+}
+
+/*
+ * Whether a subflow holds up what it carries: in loss recovery after a timeout, or
+ * with data in flight and nothing heard for as long as its timeout.
+ */
+static bool is_stalled(const struct sock *ssk)
+{
+	const struct tcp_sock *tp = tcp_sk(ssk);
+
+	if (inet_csk(ssk)->icsk_ca_state == TCP_CA_Loss)
+		return true;
+	return READ_ONCE(tp->packets_out) &&
+	       (s32)(tcp_jiffies32 - READ_ONCE(tp->rcv_tstamp)) >=
+	       (s32)inet_csk(ssk)->icsk_rto;
+}
+
+/* The fastest of the fittest subflows that have room and are not stalled. */
+static struct mptcp_subflow_context *rescuer(struct mptcp_sock *msk)
+{
+	struct mptcp_subflow_context *subflow, *best = NULL;
+	enum weft_rank best_rank = RANK_UNFIT;
+	u32 best_rtt = 0;
+
+	mptcp_for_each_subflow(msk, subflow) {
+		const struct sock *ssk = mptcp_subflow_tcp_sock(subflow);
+		u32 rtt = READ_ONCE(tcp_sk(ssk)->srtt_us);
+		enum weft_rank rank = rank_of(subflow);
+
+		if (is_stalled(ssk) || !weft_window_space(ssk))
+			continue;
+		if (rank < best_rank ||
+		    (rank == best_rank && best && rtt < best_rtt)) {
+			best = subflow;
+			best_rank = rank;
+			best_rtt = rtt;
+		}
+	}
+	return best;
+}
+
 /**
  * weft_get_retrans() - choose where the core reinjects unacknowledged data
  * @msk: connection
  *
- * All schedulers do as the kernel's default: a subflow that has nothing in
- * flight itself, a backup only when nothing else makes progress.
+ * The core asks when no Data ACK has come for a while, and again for each
+ * fragment that it could reinject. When a subflow is stalled, the data that it
+ * holds up go to the fastest one that is not and has room, at once and also when
+ * that one has data of its own in flight. Upstream's default waits until a
+ * subflow is idle; that remains the rule while none is stalled, since then what is
+ * missing is on its way.
  *
- * Return: 0, or -EINVAL when no subflow is fit.
+ * Return: 0, or -EAGAIN when no subflow is fit now.
  */
 int weft_get_retrans(struct mptcp_sock *msk)
 {
-	struct sock *ssk = mptcp_subflow_get_retrans(msk);
+	struct mptcp_subflow_context *subflow, *best = NULL;
+	struct sock *ssk;
 
-	if (!ssk)
-		return -EINVAL;
-	mptcp_subflow_set_scheduled(mptcp_subflow_ctx(ssk), true);
+	mptcp_for_each_subflow(msk, subflow) {
+		if (is_stalled(mptcp_subflow_tcp_sock(subflow))) {
+			best = rescuer(msk);
+			break;
+		}
+	}
+	if (!best) {
+		ssk = mptcp_subflow_get_retrans(msk);
+		if (!ssk)
+			return -EAGAIN;
+		best = mptcp_subflow_ctx(ssk);
+	}
+	mptcp_subflow_set_scheduled(best, true);
 	return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The module: three MPTCP schedulers (rb, roundrobin, minrtt), selected by
- * net.mptcp.scheduler, and the netlink family that feeds rb.
+ * The module: MPTCP schedulers, selected by net.mptcp.scheduler or the socket
+ * option MPTCP_SCHEDULER, and the netlink family that feeds rb.
  */
 #include <linux/module.h>
 #include <net/net_namespace.h>
@@ -11,7 +11,10 @@
 static unsigned int weft_net_id __ro_after_init;
 
 static struct mptcp_sched_ops *const weft_schedulers[] = {
-	&weft_rb, &weft_roundrobin, &weft_minrtt,
+	&weft_rb, &weft_roundrobin, &weft_rr_packet,
+	&weft_minrtt, &weft_minrtt_pr, &weft_blest, &weft_ecf,
+	&weft_stms_c, &weft_stms_a, &weft_daps, &weft_otias,
+	&weft_redundant,
 };
 
 /**

@@ -42,8 +42,6 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
-#else
-#include "tests/user.h"
 #endif
 
 #define POSITION_FREE	0xff	/* no subflow yet; above every index */

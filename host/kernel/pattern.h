@@ -6,11 +6,7 @@
 #ifdef __KERNEL__
 #include <linux/types.h>
 #else
-#include <stdbool.h>
-#include <stdint.h>
-typedef uint8_t u8;
-typedef uint32_t u32;
-typedef uint64_t u64;
+#include "tests/user.h"
 #endif
 
 #include "include/uapi/weft.h"

@@ -5,9 +5,12 @@
  *	main.c		module, per-namespace state
  *	connection.c	state of a connection, usable subflows, accounting
  *	pattern.c	RTTs -> gaps -> sequence (no kernel in it)
+ *	view.h		what decisions look at (no kernel in it)
  *	table.c		patterns of the controller by destination prefix
  *	netlink.c	generic netlink family "weft"
- *	rb.c, roundrobin.c, minrtt.c	one scheduler each
+ *	trail.h		which subflow has carried which data (no kernel in it)
+ *	rb.c, roundrobin.c, minrtt.c, ...	one scheduler each; stms_a and
+ *			stms_c share stms.c
  *
  * Locks. Scheduler callbacks run with the msk socket owned, or with its data
  * lock held while nobody owns it; struct weft_conn is protected by that. The
@@ -25,6 +28,7 @@
 
 #include "compat.h"
 #include "pattern.h"
+#include "view.h"
 
 #define WEFT_TABLE_BITS		8
 #define WEFT_PATTERNS_MAX	65536	/* patterns in a namespace */
@@ -118,6 +122,7 @@ struct weft_subflow {
  * @refresh_ns: ktime_get_ns() at which @sequence is made anew
  * @members: the usable subflows for which @sequence was made, as slots
  * @sequence: slot for each position
+ * @state: what the scheduler keeps besides, freed with the connection
  */
 struct weft_conn {
 	struct weft_subflow	subflow[WEFT_PATHS_MAX];
@@ -133,6 +138,8 @@ struct weft_conn {
 	u64			refresh_ns;
 	u32			members;
 	u8			sequence[WEFT_SEQUENCE_MAX];
+	/* and this the others' */
+	void			*state;
 };
 
 /**
@@ -160,6 +167,7 @@ struct weft_table *weft_table(const struct net *net);
 /* connection.c */
 void weft_conn_init(struct mptcp_sock *msk);
 void weft_conn_release(struct mptcp_sock *msk);
+void *weft_state(struct mptcp_sock *msk, size_t size);
 bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable);
 bool weft_account(struct mptcp_sock *msk);
 int weft_grant(struct mptcp_sock *msk, struct mptcp_subflow_context *subflow,
@@ -167,6 +175,12 @@ int weft_grant(struct mptcp_sock *msk, struct mptcp_subflow_context *subflow,
 bool weft_has_ipv4(const struct sock *ssk);
 int weft_packet_payload(const struct sock *ssk);
 int weft_window_space(const struct sock *ssk);
+void weft_look(struct mptcp_sock *msk, const struct weft_usable *usable,
+	       struct weft_view *view);
+int weft_send_packet(struct mptcp_sock *msk, size_t state_size,
+		     weft_choose_fn *choose);
+bool weft_sender_is_blocked(const struct mptcp_sock *msk);
+struct mptcp_subflow_context *weft_fastest_idle(struct mptcp_sock *msk);
 int weft_get_retrans(struct mptcp_sock *msk);
 int weft_slot(const struct weft_conn *conn,
 	      const struct mptcp_subflow_context *subflow);
@@ -189,5 +203,14 @@ void weft_netlink_exit(void);
 extern struct mptcp_sched_ops weft_rb;
 extern struct mptcp_sched_ops weft_roundrobin;
 extern struct mptcp_sched_ops weft_minrtt;
+extern struct mptcp_sched_ops weft_minrtt_pr;
+extern struct mptcp_sched_ops weft_rr_packet;
+extern struct mptcp_sched_ops weft_blest;
+extern struct mptcp_sched_ops weft_stms_c;
+extern struct mptcp_sched_ops weft_stms_a;
+extern struct mptcp_sched_ops weft_daps;
+extern struct mptcp_sched_ops weft_otias;
+extern struct mptcp_sched_ops weft_ecf;
+extern struct mptcp_sched_ops weft_redundant;
 
 #endif /* _WEFT_H */

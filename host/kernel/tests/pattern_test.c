@@ -1,20 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Tests of pattern.c in user space; TAP on standard output. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "../pattern.h"
+#include "tap.h"
 #include "user.h"
-
-static int tests, failures;
-
-static bool report(bool ok, const char *claim)
-{
-	printf("%sok %d - %s\n", ok ? "" : "not ", ++tests, claim);
-	if (!ok)
-		failures++;
-	return ok;
-}
 
 /* The sequence as letters, A for subflow 0. */
 static const char *letters(const u32 *gap, unsigned int n)
@@ -110,15 +98,6 @@ static void extreme_ratios_are_flattened(void)
 	       "the largest RTT does not overflow");
 }
 
-/* A small generator: the same cases on every machine. */
-static u32 draw(u32 below)
-{
-	static u64 state = 1;
-
-	state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (u32)(state >> 33) % below;
-}
-
 struct properties {
 	bool length_bounded, exact_counts, slowest_last, no_early_slow;
 };
@@ -172,6 +151,5 @@ int main(void)
 	refusals();
 	extreme_ratios_are_flattened();
 	random_cases();
-	printf("1..%d\n", tests);
-	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+	return done_testing();
 }

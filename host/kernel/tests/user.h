@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The few kernel helpers that pattern.c uses, for the tests in user space. */
+/* The few kernel helpers that decisions use, for the tests in user space. */
 #ifndef _WEFT_TESTS_USER_H
 #define _WEFT_TESTS_USER_H
 
 #include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int32_t s32;
+typedef int64_t s64;
 
 #define BITS_PER_LONG	(sizeof(long) * CHAR_BIT)
 #define DECLARE_BITMAP(name, bits) \
@@ -12,9 +21,15 @@
 
 #define min_t(type, a, b)	((type)(a) < (type)(b) ? (type)(a) : (type)(b))
 #define max_t(type, a, b)	((type)(a) > (type)(b) ? (type)(a) : (type)(b))
+#define min(a, b)		((a) < (b) ? (a) : (b))
 #define max(a, b)		((a) > (b) ? (a) : (b))
 
 static inline u64 div64_u64(u64 dividend, u64 divisor)
+{
+	return dividend / divisor;
+}
+
+static inline s64 div_s64(s64 dividend, s32 divisor)
 {
 	return dividend / divisor;
 }

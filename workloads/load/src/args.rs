@@ -276,7 +276,7 @@ pub fn parse_scheduler(text: &str) -> Result<String, String> {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     if !sound {
         return Err(format!(
-            "{text:?} is no scheduler's name; there are rb, roundrobin, minrtt and default"
+            "{text:?} is no scheduler's name; names are like rb, minrtt_pr or default"
         ));
     }
     Ok(text.to_owned())

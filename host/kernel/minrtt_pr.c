@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * minrtt_pr: minrtt with opportunistic retransmission and penalisation (Raiciu et
+ * al., "How Hard Can It Be?", NSDI 2012, section 4.2; "PR" in the STMS paper): the
+ * default of the out-of-tree MPTCP kernels.
+ *
+ * Packets are placed as minrtt does. When the connection's send window or send
+ * buffer is full although the fastest subflow has room, the packet at the left
+ * edge of the window holds everything up, and it went to a slower subflow. Then
+ *
+ *	opportunistic retransmission
+ *		sends what is at the left edge again, on the fastest subflow, once;
+ *	penalisation
+ *		halves the congestion window of the subflow that blocks, and its
+ *		slow start threshold, at most once per round trip of it.
+ *
+ * Whether that is so is looked at with each Data ACK. What is to be done then
+ * needs sockets unlocked, so the connection's worker does it, through the same
+ * get_retrans() by which it reinjects after a timeout. It sends the fragment at
+ * the left edge (what was written to one page fragment, 32 KB at most) where the
+ * paper's kernel sent one segment.
+ */
+#include <linux/jiffies.h>
+#include <net/tcp.h>
+
+#include "trail.h"
+#include "weft.h"
+
+/**
+ * struct weft_minrtt_pr - state of a connection
+ * @trail: which subflow has carried what
+ * @last_seq: data sequence at the decision before
+ * @started: whether @last_seq is valid
+ * @pending: blocked; the worker has been called
+ * @edge_seq: left edge that was retransmitted last
+ * @blocker: slot of the subflow that blocks
+ * @penalised_us: by slot, when it was penalised last
+ */
+struct weft_minrtt_pr {
+	struct weft_trail	trail;
+	u64			last_seq;
+	bool			started;
+	bool			pending;
+	u64			edge_seq;
+	u8			blocker;
+	u64			penalised_us[WEFT_PATHS_MAX];
+};
+
+static u64 now_us(void)
+{
+	return div_u64(ktime_get_ns(), NSEC_PER_USEC);
+}
+
+static int weft_minrtt_pr_get_send(struct mptcp_sock *msk)
+{
+	struct weft_view view[WEFT_PATHS_MAX];
+	struct weft_minrtt_pr *pr;
+	struct weft_usable usable;
+	int choice;
+
+	if (!weft_usable(msk, &usable))
+		return -EINVAL;
+	pr = weft_state(msk, sizeof(*pr));
+	if (!pr)
+		return -ENOMEM;
+
+	if (pr->started)
+		weft_trail_add(&pr->trail, pr->last_seq, msk->snd_nxt,
+			       weft_conn(msk)->picked);
+	pr->started = true;
+	pr->last_seq = msk->snd_nxt;
+
+	weft_account(msk);
+	weft_look(msk, &usable, view);
+	choice = weft_fastest(view, usable.count, true);
+	if (choice == WEFT_WAIT)
+		return -EAGAIN;
+	return weft_grant(msk, usable.subflow[choice], usable.slot[choice],
+			  view[choice].space_bytes);
+}
+
+static void weft_minrtt_pr_data_acked(struct mptcp_sock *msk, struct sock *ssk,
+				      u64 snd_una)
+{
+	struct mptcp_subflow_context *fast;
+	struct weft_conn *conn = weft_conn(msk);
+	struct weft_minrtt_pr *pr = conn ? conn->state : NULL;
+	int blocker;
+
+	/* subflows come and go while a user has the socket; the next ACK tells */
+	if (!pr || pr->pending || pr->edge_seq == snd_una ||
+	    sock_owned_by_user((struct sock *)msk) ||
+	    !weft_sender_is_blocked(msk))
+		return;
+	fast = weft_fastest_idle(msk);
+	if (!fast)
+		return;
+	blocker = weft_trail_find(&pr->trail, snd_una);
+	if (blocker < 0 || blocker == weft_slot(conn, fast))
+		return;
+
+	pr->pending = true;
+	pr->edge_seq = snd_una;
+	pr->blocker = blocker;
+	set_bit(MPTCP_WORK_RTX, &msk->flags);
+	mptcp_schedule_work((struct sock *)msk);
+}
+
+/* Halve the window of the subflow that blocks; msk socket locked, it is not. */
+static void penalise(struct mptcp_sock *msk, struct weft_minrtt_pr *pr)
+{
+	struct mptcp_subflow_context *subflow;
+	u64 now = now_us();
+
+	mptcp_for_each_subflow(msk, subflow) {
+		struct sock *ssk = mptcp_subflow_tcp_sock(subflow);
+		struct tcp_sock *tp = tcp_sk(ssk);
+
+		if (weft_slot(weft_conn(msk), subflow) != pr->blocker)
+			continue;
+		if (now - pr->penalised_us[pr->blocker] < tp->srtt_us >> 3)
+			return;
+		pr->penalised_us[pr->blocker] = now;
+
+		lock_sock_nested(ssk, SINGLE_DEPTH_NESTING);
+		tcp_snd_cwnd_set(tp, max(tcp_snd_cwnd(tp) >> 1, 1U));
+		if (tp->snd_ssthresh != TCP_INFINITE_SSTHRESH)
+			tp->snd_ssthresh = max(tp->snd_ssthresh >> 1, 2U);
+		release_sock(ssk);
+		return;
+	}
+}
+
+static int weft_minrtt_pr_get_retrans(struct mptcp_sock *msk)
+{
+	struct weft_conn *conn = weft_conn(msk);
+	struct weft_minrtt_pr *pr = conn ? conn->state : NULL;
+	struct mptcp_subflow_context *fast;
+
+	if (pr && pr->pending) {
+		pr->pending = false;
+		penalise(msk, pr);
+		fast = weft_fastest_idle(msk);
+		if (!fast || pr->edge_seq != READ_ONCE(msk->snd_una))
+			return -EAGAIN;
+		mptcp_subflow_set_scheduled(fast, true);
+		return 0;
+	}
+	/* one fragment is enough, unless there was a timeout */
+	if (weft_rtx_timer_is_pending(msk))
+		return -EAGAIN;
+	return weft_get_retrans(msk);
+}
+
+WEFT_SCHED_CALLBACKS_RETRANS(weft_minrtt_pr_get_send, weft_minrtt_pr_get_retrans)
+
+struct mptcp_sched_ops weft_minrtt_pr = {
+	WEFT_SCHED_OPS_RETRANS(weft_minrtt_pr_get_send,
+			       weft_minrtt_pr_get_retrans),
+	.init		= weft_conn_init,
+	.release	= weft_conn_release,
+	.data_acked	= weft_minrtt_pr_data_acked,
+	.exact_burst	= true,
+	.name		= "minrtt_pr",
+	.owner		= THIS_MODULE,
+};

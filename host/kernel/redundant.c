@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * redundant: every packet on every subflow (ReMP TCP: Froemmgen et al., "ReMP TCP:
+ * Low Latency Multipath TCP", ICC 2016), which gives bandwidth for latency: data
+ * arrive as early as on the path that happens to be the fastest for each packet.
+ *
+ * All subflows whose queue has room are marked. The core (mptcp_sched_ops.redundant)
+ * lets each first send what others have sent and it has not, and the one that is
+ * up to date what is new. A subflow that cannot keep up goes on where it was when
+ * it has room again, and skips what has been acknowledged meanwhile, so it does
+ * not hold up the others.
+ */
+#include "weft.h"
+
+/**
+ * struct weft_redundant - state of a connection
+ * @booked_seq: by slot, data sequence up to which its packets are counted
+ */
+struct weft_redundant {
+	u64 booked_seq[WEFT_PATHS_MAX];
+};
+
+/* Count what the subflows have been given, each for itself. */
+static void book(struct mptcp_sock *msk, struct weft_redundant *state,
+		 const struct weft_usable *usable)
+{
+	struct weft_conn *conn = weft_conn(msk);
+	unsigned int i;
+
+	for (i = 0; i < usable->count; i++) {
+		const struct mptcp_subflow_context *subflow = usable->subflow[i];
+		struct weft_subflow *entry = &conn->subflow[usable->slot[i]];
+		u64 *booked = &state->booked_seq[usable->slot[i]];
+		u64 bytes = subflow->copied_seq - *booked;
+
+		if (*booked && (s64)bytes > 0) {
+			entry->bytes += bytes;
+			entry->packets += DIV_ROUND_UP_ULL(bytes,
+				weft_packet_payload(mptcp_subflow_tcp_sock(subflow)));
+		}
+		if (subflow->copied_seq)
+			*booked = subflow->copied_seq;
+	}
+}
+
+static int weft_redundant_get_send(struct mptcp_sock *msk)
+{
+	struct weft_redundant *state;
+	struct weft_usable usable;
+	int err = -EAGAIN;
+	unsigned int i;
+
+	if (!weft_usable(msk, &usable))
+		return -EINVAL;
+	state = weft_state(msk, sizeof(*state));
+	if (!state)
+		return -ENOMEM;
+	book(msk, state, &usable);
+
+	for (i = 0; i < usable.count; i++) {
+		if (!sk_stream_memory_free(mptcp_subflow_tcp_sock(usable.subflow[i])))
+			continue;
+		mptcp_subflow_set_scheduled(usable.subflow[i], true);
+		err = 0;
+	}
+	if (!err)
+		msk->snd_burst = 1;
+	return err;
+}
+
+WEFT_SCHED_CALLBACKS(weft_redundant_get_send)
+
+struct mptcp_sched_ops weft_redundant = {
+	WEFT_SCHED_OPS(weft_redundant_get_send),
+	.init		= weft_conn_init,
+	.release	= weft_conn_release,
+	.exact_burst	= true,
+	.redundant	= true,
+	.name		= "redundant",
+	.owner		= THIS_MODULE,
+};
