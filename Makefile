@@ -15,9 +15,12 @@ TRAFFIC := WORKLOAD LOAD FLOWS CONNECTIONS PATTERN SENDERS BYTES SEND_BUFFER PRO
 flag = --$(subst _,-,$(shell echo $(1) | tr A-Z a-z)) '$($(1))'
 flags = $(foreach name,$(1),$(if $($(name)),$(call flag,$(name))))
 
+# The experiments of the papers.
+SCENARIOS := .venv/bin/python -m weft_scenarios
+
 .DEFAULT_GOAL := help
 .PHONY: help deps build kernel p4 topo down status shell workload run compare patterns paths \
-    telemetry flows test lint fmt clean
+    telemetry flows scenario scenarios results test lint fmt clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +58,16 @@ run: build kernel ## boot a lab of its own, run flows, stop: deterministic
 
 compare: build kernel ## the same flows under several schedulers
 	@$(WEFT) compare $(call flags,SCHEDULERS JOBS $(FABRIC) $(TRAFFIC))
+
+scenario: deps $(if $(SCENARIO),build kernel) ## an experiment of a paper: SCENARIO=rb-fig13 [QUICK=1]
+	@$(if $(SCENARIO),,$(SCENARIOS) list; echo 'give SCENARIO=NAME' >&2; exit 2)
+	@$(SCENARIOS) run $(SCENARIO) $(if $(QUICK),--quick)
+
+scenarios: build kernel ## all of them, at most 30 minutes; QUICK=1: at most 5
+	@$(SCENARIOS) run $(if $(QUICK),--quick)
+
+results: deps ## write workloads/RESULTS.md from the last `make scenarios`
+	@$(SCENARIOS) results
 
 deps: ## install what is missing (Debian and Python packages)
 	@ci/install

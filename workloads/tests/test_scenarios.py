@@ -1,0 +1,74 @@
+"""Scenario files: what is refused, and which runs they mean."""
+
+from pathlib import Path
+
+import pytest
+from small import SMALL, read
+from weft_scenarios import matrix, scenario
+from weft_scenarios.errors import ScenarioError
+
+
+def test_a_scenario_is_every_combination_of_points_and_seeds(tmp_path: Path) -> None:
+    runs = list(matrix.runs(read(tmp_path, SMALL), quick=False))
+    assert len(runs) == 2 * 2 * 3
+    assert [run.seed for run in runs[:3]] == [1, 2, 3]
+    assert runs[0].arguments() == (
+        "run --pattern incast --senders 1 --scheduler rb --seed 1".split()
+    )
+
+
+def test_the_quick_set_has_fewer_points_and_seeds(tmp_path: Path) -> None:
+    runs = list(matrix.runs(read(tmp_path, SMALL), quick=True))
+    assert [(run.at["flows"], run.at["scheduler"]) for run in runs] == [(16, "rb"), (16, "minrtt")]
+
+
+def test_plain_tcp_is_a_protocol_not_a_scheduler(tmp_path: Path) -> None:
+    text = SMALL.replace('["rb", "minrtt"]', '["rb", "minrtt", "tcp"]')
+    last = list(matrix.runs(read(tmp_path, text), quick=False))[-1]
+    assert "--protocol tcp" in " ".join(last.arguments())
+    assert "--scheduler" not in last.arguments()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("seeds = 3", "seeds = 0", "x.toml: experiment one: seeds = 0: give a whole number from 1"),
+        ("seeds = 3", "", "x.toml: experiment one: seeds is missing"),
+        ("seeds = 3", "seeds = 3\nsedes = 3", "sedes means nothing here; did you mean seeds?"),
+        ("flows = [16]", "flows = [8]", "flows = 8 is no point of the axis; there are 1, 16"),
+        ("flows = [16]", "flow = [16]", "flow means nothing here; did you mean flows?"),
+        ('"fct_mean_ms"\nx', '"fct_mean"\nx', "plot fct: quantity = 'fct_mean': give one of fct_"),
+        ('{ scheduler = "rb" }', '{ sched = "rb" }', "claim 1: which: sched is no axis of the"),
+        ('relation = "<="', 'relation = "<"', "relation = '<': give one of <=, >="),
+        ('versus = { scheduler = "minrtt" }', "", "give either versus = {...} or limit = NUMBER"),
+        ("values = [1, 16]", "", "give either flag and values, or points"),
+        ("[[experiment]]", "[[experiment]", "x.toml: "),
+        ('name = "one"', 'name = "two"\n[[experiment]]\nname = "two"', "seeds is missing"),
+    ],
+)
+def test_mistakes_are_named_with_their_place(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert old in SMALL
+    with pytest.raises(ScenarioError) as raised:
+        read(tmp_path, SMALL.replace(old, new, 1))
+    assert said in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_an_unknown_scenario_is_named_with_those_that_exist(tmp_path: Path) -> None:
+    read(tmp_path, SMALL)
+    with pytest.raises(ScenarioError, match="no scenario 'y'; there are x"):
+        scenario.read("y", tmp_path)
+
+
+@pytest.mark.parametrize("name", scenario.names())
+def test_the_scenarios_that_are_shipped_are_sound(name: str) -> None:
+    read_one = scenario.read(name)
+    assert list(matrix.runs(read_one, quick=False))
+    assert read_one.claims
+    assert read_one.plots
+
+
+def test_the_whole_set_and_the_quick_set_fit_into_their_time() -> None:
+    for quick, minutes in ((False, 30), (True, 5)):
+        runs = [run for name in scenario.names() for run in matrix.runs(scenario.read(name), quick)]
+        assert sum(run.seconds for run in runs) / 2 <= 0.9 * minutes * 60

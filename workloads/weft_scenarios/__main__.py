@@ -1,0 +1,7 @@
+"""`python -m weft_scenarios`."""
+
+import sys
+
+from weft_scenarios.cli import main
+
+sys.exit(main())

@@ -1,0 +1,76 @@
+"""The programs that make a run, and what identifies them.
+
+A run is deterministic: the same flags, programs and kernel give the same bytes. So a run
+that was done is never done again, and a set that was interrupted goes on where it was.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft_scenarios.errors import ScenarioError
+from weft_scenarios.matrix import Run
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WEFT = ROOT / "target" / "release" / "weft"
+
+_PROGRAMS = ("weft-lab", "weft-switch", "weft-controller", "weft-agent", "weft-load")
+"""What runs in a lab. `weft` itself is the command line: its part of a run is its flags."""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """What is built here."""
+
+    weft: Path
+    digest: str
+    """Of everything that a lab runs: programs, pipelines, topologies, kernel, module."""
+
+    def key(self, run: Run) -> str:
+        """Name the run: equal for runs that give equal results."""
+        text = json.dumps([self.digest, *run.arguments()])
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+    def flags(self) -> set[str]:
+        """List the flags of `weft run`, without their dashes."""
+        done = subprocess.run([self.weft, "run", "--help"], capture_output=True, text=True)
+        words = done.stdout.replace(",", " ").split()
+        return {word[2:] for word in words if word.startswith("--")}
+
+
+def find(environment: Mapping[str, str] = os.environ) -> Installation:
+    """Find what is built, or say what to build."""
+    if not WEFT.exists():
+        raise ScenarioError(f"no {WEFT.relative_to(ROOT)} yet: run `make build` first")
+    digest = hashlib.sha256()
+    for path in (*_inside(), *_kernel(environment)):
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return Installation(WEFT, digest.hexdigest())
+
+
+def _inside() -> Iterator[Path]:
+    for name in _PROGRAMS:
+        program = WEFT.with_name(name)
+        if not program.exists():
+            raise ScenarioError(f"no {program.relative_to(ROOT)} yet: run `make build` first")
+        yield program
+    yield from _sources(ROOT / "topology" / "weft_topology", ["py"])
+    yield from _sources(ROOT / "p4" / "compiled", ["json", "txtpb"])
+
+
+def _sources(folder: Path, endings: Iterable[str]) -> list[Path]:
+    return sorted(path for ending in endings for path in folder.rglob(f"*.{ending}"))
+
+
+def _kernel(environment: Mapping[str, str]) -> list[Path]:
+    cache = environment.get("WEFT_CACHE") or Path.home() / ".cache" / "weft"
+    current = Path(cache) / "kernel" / "current.json"
+    try:
+        found = json.loads(current.read_text())
+    except FileNotFoundError:
+        raise ScenarioError(f"no {current} yet: run `make kernel` first") from None
+    return [Path(found["kernel"]), Path(found["module"])]

@@ -1,0 +1,74 @@
+"""Which runs an experiment consists of."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from weft_scenarios.reader import Value
+from weft_scenarios.scenario import Axis, Experiment, Scenario
+
+
+@dataclass(frozen=True)
+class Run:
+    """One lab: flags, a seed, and the point that they stand for."""
+
+    scenario: str
+    experiment: str
+    at: Mapping[str, Value]
+    seed: int
+    flags: Mapping[str, str]
+    evidence: bool
+    seconds: float
+    """Real time that it takes alone on a CPU, about."""
+
+    def arguments(self) -> list[str]:
+        """Give the arguments of `weft`, but for the folder of the results."""
+        flags = {**self.flags, "seed": str(self.seed)}
+        if self.evidence:
+            flags["capture"] = "all"
+        return ["run", *(word for name, value in flags.items() for word in (f"--{name}", value))]
+
+    def __str__(self) -> str:
+        """Give a short name for messages."""
+        at = " ".join(f"{name}={value}" for name, value in self.at.items())
+        return f"{self.scenario} {self.experiment}: {at} seed={self.seed}"
+
+
+def runs(scenario: Scenario, quick: bool) -> Iterator[Run]:
+    """Expand all experiments, in the order of the file."""
+    for experiment in scenario.experiments:
+        if not quick or experiment.quick:
+            yield from _expand(scenario, experiment, quick)
+
+
+def axes(experiment: Experiment, quick: bool) -> list[Axis]:
+    """Give the axes with the points that are run."""
+    if not quick or experiment.quick is None:
+        return list(experiment.axes)
+    kept = experiment.quick.points
+    return [
+        Axis(a.name, a.label, tuple(p for p in a.points if p.at in kept[a.name]))
+        for a in experiment.axes
+    ]
+
+
+def _expand(scenario: Scenario, experiment: Experiment, quick: bool) -> Iterator[Run]:
+    reduced = experiment.quick if quick else None
+    seeds = reduced.seeds if reduced else experiment.seeds
+    varied = axes(experiment, quick)
+    for points in itertools.product(*(axis.points for axis in varied)):
+        flags = dict(experiment.flags)
+        for point in points:
+            flags.update(point.flags)
+        flags.update(reduced.flags if reduced else {})
+        at = {axis.name: point.at for axis, point in zip(varied, points, strict=True)}
+        for seed in range(1, seeds + 1):
+            yield Run(
+                scenario=scenario.name,
+                experiment=experiment.name,
+                at=at,
+                seed=seed,
+                flags=flags,
+                evidence=experiment.evidence,
+                seconds=experiment.seconds,
+            )

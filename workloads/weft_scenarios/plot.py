@@ -1,0 +1,208 @@
+"""Draws what a scenario gave."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("svg")
+
+import matplotlib.pyplot as plt
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullFormatter, ScalarFormatter
+
+from weft_scenarios import style
+from weft_scenarios.quantities import CURVES, METRICS
+from weft_scenarios.results import Results, chosen, point_text
+from weft_scenarios.scenario import Axis, Experiment, Plot, Scenario
+from weft_scenarios.stats import spread
+
+_FACET_INCHES = (2.9, 2.4)
+_CAP_POINTS = 2.0
+
+
+def draw(scenario: Scenario, plot: Plot, results: Results, path: Path) -> bool:
+    """Draw a plot into the file `path`; false if nothing of it was measured."""
+    experiment = scenario.experiment(plot.experiment)
+    frame = results.curves if plot.x is None else results.runs
+    frame = chosen(frame.filter(pl.col("experiment") == plot.experiment), plot.where)
+    if plot.x is None:
+        frame = frame.filter(pl.col("curve") == plot.quantity)
+    else:
+        frame = frame.filter(pl.col(plot.quantity).is_not_null())
+    if frame.is_empty():
+        return False
+    facets = _points(experiment, plot.facet, frame) if plot.facet else [None]
+    with plt.style.context(style.SHEET):
+        width, height = _FACET_INCHES
+        figure, grid = plt.subplots(
+            1,
+            len(facets),
+            figsize=(width * len(facets) + 0.3, height + 0.5),
+            sharey=True,
+            squeeze=False,
+            layout="constrained",
+        )
+        for axes, facet in zip(grid[0], facets, strict=True):
+            part = frame if facet is None else frame.filter(pl.col(plot.facet or "") == facet)
+            _draw_facet(axes, plot, experiment, part)
+            if facet is not None:
+                axes.set_title(f"{_axis(experiment, plot.facet).label}: {facet}")
+        _label(grid[0], plot, experiment)
+        handles: dict[str, Any] = {}
+        for axes in grid[0]:
+            handles |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+        if len(handles) > 1:
+            columns = min(len(handles), 3 * len(facets))
+            figure.legend(
+                handles.values(), handles.keys(), loc="outside upper center", ncols=columns
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".svg":
+            figure.savefig(path, metadata={"Date": None})
+        else:
+            figure.savefig(path, dpi=130)
+        plt.close(figure)
+    return True
+
+
+def _axis(experiment: Experiment, name: str | None) -> Axis:
+    axis = experiment.axis(name or "")
+    return axis if axis else Axis("", "", ())
+
+
+def _points(experiment: Experiment, axis: str, frame: pl.DataFrame) -> list[str]:
+    """Give the points of an axis that are in the frame, in the file's order."""
+    there = set(frame[axis].to_list())
+    values = [point_text(value) for value in _axis(experiment, axis).values()]
+    return [value for value in values if value in there]
+
+
+def _draw_facet(axes: Axes, plot: Plot, experiment: Experiment, frame: pl.DataFrame) -> None:
+    series_axis = _axis(experiment, plot.series)
+    if not series_axis.name:
+        _draw_series(axes, plot, experiment, style.Look("", "#0072B2", "o"), frame, 0, 1)
+        return
+    series = _points(experiment, plot.series, frame)
+    looks = style.looks(series_axis, series)
+    for number, value in enumerate(series):
+        part = frame.filter(pl.col(plot.series) == value)
+        _draw_series(axes, plot, experiment, looks[value], part, number, len(series))
+
+
+def _draw_series(
+    axes: Axes,
+    plot: Plot,
+    experiment: Experiment,
+    look: style.Look,
+    frame: pl.DataFrame,
+    number: int,
+    count: int,
+) -> None:
+    if plot.kind == "cdf":
+        _draw_cdf(axes, look, frame)
+    elif plot.kind == "course":
+        first = frame.filter(pl.col("seed") == frame["seed"].min())
+        axes.plot(first["x"], first["y"], color=look.colour, linewidth=0.8, label=look.name)
+    else:
+        _draw_points(axes, plot, experiment, look, frame, number, count)
+
+
+def _draw_cdf(axes: Axes, look: style.Look, frame: pl.DataFrame) -> None:
+    """Draw the mean over seeds of every percentile, and their range."""
+    lines = frame.group_by("x").agg(
+        pl.col("y").mean().alias("mean"),
+        pl.col("y").min().alias("low"),
+        pl.col("y").max().alias("high"),
+    )
+    lines = lines.sort("x")
+    axes.plot(lines["mean"], lines["x"], color=look.colour, linestyle=look.line, label=look.name)
+    axes.fill_betweenx(
+        lines["x"], lines["low"], lines["high"], color=look.colour, alpha=0.12, linewidth=0
+    )
+
+
+def _draw_points(
+    axes: Axes,
+    plot: Plot,
+    experiment: Experiment,
+    look: style.Look,
+    frame: pl.DataFrame,
+    number: int,
+    count: int,
+) -> None:
+    """Draw the mean over seeds at every point, with its 95% confidence interval."""
+    x_axis = _axis(experiment, plot.x)
+    shown = _points(experiment, x_axis.name, frame)
+    spreads = [
+        spread(frame.filter(pl.col(x_axis.name) == value)[plot.quantity].to_list())
+        for value in shown
+    ]
+    means = [s.mean for s in spreads]
+    halves = [s.half or 0.0 for s in spreads]
+    # An interval that reaches below 0 is cut there: nothing measured here is negative.
+    errors = [[min(h, m) for h, m in zip(halves, means, strict=True)], halves]
+    if plot.kind == "bars" or not _numeric(x_axis):
+        order = [point_text(value) for value in x_axis.values()]
+        width = 0.8 / count
+        places = [order.index(v) + (number - (count - 1) / 2) * width for v in shown]
+        axes.bar(
+            places,
+            means,
+            width * 0.92,
+            yerr=errors,
+            color=look.colour,
+            error_kw={"elinewidth": 0.8, "capsize": _CAP_POINTS, "ecolor": "#444444"},
+            label=look.name,
+            hatch="////" if look.line == "--" else None,
+            edgecolor="white",
+            linewidth=0,
+        )
+        axes.set_xticks(range(len(order)), order)
+        axes.grid(visible=False, axis="x")
+        return
+    axes.errorbar(
+        [float(value) for value in shown],
+        means,
+        errors,
+        color=look.colour,
+        marker=look.marker,
+        linestyle=look.line,
+        elinewidth=0.8,
+        capsize=_CAP_POINTS,
+        label=look.name,
+    )
+
+
+def _numeric(axis: Axis) -> bool:
+    return all(isinstance(value, int | float) for value in axis.values())
+
+
+def _label(grid: Sequence[Axes], plot: Plot, experiment: Experiment) -> None:
+    for axes in grid:
+        if "x" in plot.log:
+            axes.set_xscale("symlog", linthresh=1)
+        if "y" in plot.log:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(ScalarFormatter())
+            axes.yaxis.set_minor_formatter(NullFormatter())
+        if plot.kind == "cdf":
+            axes.set_xlabel(CURVES[plot.quantity].axis_label())
+            axes.set_ylim(0, 100)
+            axes.set_xlim(left=0)
+        elif plot.kind == "course":
+            axes.set_xlabel("Time (ms)")
+        else:
+            axes.set_xlabel(_axis(experiment, plot.x).label)
+        if plot.kind != "cdf" and "y" not in plot.log:
+            axes.set_ylim(bottom=0)
+        if "x" in plot.log and plot.kind in ("line", "bars"):
+            values = [float(v) for v in _axis(experiment, plot.x).values()]
+            axes.set_xticks(values, [f"{value:g}" for value in values])
+    if plot.kind == "cdf":
+        grid[0].set_ylabel("Share at most (%)")
+    else:
+        names = CURVES if plot.kind == "course" else METRICS
+        grid[0].set_ylabel(names[plot.quantity].axis_label())

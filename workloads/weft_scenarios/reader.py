@@ -1,0 +1,153 @@
+"""Reads a table of a scenario file, and says where and what is wrong in it."""
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from weft_scenarios.errors import ScenarioError
+
+T = TypeVar("T")
+Value = str | int | float
+"""What a point of an axis is: a number, or a name."""
+
+_REQUIRED: Any = object()
+
+
+class Table:
+    """A table whose keys are taken one by one; `end` refuses what was not taken."""
+
+    def __init__(self, content: Mapping[str, Any], where: str) -> None:
+        """`where` starts every complaint: file and table."""
+        self._content = dict(content)
+        self._known: list[str] = []
+        self.where = where
+
+    def fail(self, what: str) -> ScenarioError:
+        """Give the error that says `what` is wrong here."""
+        return ScenarioError(f"{self.where}: {what}")
+
+    def take(self, key: str, kind: Callable[[Any], T | None], right: str, default: Any) -> T:
+        """Take the value of `key`, as `kind` makes it; `right` says what would be right."""
+        self._known.append(key)
+        if key not in self._content:
+            if default is _REQUIRED:
+                raise self.fail(f"{key} is missing; give {right}")
+            return default  # type: ignore[no-any-return]
+        value = self._content.pop(key)
+        made = kind(value)
+        if made is None:
+            raise self.fail(f"{key} = {value!r}: give {right}")
+        return made
+
+    def text(self, key: str, default: Any = _REQUIRED) -> str:
+        """Take a text."""
+        return self.take(key, _text, 'a text, such as "..."', default)
+
+    def count(self, key: str, default: Any = _REQUIRED) -> int:
+        """Take a whole number from 1."""
+        return self.take(key, _count, "a whole number from 1", default)
+
+    def number(self, key: str, default: Any = _REQUIRED) -> Any:
+        """Take a number."""
+        return self.take(key, _number, "a number", default)
+
+    def switch(self, key: str, default: bool) -> bool:
+        """Take true or false."""
+        kind = lambda v: v if isinstance(v, bool) else None  # noqa: E731
+        return self.take(key, kind, "true or false", default)
+
+    def choice(self, key: str, choices: Iterable[str], default: Any = _REQUIRED) -> str:
+        """Take one of `choices`."""
+        names = list(choices)
+        kind = lambda v: v if isinstance(v, str) and v in names else None  # noqa: E731
+        return self.take(key, kind, f"one of {', '.join(names)}", default)
+
+    def names(self, key: str, default: Any = _REQUIRED) -> list[str]:
+        """Take a list of texts without repetition."""
+        return self.take(
+            key, _names, 'a list of different names, such as ["rb", "minrtt"]', default
+        )
+
+    def value(self, key: str, right: str) -> Value:
+        """Take a number or a name."""
+        made: Value = self.take(key, _value, right, _REQUIRED)
+        return made
+
+    def values(self, key: str, default: Any = _REQUIRED) -> list[Value]:
+        """Take a list of numbers or names."""
+        return self.take(key, _values, "a list of different numbers or names", default)
+
+    def flags(self, key: str) -> dict[str, str]:
+        """Take a table of flags of `weft run`, named without their dashes."""
+        return self.take(key, _flags, 'flags of `weft run`, such as { send-buffer = "64KiB" }', {})
+
+    def mapping(self, key: str, default: Any = _REQUIRED) -> dict[str, Any]:
+        """Take a table as it is."""
+        return self.take(key, _mapping, f"a table [{key}]", default)
+
+    def tables(self, key: str) -> list["Table"]:
+        """Take an array of tables; each says its place by `name`, or by its number from 1."""
+        rows = self.take(key, _rows, f"tables [[{key}]]", [])
+        return [
+            Table(row, f"{self.where}: {key} {row.get('name', number)}")
+            for number, row in enumerate(rows, 1)
+        ]
+
+    def table(self, key: str) -> "Table | None":
+        """Take a table, if it is there."""
+        content = self.mapping(key, None)
+        return None if content is None else Table(content, f"{self.where}: {key}")
+
+    def rest(self) -> list[str]:
+        """Name the keys that nobody took."""
+        return list(self._content)
+
+    def end(self) -> None:
+        """Refuse keys that mean nothing."""
+        for key in self._content:
+            near = difflib.get_close_matches(key, self._known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self._known)}"
+            raise self.fail(f"{key} means nothing here; {hint}")
+
+
+def _text(value: Any) -> str | None:
+    return value.strip() if isinstance(value, str) and value.strip() else None
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _values(value: Any) -> list[Value] | None:
+    sound = isinstance(value, list) and len(value) > 0 and len(set(map(repr, value))) == len(value)
+    if not sound or any(_value(item) is None for item in value):
+        return None
+    return list(value)
+
+
+def _value(item: Any) -> Any:
+    return item if isinstance(item, str | int | float) and not isinstance(item, bool) else None
+
+
+def _names(value: Any) -> list[str] | None:
+    values = _values(value)
+    return None if values is None or not all(isinstance(v, str) for v in values) else list(value)
+
+
+def _flags(value: Any) -> dict[str, str] | None:
+    if not isinstance(value, dict) or any(_value(item) is None for item in value.values()):
+        return None
+    return {key: str(item) for key, item in value.items()}
+
+
+def _mapping(value: Any) -> dict[str, Any] | None:
+    return value if isinstance(value, dict) else None
+
+
+def _rows(value: Any) -> list[dict[str, Any]] | None:
+    sound = isinstance(value, list) and all(isinstance(row, dict) for row in value)
+    return value if sound else None

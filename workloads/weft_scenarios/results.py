@@ -1,0 +1,124 @@
+"""What a scenario gave: files that tables, plots and verdicts are made from.
+
+| file          | what                                                                  |
+|---------------|-----------------------------------------------------------------------|
+| `results.csv` | a row per run: experiment, axes, seed, every metric; empty = no value  |
+| `curves.csv`  | a row per point of a curve: experiment, axes, seed, curve, x, y        |
+| `about.json`  | kernel, revision, the number of runs, those that failed                |
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import polars as pl
+
+from weft_scenarios.errors import ScenarioError
+from weft_scenarios.matrix import Run
+from weft_scenarios.metrics import Measured
+from weft_scenarios.quantities import METRICS
+from weft_scenarios.reader import Value
+from weft_scenarios.scenario import Scenario, Where
+
+
+@dataclass(frozen=True)
+class About:
+    """Where results are from."""
+
+    quick: bool
+    kernels: list[str]
+    revisions: list[str]
+    runs: int
+    failed: list[str]
+    """One line each: which run, and why."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of a scenario."""
+
+    runs: pl.DataFrame
+    curves: pl.DataFrame
+    about: About
+
+    def of(self, experiment: str, where: Where | None = None) -> pl.DataFrame:
+        """Give the runs of an experiment at some points."""
+        return chosen(self.runs.filter(pl.col("experiment") == experiment), where or {})
+
+
+def chosen(frame: pl.DataFrame, where: Where) -> pl.DataFrame:
+    """Keep the rows at some points."""
+    for axis, points in where.items():
+        frame = frame.filter(pl.col(axis).is_in([point_text(point) for point in points]))
+    return frame
+
+
+def point_text(value: Value) -> str:
+    """Write a point of an axis as it stands in the tables."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def collect(
+    scenario: Scenario,
+    done: Iterable[tuple[Run, Measured]],
+    failed: Mapping[str, str],
+    quick: bool,
+) -> Results:
+    """Put the runs of a scenario together."""
+    axes = {axis.name: None for e in scenario.experiments for axis in e.axes}
+    rows: list[dict[str, object]] = []
+    curves: list[pl.DataFrame] = []
+    schema: dict[str, type[pl.DataType]] = dict.fromkeys(("experiment", *axes), pl.String)
+    schema["seed"] = pl.Int64
+    measured_all = []
+    for run, measured in done:
+        at: dict[str, object] = {"experiment": run.experiment, **axes, "seed": run.seed}
+        at |= {name: point_text(value) for name, value in run.at.items()}
+        rows.append(at | dict(measured.metrics))
+        measured_all.append(measured)
+        for name, (x, y) in measured.curves.items():
+            points = pl.DataFrame({"x": x, "y": y}, schema={"x": pl.Float64, "y": pl.Float64})
+            labels = [pl.lit(value, schema[key]).alias(key) for key, value in at.items()]
+            curves.append(points.select(*labels, pl.lit(name).alias("curve"), "x", "y"))
+    about = About(
+        quick=quick,
+        kernels=sorted({m.kernel for m in measured_all}),
+        revisions=sorted({m.revision for m in measured_all}),
+        runs=len(rows) + len(failed),
+        failed=[f"{run}: {why}" for run, why in failed.items()],
+    )
+    numbers: dict[str, type[pl.DataType]] = dict.fromkeys(METRICS, pl.Float64)
+    empty = pl.DataFrame(schema=schema | {"curve": pl.String, "x": pl.Float64, "y": pl.Float64})
+    return Results(
+        pl.DataFrame(rows, schema=schema | numbers),
+        pl.concat([empty, *curves]),
+        about,
+    )
+
+
+def write(folder: Path, results: Results) -> None:
+    """Write the files into `folder`, over older ones."""
+    folder.mkdir(parents=True, exist_ok=True)
+    results.runs.write_csv(folder / "results.csv", float_precision=6)
+    results.curves.write_csv(folder / "curves.csv", float_precision=6)
+    (folder / "about.json").write_text(json.dumps(asdict(results.about), indent=1) + "\n")
+
+
+def read(scenario: Scenario, folder: Path) -> Results:
+    """Read what `write` wrote."""
+    axes = {axis.name: pl.String for e in scenario.experiments for axis in e.axes}
+    schema = {"experiment": pl.String, **axes}
+    try:
+        about = About(**json.loads((folder / "about.json").read_text()))
+        runs = pl.read_csv(folder / "results.csv", schema_overrides=schema)
+        curves = pl.read_csv(folder / "curves.csv", schema_overrides=schema)
+        missing = [name for name in schema if name not in runs.columns]
+    except (OSError, ValueError, TypeError, pl.exceptions.PolarsError):
+        missing = ["results"]
+    if missing:
+        raise ScenarioError(
+            f"no results of {scenario.name} as it is now: run `make scenario "
+            f"SCENARIO={scenario.name}` first"
+        )
+    return Results(runs, curves, about)

@@ -1,0 +1,303 @@
+"""A scenario: experiments of one figure, its plots, and the claims that are judged by them.
+
+What the keys of a scenario file mean stands in scenarios/README.md.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from weft_scenarios.errors import ScenarioError
+from weft_scenarios.quantities import CURVES, METRICS
+from weft_scenarios.reader import Table, Value
+
+FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
+"""Where the scenario files are."""
+
+RELATIONS = ("<=", ">=")
+KINDS = ("line", "bars", "cdf", "course")
+
+Where = Mapping[str, tuple[Value, ...]]
+"""Points of some axes."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of an axis, and the flags of `weft run` that make it."""
+
+    at: Value
+    flags: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What is varied."""
+
+    name: str
+    label: str
+    points: tuple[Point, ...]
+
+    def values(self) -> tuple[Value, ...]:
+        """Give its points, without their flags."""
+        return tuple(point.at for point in self.points)
+
+
+@dataclass(frozen=True)
+class Quick:
+    """What is left of an experiment in the quick set."""
+
+    seeds: int
+    points: Where
+    flags: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Every combination of its axes' points, with `seeds` seeds each."""
+
+    name: str
+    flags: Mapping[str, str]
+    axes: tuple[Axis, ...]
+    seeds: int
+    seconds: float
+    evidence: bool
+    quick: Quick | None
+
+    def axis(self, name: str) -> Axis | None:
+        """Find an axis."""
+        return next((axis for axis in self.axes if axis.name == name), None)
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture of one quantity of an experiment."""
+
+    name: str
+    title: str
+    experiment: str
+    kind: str
+    quantity: str
+    x: str | None
+    series: str
+    facet: str | None
+    where: Where
+    log: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper, and the comparison that it is read as.
+
+    At every combination of the points of the axes that `which` and `versus` leave open:
+    quantity at `which`, `relation`, `factor` times the quantity at `versus` (or `limit`).
+    """
+
+    text: str
+    source: str
+    reading: str
+    experiment: str
+    metric: str
+    which: Where
+    versus: Where | None
+    limit: float | None
+    relation: str
+    factor: float
+    somewhere: bool
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A scenario file."""
+
+    name: str
+    title: str
+    source: str
+    setting: str
+    note: str
+    experiments: tuple[Experiment, ...]
+    plots: tuple[Plot, ...]
+    claims: tuple[Claim, ...]
+
+    def experiment(self, name: str) -> Experiment:
+        """Give the experiment `name`, which exists in a scenario that was read."""
+        return next(e for e in self.experiments if e.name == name)
+
+
+def names(folder: Path = FOLDER) -> list[str]:
+    """List the scenarios there are."""
+    return sorted(path.stem for path in folder.glob("*.toml"))
+
+
+def read(name: str, folder: Path = FOLDER) -> Scenario:
+    """Read the scenario `name`, or raise ScenarioError."""
+    path = folder / f"{name}.toml"
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        known = ", ".join(names(folder))
+        raise ScenarioError(f"no scenario {name!r}; there are {known}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"{path.name}: {error}") from None
+    return _scenario(name, Table(content, path.name))
+
+
+def _scenario(name: str, table: Table) -> Scenario:
+    experiments = tuple(_experiment(row) for row in table.tables("experiment"))
+    if not experiments:
+        raise table.fail("no [[experiment]]; give at least one")
+    _distinct([e.name for e in experiments], table, "experiment")
+    plots = tuple(_plot(row, experiments) for row in table.tables("plot"))
+    _distinct([plot.name for plot in plots], table, "plot")
+    scenario = Scenario(
+        name=name,
+        title=table.text("title"),
+        source=table.text("source"),
+        setting=table.text("setting"),
+        note=table.text("note", ""),
+        experiments=experiments,
+        plots=plots,
+        claims=tuple(_claim(row, experiments) for row in table.tables("claim")),
+    )
+    table.end()
+    return scenario
+
+
+def _experiment(table: Table) -> Experiment:
+    axes = [_axis(row) for row in table.tables("axis")]
+    for flag, label in (("scheduler", "Scheduler"), ("congestion", "Congestion control")):
+        values = table.names(flag, [])
+        if values:
+            axes.append(Axis(flag, label, tuple(Point(v, _flag(flag, v)) for v in values)))
+    _distinct([axis.name for axis in axes], table, "axis")
+    experiment = Experiment(
+        name=table.text("name"),
+        flags=table.flags("flags"),
+        axes=tuple(axes),
+        seeds=table.count("seeds"),
+        seconds=table.number("seconds"),
+        evidence=table.switch("evidence", False),
+        quick=_quick(table.table("quick"), axes),
+    )
+    table.end()
+    return experiment
+
+
+def _flag(flag: str, value: str) -> dict[str, str]:
+    # Plain TCP stands beside the schedulers as what one path alone gives.
+    return {"protocol": "tcp"} if (flag, value) == ("scheduler", "tcp") else {flag: value}
+
+
+def _axis(table: Table) -> Axis:
+    name = table.text("name")
+    label = table.text("label")
+    flag = table.text("flag", "")
+    values = table.values("values", [])
+    rows = table.tables("points")
+    table.end()
+    if bool(flag and values) == bool(rows):
+        raise table.fail("give either flag and values, or points = [{ at = ..., flags = {...} }]")
+    points = [Point(value, {flag: str(value)}) for value in values] or [_point(r) for r in rows]
+    axis = Axis(name, label, tuple(points))
+    _distinct([str(value) for value in axis.values()], table, "point")
+    return axis
+
+
+def _point(table: Table) -> Point:
+    right = "the point's number or name"
+    at = table.value("at", right)
+    point = Point(at, table.flags("flags"))
+    table.end()
+    return point
+
+
+def _quick(table: Table | None, axes: list[Axis]) -> Quick | None:
+    if table is None:
+        return None
+    seeds = table.count("seeds", 1)
+    flags = table.flags("flags")
+    points = {axis.name: tuple(table.values(axis.name, list(axis.values()))) for axis in axes}
+    table.end()
+    _check_points(points, axes, table)
+    return Quick(seeds, points, flags)
+
+
+def _plot(table: Table, experiments: tuple[Experiment, ...]) -> Plot:
+    experiment = _named_experiment(table, experiments)
+    kind = table.choice("kind", KINDS, "line")
+    curves = kind in ("cdf", "course")
+    plot = Plot(
+        name=table.text("name"),
+        title=table.text("title"),
+        experiment=experiment.name,
+        kind=kind,
+        quantity=table.choice("quantity", CURVES if curves else METRICS),
+        x=None if curves else table.choice("x", [axis.name for axis in experiment.axes]),
+        series=table.choice("series", [axis.name for axis in experiment.axes], "scheduler"),
+        facet=table.choice("facet", [axis.name for axis in experiment.axes], None),
+        where=_where(table, "where", experiment) or {},
+        log=table.choice("log", ["", "x", "y", "xy"], ""),
+    )
+    table.end()
+    return plot
+
+
+def _claim(table: Table, experiments: tuple[Experiment, ...]) -> Claim:
+    experiment = _named_experiment(table, experiments)
+    which = _where(table, "which", experiment)
+    versus = _where(table, "versus", experiment)
+    limit: float | None = table.number("limit", None)
+    if (versus is None) == (limit is None):
+        raise table.fail("give either versus = {...} or limit = NUMBER")
+    claim = Claim(
+        text=table.text("text"),
+        source=table.text("source"),
+        reading=table.text("reading", ""),
+        experiment=experiment.name,
+        metric=table.choice("metric", METRICS),
+        which=which or {},
+        versus=versus,
+        limit=limit,
+        relation=table.choice("relation", RELATIONS),
+        factor=table.number("factor", 1.0),
+        somewhere=table.choice("at", ["every point", "some point"], "every point") == "some point",
+    )
+    table.end()
+    return claim
+
+
+def _named_experiment(table: Table, experiments: tuple[Experiment, ...]) -> Experiment:
+    name = table.choice("experiment", [e.name for e in experiments], experiments[0].name)
+    return next(e for e in experiments if e.name == name)
+
+
+def _where(table: Table, key: str, experiment: Experiment) -> dict[str, tuple[Value, ...]] | None:
+    content = table.mapping(key, None)
+    if content is None:
+        return None
+    points = {name: _points(value) for name, value in content.items()}
+    _check_points(points, list(experiment.axes), Table({}, f"{table.where}: {key}"))
+    return points
+
+
+def _points(value: Any) -> tuple[Value, ...]:
+    return tuple(value) if isinstance(value, list) else (value,)
+
+
+def _check_points(points: Where, axes: list[Axis], table: Table) -> None:
+    for name, chosen in points.items():
+        axis = next((axis for axis in axes if axis.name == name), None)
+        if axis is None:
+            known = ", ".join(axis.name for axis in axes)
+            raise table.fail(f"{name} is no axis of the experiment; there are {known}")
+        for value in chosen:
+            if value not in axis.values():
+                known = ", ".join(map(str, axis.values()))
+                raise table.fail(f"{name} = {value!r} is no point of the axis; there are {known}")
+
+
+def _distinct(found: list[str], table: Table, what: str) -> None:
+    for name in found:
+        if found.count(name) > 1:
+            raise table.fail(f"two of {what} {name}; give each a name of its own")

@@ -1,0 +1,66 @@
+"""Colours, markers and names: the same scheduler looks the same in every plot.
+
+Colours are Okabe and Ito's, which colour-blind readers can tell apart; relatives share a
+colour and differ by line and marker.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft_scenarios.results import point_text
+from weft_scenarios.scenario import Axis
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a series is drawn."""
+
+    name: str
+    colour: str
+    marker: str
+    line: str = "-"
+
+
+_BLACK, _GREY, _BLUE, _SKY = "#000000", "#8c8c8c", "#0072B2", "#56B4E9"
+_RED, _ORANGE, _GREEN, _PINK, _BROWN = "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#7A4A1E"
+
+SCHEDULERS: dict[str, Look] = {
+    "rb": Look("MPTCP-RB", _BLUE, "o"),
+    "minrtt": Look("MinRTT", _RED, "s"),
+    "minrtt_pr": Look("MinRTT with PR", _RED, "D", "--"),
+    "roundrobin": Look("RoundRobin", _ORANGE, "^"),
+    "rr_packet": Look("per-packet round robin", _ORANGE, "v", "--"),
+    "default": Look("upstream's default", _BLACK, "x"),
+    "blest": Look("BLEST", _PINK, "P"),
+    "stms_a": Look("STMS-A", _GREEN, "d"),
+    "stms_c": Look("STMS-C", _GREEN, "h", "--"),
+    "ecf": Look("ECF", _SKY, "<"),
+    "daps": Look("DAPS", _BROWN, ">"),
+    "otias": Look("OTIAS", _BROWN, "p", "--"),
+    "redundant": Look("redundant", _GREY, "*", "--"),
+    "tcp": Look("TCP, one path", _GREY, "+", ":"),
+}
+
+_SHADES = ("#C6DBEF", "#6BAED6", "#2171B5", "#08306B", "#000000")
+"""Of an axis of numbers: the darker, the more."""
+_MARKERS = "osD^vP"
+
+SHEET = Path(__file__).with_name("weft.mplstyle")
+"""Everything else about how plots look."""
+
+
+def looks(axis: Axis, values: list[str]) -> dict[str, Look]:
+    """Give the look of each point of an axis."""
+    if axis.name == "scheduler":
+        plain = Look("", _GREY, "o")
+        return {v: SCHEDULERS.get(v, Look(v, plain.colour, plain.marker)) for v in values}
+    order = [point_text(value) for value in axis.values()]
+    step = (len(_SHADES) - 1) / max(len(order) - 1, 1)
+    return {
+        value: Look(
+            value,
+            _SHADES[round(order.index(value) * step)] if len(order) > 1 else _SHADES[-1],
+            _MARKERS[order.index(value) % len(_MARKERS)],
+        )
+        for value in values
+    }
