@@ -57,6 +57,7 @@ fn switch(role: Role, index: u8) -> Switch {
         device_id,
         grpc: format!("127.0.0.1:{}", 9559 + device_id),
         ports: Vec::new(),
+        loss_ppm: 0,
     }
 }
 
@@ -99,6 +100,7 @@ fn connect(topology: &mut Topology, a: (&str, u8), b: (&str, u8)) {
         a,
         b,
         rate_bps: 1_000_000_000,
+        rate_from_a_bps: None,
         delay_ns: 10_000,
         queue_packets: 100,
     });

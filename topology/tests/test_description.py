@@ -73,6 +73,27 @@ def test_a_slow_spine_is_slow_on_all_its_links_and_no_other() -> None:
     assert slow == {("leaf1", "spine2"), ("leaf2", "spine2")}
 
 
+def test_a_spine_may_have_rate_queue_and_loss_of_its_own() -> None:
+    fabric = described(
+        spine_rate_bps={2: 5_000_000}, spine_queue_packets={1: 3750}, spine_loss_ppm={1: 10_000}
+    )
+    links = {(link["a"]["node"], link["b"]["node"]): link for link in fabric["links"]}
+    for leaf in ("leaf1", "leaf2"):
+        assert links[leaf, "spine1"]["rate_bps"] == 10**9
+        assert links[leaf, "spine2"]["rate_bps"] == 5_000_000
+        assert links[leaf, "spine1"]["queue_packets"] == 3750
+        assert links[leaf, "spine2"]["queue_packets"] == 100
+    losses = {switch["name"]: switch.get("loss_ppm") for switch in fabric["switches"]}
+    assert losses == {"leaf1": None, "leaf2": None, "spine1": 10_000, "spine2": None}
+
+
+def test_hosts_may_send_at_another_rate_than_they_receive() -> None:
+    for link in described(host_rate_bps=10**9, sender_rate_bps=2 * 10**9)["links"]:
+        to_host = link["a"]["node"].startswith("h")
+        assert link.get("rate_from_a_bps") == (2 * 10**9 if to_host else None)
+        assert link["rate_bps"] == 10**9
+
+
 def test_host_links_have_the_host_rate() -> None:
     fabric = described(rate_bps=10**10, host_rate_bps=10**9)
     for link in fabric["links"]:
@@ -87,10 +108,21 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
 
 
 def test_describe_prints_what_the_flags_say(capsys: pytest.CaptureFixture[str]) -> None:
-    flags = "--leaves 3 --spines 2 --hosts 1 --rate 10gbit --delay 2.5us --spine-delay 2=1ms"
+    flags = (
+        "--leaves 3 --spines 2 --hosts 1 --rate 10gbit --sender-rate 2gbit --delay 2.5us "
+        "--spine-delay 2=1ms --spine-rate 1=5mbit,2=10mbit --spine-queue 1=3750 --spine-loss 2=0.5%"
+    )
     assert main(["describe", *flags.split()]) == 0
     assert json.loads(capsys.readouterr().out) == described(
-        leaves=3, hosts=1, rate_bps=10**10, delay_ns=2500, spine_delay_ns={2: 10**6}
+        leaves=3,
+        hosts=1,
+        rate_bps=10**10,
+        sender_rate_bps=2 * 10**9,
+        delay_ns=2500,
+        spine_delay_ns={2: 10**6},
+        spine_rate_bps={1: 5_000_000, 2: 10_000_000},
+        spine_queue_packets={1: 3750},
+        spine_loss_ppm={2: 5000},
     )
 
 
@@ -104,6 +136,11 @@ def test_describe_prints_what_the_flags_say(capsys: pytest.CaptureFixture[str]) 
         ("--routing best", "none of weft, ecmp"),
         ("--spine-delay 3=1ms", "there are 1..2"),
         ("--spine-delay 3", "write it like 2=40us"),
+        ("--spine-rate 1=1kbit", "spine_rate_bps of spine 1 1000 is out of range"),
+        ("--spine-queue 1=many", "write it like 100"),
+        ("--spine-loss 1=0.01", "write it like 1%"),
+        ("--spine-loss 1=101%", "out of range 0..1000000"),
+        ("--sender-rate 1kbit", "sender_rate_bps 1000 is out of range"),
     ],
 )
 def test_bad_usage_is_one_clear_line(
@@ -120,6 +157,7 @@ TOPOLOGY = {"kind": "leaf-spine", "leaves": 2, "spine_delay_ns": {"2": 40000}}
 LAB = {
     "topology": TOPOLOGY,
     "pattern_ttl_ns": 200_000_000,
+    "seed": 7,
     "paths": {"repo": "/r", "bin": "/b", "pipelines": "/p", "python": "/y"},
     "clock": "paced",
 }
@@ -129,7 +167,7 @@ def test_a_lab_document_is_read() -> None:
     lab = spec.lab_of(LAB)
     assert lab.topology == LeafSpineSpec(spine_delay_ns={2: 40000})
     assert lab.paths.bin == Path("/b")
-    assert lab.pattern_ttl_ns == 200_000_000
+    assert (lab.pattern_ttl_ns, lab.seed) == (200_000_000, 7)
 
 
 @pytest.mark.parametrize(

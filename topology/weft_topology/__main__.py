@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from weft_topology.errors import UsageError
@@ -28,17 +29,19 @@ def _parser() -> argparse.ArgumentParser:
     describe.add_argument("--spines", type=int, default=2)
     describe.add_argument("--hosts", type=int, default=4, help="per leaf")
     describe.add_argument("--rate", default="1gbit", help="of links between switches")
-    describe.add_argument("--host-rate", default="1gbit")
+    describe.add_argument("--host-rate", default="1gbit", help="of links to hosts")
+    describe.add_argument("--sender-rate", help="from hosts to leaves [default: host rate]")
     describe.add_argument("--delay", default="10us", help="one way, of every link")
     describe.add_argument("--queue", type=int, default=100, help="packets, of every port")
     describe.add_argument("--routing", default="weft")
-    describe.add_argument(
-        "--spine-delay",
-        action="append",
-        default=[],
-        metavar="SPINE=TIME",
-        help="another delay for all links of a spine, like 2=40us",
-    )
+    for what, example in _OF_SPINES.items():
+        describe.add_argument(
+            f"--spine-{what}",
+            action="append",
+            default=[],
+            metavar="SPINE=VALUE",
+            help=f"another {what} for all links of a spine, like {example}",
+        )
     describe.set_defaults(run=_describe)
 
     up = commands.add_parser("up", help="build and run the network of a lab.json")
@@ -48,10 +51,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+_OF_SPINES = {"delay": "2=40us", "rate": "2=5mbit", "queue": "2=3750", "loss": "2=1%"}
+
+
 def _describe(options: argparse.Namespace) -> int:
     from weft_topology import document, units
     from weft_topology.leaf_spine import LeafSpine
     from weft_topology.spec import LeafSpineSpec
+
+    def of_spines(what: str, parse: Callable[[str], int]) -> dict[int, int]:
+        return units.by_spine(getattr(options, f"spine_{what}"), _OF_SPINES[what], parse)
 
     spec = LeafSpineSpec(
         leaves=options.leaves,
@@ -59,10 +68,14 @@ def _describe(options: argparse.Namespace) -> int:
         hosts=options.hosts,
         rate_bps=units.rate_bps(options.rate),
         host_rate_bps=units.rate_bps(options.host_rate),
+        sender_rate_bps=units.rate_bps(options.sender_rate) if options.sender_rate else None,
         delay_ns=units.time_ns(options.delay),
         queue_packets=options.queue,
         routing=options.routing,
-        spine_delay_ns=units.spine_delays(options.spine_delay),
+        spine_delay_ns=of_spines("delay", units.time_ns),
+        spine_rate_bps=of_spines("rate", units.rate_bps),
+        spine_queue_packets=of_spines("queue", units.packets),
+        spine_loss_ppm=of_spines("loss", units.share_ppm),
     )
     print(json.dumps(document.of_topo(LeafSpine(spec)), indent=1))
     return 0

@@ -107,7 +107,7 @@ def of_lab(spec: LabSpec, rundir: Path, topology: Path) -> list[Daemon]:
     common = ["--topology", str(topology)]
     stats = ["--stats-dir", str(rundir)]
     arguments = {
-        "weft-switch": [*common, *stats, "--timestamps", "ns"],
+        "weft-switch": [*common, *stats, "--timestamps", "ns", "--seed", str(spec.seed)],
         "weft-controller": [
             *common,
             *stats,

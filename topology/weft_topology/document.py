@@ -72,14 +72,20 @@ def _switch(name: str, info: dict[str, Any], links: list[dict[str, Any]]) -> dic
             {"number": port, "interface": naming.interface(name, port), "link": ports[port]}
             for port in sorted(ports)
         ],
-    }
+    } | _if_any("loss_ppm", info["loss_ppm"])
 
 
 def _link(info: dict[str, Any]) -> dict[str, Any]:
+    from_a = info.get("rate_from_a_bps", info["rate_bps"])
     return {
         "a": {"node": info["node1"], "port": info["port1"]},
         "b": {"node": info["node2"], "port": info["port2"]},
         "rate_bps": info["rate_bps"],
         "delay_ns": info["delay_ns"],
         "queue_packets": info["queue_packets"],
-    }
+    } | _if_any("rate_from_a_bps", 0 if from_a == info["rate_bps"] else from_a)
+
+
+def _if_any(key: str, number: int) -> dict[str, int]:
+    """Give what the document leaves out where there is none."""
+    return {key: number} if number else {}

@@ -260,7 +260,7 @@ def _configure(host: FabricHost, link: FabricLink, namespace: int, fabric: netli
                 *(netlink.address(_HOST_INDEX, a, prefix_len) for a in params["addresses"]),
                 netlink.neighbour(_HOST_INDEX, params["gateway"], params["gateway_mac"]),
                 netlink.default_route(_HOST_INDEX, params["gateway"]),
-                netlink.token_bucket(_HOST_INDEX, here.params["rate_bps"]),
+                netlink.token_bucket(_HOST_INDEX, here.params["rate_from_a_bps"]),
             ]
         )
         offloads.disable(control, here.name)

@@ -25,9 +25,9 @@ class LeafSpine(Topo):  # type: ignore[misc]
         self.paths = spec.spines
         self.routing = spec.routing
         for leaf in range(1, spec.leaves + 1):
-            self._add_switch("leaf", leaf)
+            self._add_switch("leaf", leaf, 0)
         for spine in range(1, spec.spines + 1):
-            self._add_switch("spine", spine)
+            self._add_switch("spine", spine, spec.spine_loss_ppm.get(spine, 0))
         for leaf in range(1, spec.leaves + 1):
             for index in range(1, spec.hosts + 1):
                 self._add_host(spec, leaf, index)
@@ -38,12 +38,12 @@ class LeafSpine(Topo):  # type: ignore[misc]
                     naming.spine(spine),
                     port1=spec.hosts + spine,
                     port2=leaf,
-                    rate_bps=spec.rate_bps,
+                    rate_bps=spec.link_rate_bps(spine),
                     delay_ns=spec.link_delay_ns(spine),
-                    queue_packets=spec.queue_packets,
+                    queue_packets=spec.link_queue_packets(spine),
                 )
 
-    def _add_switch(self, role: str, index: int) -> None:
+    def _add_switch(self, role: str, index: int, loss_ppm: int) -> None:
         name = naming.leaf(index) if role == "leaf" else naming.spine(index)
         order = len(self.switches())
         self.addSwitch(
@@ -52,6 +52,7 @@ class LeafSpine(Topo):  # type: ignore[misc]
             index=index,
             device_id=naming.device_id(role, index),
             grpc=f"127.0.0.1:{naming.P4RUNTIME_PORT + order}",
+            loss_ppm=loss_ppm,
         )
 
     def _add_host(self, spec: LeafSpineSpec, leaf: int, index: int) -> None:
@@ -75,6 +76,7 @@ class LeafSpine(Topo):  # type: ignore[misc]
             addr1=naming.host_mac(leaf, index),
             addr2=naming.port_mac(leaf, index),
             rate_bps=spec.host_rate_bps,
+            rate_from_a_bps=spec.host_send_bps,
             delay_ns=spec.delay_ns,
             queue_packets=spec.queue_packets,
         )

@@ -25,6 +25,9 @@ class LeafSpineSpec:
     rate_bps: int = 10**9
     """Of links between switches."""
     host_rate_bps: int = 10**9
+    """Of links to hosts, both ways."""
+    sender_rate_bps: int | None = None
+    """From hosts to their leaf, where it differs."""
     delay_ns: int = 10_000
     """One-way propagation delay of every link."""
     queue_packets: int = 100
@@ -32,6 +35,11 @@ class LeafSpineSpec:
     routing: str = "weft"
     spine_delay_ns: Mapping[int, int] = field(default_factory=dict)
     """Spines all of whose links have another delay."""
+    spine_rate_bps: Mapping[int, int] = field(default_factory=dict)
+    spine_queue_packets: Mapping[int, int] = field(default_factory=dict)
+    """Spines whose links have other queues, at both ends."""
+    spine_loss_ppm: Mapping[int, int] = field(default_factory=dict)
+    """Spines that lose so many in a million frames that arrive."""
 
     def __post_init__(self) -> None:
         """Refuses what cannot be built."""
@@ -43,20 +51,49 @@ class LeafSpineSpec:
                 f"hosts + spines = {self.hosts + self.spines} ports of a leaf; "
                 f"P4 port numbers allow {CPU_PORT - 1}"
             )
-        _within("rate_bps", self.rate_bps, 10**6, 10**12)
-        _within("host_rate_bps", self.host_rate_bps, 10**6, 10**12)
-        _within("delay_ns", self.delay_ns, 0, 10**10)
-        _within("queue_packets", self.queue_packets, 1, 10**6)
+        _within("rate_bps", self.rate_bps, *_RATE_BPS)
+        _within("host_rate_bps", self.host_rate_bps, *_RATE_BPS)
+        _within("sender_rate_bps", self.host_send_bps, *_RATE_BPS)
+        _within("delay_ns", self.delay_ns, *_DELAY_NS)
+        _within("queue_packets", self.queue_packets, *_QUEUE_PACKETS)
         if self.routing not in ROUTINGS:
             raise UsageError(f"routing {self.routing!r} is none of {', '.join(ROUTINGS)}")
-        for spine, delay in self.spine_delay_ns.items():
-            if not 1 <= spine <= self.spines:
-                raise UsageError(f"spine_delay_ns names spine {spine}; there are 1..{self.spines}")
-            _within(f"spine_delay_ns of spine {spine}", delay, 0, 10**10)
+        for name, bounds in _OF_SPINES.items():
+            for spine, value in getattr(self, name).items():
+                if not 1 <= spine <= self.spines:
+                    raise UsageError(f"{name} names spine {spine}; there are 1..{self.spines}")
+                _within(f"{name} of spine {spine}", value, *bounds)
+
+    @property
+    def host_send_bps(self) -> int:
+        """Rate from hosts to their leaf."""
+        return self.host_rate_bps if self.sender_rate_bps is None else self.sender_rate_bps
 
     def link_delay_ns(self, spine: int) -> int:
         """Delay of the links of a spine."""
         return self.spine_delay_ns.get(spine, self.delay_ns)
+
+    def link_rate_bps(self, spine: int) -> int:
+        """Rate of the links of a spine."""
+        return self.spine_rate_bps.get(spine, self.rate_bps)
+
+    def link_queue_packets(self, spine: int) -> int:
+        """Depth of the queues of the links of a spine."""
+        return self.spine_queue_packets.get(spine, self.queue_packets)
+
+
+_RATE_BPS = (10**6, 10**12)
+_DELAY_NS = (0, 10**10)
+_QUEUE_PACKETS = (1, 10**6)
+_LOSS_PPM = (0, 10**6)
+
+_OF_SPINES = {
+    "spine_delay_ns": _DELAY_NS,
+    "spine_rate_bps": _RATE_BPS,
+    "spine_queue_packets": _QUEUE_PACKETS,
+    "spine_loss_ppm": _LOSS_PPM,
+}
+"""What single spines may have of their own, and its bounds."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +114,8 @@ class LabSpec:
     topology: LeafSpineSpec
     pattern_ttl_ns: int
     paths: Paths
+    seed: int = 1
+    """Of everything random."""
 
 
 def read_lab(path: Path) -> LabSpec:
@@ -101,6 +140,7 @@ def lab_of(document: Any) -> LabSpec:
     return LabSpec(
         topology=topology_of(_object(document, "topology")),
         pattern_ttl_ns=_integer(document, "pattern_ttl_ns"),
+        seed=_integer(document, "seed"),
         paths=Paths(**{f.name: Path(_string(paths, f.name)) for f in fields(Paths)}),
     )
 
@@ -117,19 +157,21 @@ def topology_of(document: dict[str, Any]) -> LeafSpineSpec:
     given: dict[str, Any] = {
         name: _integer(document, name) for name in document.keys() & known - _NOT_NUMBERS
     }
+    for name in document.keys() & _OF_SPINES:
+        given[name] = _by_spine(document, name)
     if "routing" in document:
         given["routing"] = _string(document, "routing")
-    given["spine_delay_ns"] = _delays(document.get("spine_delay_ns", {}))
     return LeafSpineSpec(**given)
 
 
-_NOT_NUMBERS = {"routing", "spine_delay_ns"}
+_NOT_NUMBERS = {"routing", *_OF_SPINES}
 
 
-def _delays(document: Any) -> dict[int, int]:
-    if not isinstance(document, dict) or not all(key.isdecimal() for key in document):
-        raise UsageError('spine_delay_ns: write it like {"2": 40000}')
-    return {int(spine): _integer(document, spine) for spine in document}
+def _by_spine(document: dict[str, Any], name: str) -> dict[int, int]:
+    spines = _object(document, name)
+    if not all(key.isdecimal() for key in spines):
+        raise UsageError(f'{name}: write it like {{"2": 40000}}')
+    return {int(spine): _integer(spines, spine) for spine in spines}
 
 
 def _object(document: Any, key: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Rates and times as `tc` writes them: `1gbit`, `10us`."""
 
 import re
+from collections.abc import Callable
 
 from weft_topology.errors import UsageError
 
@@ -32,12 +33,27 @@ def duration(nanoseconds: int) -> str:
     return f"{nanoseconds // _TIMES[unit]}{unit}"
 
 
-def spine_delays(texts: list[str]) -> dict[int, int]:
-    """Delays in nanoseconds by spine, of texts like `2=40us` or `1=20us,2=40us`."""
-    delays = {}
+def packets(text: str) -> int:
+    """Number of packets of `text`."""
+    if not text.isdecimal():
+        raise UsageError(f"{text!r} is not a number of packets; write it like 100")
+    return int(text)
+
+
+def share_ppm(text: str) -> int:
+    """Parts in a million of a percentage such as `1%` or `0.05%`."""
+    match = re.fullmatch(r"(\d+(\.\d{1,4})?)%", text)
+    if match is None:
+        raise UsageError(f"{text!r} is not a percentage of at most four decimals; write it like 1%")
+    return round(float(match[1]) * 10_000)
+
+
+def by_spine(texts: list[str], example: str, parse: Callable[[str], int]) -> dict[int, int]:
+    """Quantities by spine, of texts like `2=40us` or `1=20us,2=40us`."""
+    values = {}
     for text in ",".join(texts).split(",") if texts else []:
-        spine, _, delay = text.partition("=")
-        if not spine.isdecimal() or not delay:
-            raise UsageError(f"{text!r} is not a spine's delay; write it like 2=40us")
-        delays[int(spine)] = time_ns(delay)
-    return delays
+        spine, _, value = text.partition("=")
+        if not spine.isdecimal() or not value:
+            raise UsageError(f"{text!r} is no SPINE=VALUE; write it like {example}")
+        values[int(spine)] = parse(value)
+    return values

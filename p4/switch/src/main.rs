@@ -31,7 +31,7 @@ struct Arguments {
     /// What the timestamps that P4 programs see count
     #[arg(long, value_enum, default_value = "ns")]
     timestamps: Timestamps,
-    /// Seed of what P4 programs draw at random
+    /// Seed of everything random: frames lost, what P4 programs draw
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }

@@ -16,7 +16,7 @@ const ROW_NS: u64 = 1_000_000;
 const FLUSH_NS: u64 = 10_000_000;
 
 const HEADER: &str = "time_ns,switch,port,peer,queue_packets,queue_max_packets,tx_packets,tx_bytes,\
-                      dropped_packets\n";
+                      dropped_packets,lost_packets\n";
 
 /// Appends rows about queues to a file.
 #[derive(Debug)]
@@ -116,12 +116,13 @@ impl QueueLog {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 rows,
-                "{now_ns},{name},{port},{peer},{},{},{},{},{}",
+                "{now_ns},{name},{port},{peer},{},{},{},{},{},{}",
                 stats.queue_packets,
                 stats.queue_max_packets,
                 stats.tx_packets,
                 stats.tx_bytes,
-                stats.dropped_packets
+                stats.dropped_packets,
+                stats.lost_packets
             );
         });
         changed
@@ -221,8 +222,8 @@ mod tests {
         assert_eq!(log.deadline_ns(), None);
         let text = std::fs::read_to_string(path).unwrap();
         let expected = [
-            "5000,leaf1,1,h1_1,1,2,2,120,0",
-            "1005000,leaf1,1,h1_1,0,1,3,180,0",
+            "5000,leaf1,1,h1_1,1,2,2,120,0,0",
+            "1005000,leaf1,1,h1_1,0,1,3,180,0,0",
         ];
         assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), expected);
         assert!(HEADER.starts_with(text.lines().next().unwrap()));

@@ -45,8 +45,11 @@ pub struct LeafSpineSpec {
     pub hosts: u8,
     /// Rate of links between switches.
     pub rate_bps: u64,
-    /// Rate of links to hosts.
+    /// Rate of links to hosts: both ways, unless `sender_rate_bps` is given.
     pub host_rate_bps: u64,
+    /// Rate from hosts to their leaf, where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender_rate_bps: Option<u64>,
     /// One-way propagation delay of every link.
     pub delay_ns: u64,
     /// Depth of every egress queue.
@@ -56,6 +59,15 @@ pub struct LeafSpineSpec {
     /// Spines (numbered from 1) whose links all have another delay.
     #[serde(default, deserialize_with = "numbered")]
     pub spine_delay_ns: BTreeMap<u8, u64>,
+    /// Spines whose links all have another rate.
+    #[serde(default, deserialize_with = "numbered")]
+    pub spine_rate_bps: BTreeMap<u8, u64>,
+    /// Spines whose links all have queues of another depth at both ends.
+    #[serde(default, deserialize_with = "numbered")]
+    pub spine_queue_packets: BTreeMap<u8, u64>,
+    /// Spines that lose frames at random: so many in a million that arrive.
+    #[serde(default, deserialize_with = "numbered")]
+    pub spine_loss_ppm: BTreeMap<u8, u64>,
 }
 
 /// How a leaf chooses the path of a packet.
@@ -131,10 +143,14 @@ mod tests {
                 hosts: 4,
                 rate_bps: 1_000_000_000,
                 host_rate_bps: 1_000_000_000,
+                sender_rate_bps: Some(2_000_000_000),
                 delay_ns: 10_000,
                 queue_packets: 100,
                 routing: RoutingSpec::Weft,
                 spine_delay_ns: BTreeMap::from([(2, 40_000)]),
+                spine_rate_bps: BTreeMap::from([(1, 5_000_000)]),
+                spine_queue_packets: BTreeMap::from([(1, 3_750)]),
+                spine_loss_ppm: BTreeMap::from([(2, 10_000)]),
             }),
             pattern_ttl_ns: 200_000_000,
             seed: 1,

@@ -86,6 +86,17 @@ pub struct Switch {
     pub grpc: String,
     /// Its ports.
     pub ports: Vec<Port>,
+    /// Frames in a million that are lost when they arrive here, at random and
+    /// independently: the loss of a noisy path. Every path crosses one spine,
+    /// so that data and ACKs of a lossy spine meet its loss once each.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub loss_ppm: u32,
+}
+
+// serde hands over references.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// A switch port.
@@ -108,13 +119,30 @@ pub struct Link {
     pub a: End,
     /// The other end.
     pub b: End,
-    /// Rate of each direction.
+    /// Rate of each direction, unless [`Link::rate_from_a_bps`] is given.
     pub rate_bps: u64,
+    /// Rate from `a` to `b` where it differs from the way back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_from_a_bps: Option<u64>,
     /// One-way propagation delay.
     pub delay_ns: u64,
     /// Depth of the egress queue in front of each direction, in packets.
     pub queue_packets: u32,
 }
+
+impl Link {
+    /// Rate at which `node`, one of its ends, sends.
+    #[must_use]
+    pub fn rate_from_bps(&self, node: &str) -> u64 {
+        match self.rate_from_a_bps {
+            Some(rate_bps) if self.a.node == node => rate_bps,
+            _ => self.rate_bps,
+        }
+    }
+}
+
+/// All frames, in the unit of [`Switch::loss_ppm`].
+pub const ALL_PPM: u32 = 1_000_000;
 
 /// An end of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -232,6 +260,12 @@ impl Topology {
     /// Every index in range, every end a known node.
     fn check(&self) -> Result<(), String> {
         for switch in &self.switches {
+            if switch.loss_ppm > ALL_PPM {
+                return Err(format!(
+                    "{}: loss_ppm {} is more than all, {ALL_PPM}",
+                    switch.name, switch.loss_ppm
+                ));
+            }
             for port in &switch.ports {
                 let link = self.links.get(port.link).ok_or_else(|| {
                     format!(

@@ -64,7 +64,10 @@ pub struct Fabric {
 #[derive(Debug, Clone)]
 struct HostPort {
     rack: usize,
-    hop: Hop,
+    /// The link, from the host.
+    up: Hop,
+    /// The link, to the host.
+    down: Hop,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -116,7 +119,8 @@ impl Fabric {
                 });
             hosts.push(HostPort {
                 rack,
-                hop: Hop::of(link, &host.name)?,
+                up: Hop::of(link, &host.name)?,
+                down: Hop::of(link, &leaf.name)?,
             });
         }
         let mut between = Vec::with_capacity(leaves.len());
@@ -142,10 +146,11 @@ impl Fabric {
         self.hosts[host].rack
     }
 
-    /// Rates of all hosts' links together.
+    /// Rates of all hosts' links together, of the slower direction each.
     #[must_use]
     pub fn host_rate_sum_bps(&self) -> f64 {
-        self.hosts.iter().map(|host| host.hop.rate_bps as f64).sum()
+        let slower = |host: &HostPort| host.up.rate_bps.min(host.down.rate_bps) as f64;
+        self.hosts.iter().map(slower).sum()
     }
 
     /// Completion time of a flow of `bytes` in the idle fabric, see the module.
@@ -163,17 +168,17 @@ impl Fabric {
         let wire = bytes + bytes.div_ceil(payload) * (header + ETHERNET_BYTES);
         let first = frame(bytes.min(payload));
 
-        let ends = [&self.hosts[source], &self.hosts[destination]];
-        let paths = &self.between[ends[0].rack][ends[1].rack];
+        let (source, destination) = (&self.hosts[source], &self.hosts[destination]);
+        let ends = [source.up, destination.down];
+        let paths = &self.between[source.rack][destination.rack];
         let fastest = paths
             .iter()
             .map(|hops| hops.iter().map(|hop| hop.crossing_ns(first)).sum::<u64>())
             .min()
             .unwrap_or(0);
-        let ends_ns: u64 = ends.iter().map(|end| end.hop.crossing_ns(first)).sum();
+        let ends_ns: u64 = ends.iter().map(|end| end.crossing_ns(first)).sum();
 
-        let host_rate = ends.map(|end| end.hop.rate_bps);
-        let narrow_host = host_rate[0].min(host_rate[1]);
+        let narrow_host = ends[0].rate_bps.min(ends[1].rate_bps);
         let by_host = serialisation_ns(wire - first, narrow_host);
         let path_rates: u64 = paths
             .iter()
@@ -190,12 +195,14 @@ impl Fabric {
 }
 
 impl Hop {
+    /// The direction of `link` in which `node` sends.
     fn of(link: &Link, node: &str) -> Result<Self, FabricError> {
-        if link.rate_bps == 0 {
+        let rate_bps = link.rate_from_bps(node);
+        if rate_bps == 0 {
             return Err(FabricError::NoRate(node.to_owned()));
         }
         Ok(Self {
-            rate_bps: link.rate_bps,
+            rate_bps,
             delay_ns: link.delay_ns,
         })
     }
@@ -225,7 +232,7 @@ fn paths(topology: &Topology, from: &Switch, to: &Switch) -> Result<Vec<Hops>, F
             if topology.peer(middle, down).node == to.name {
                 found.push(vec![
                     Hop::of(&topology.links[up.link], &from.name)?,
-                    Hop::of(&topology.links[down.link], &to.name)?,
+                    Hop::of(&topology.links[down.link], &middle.name)?,
                 ]);
             }
         }
@@ -259,6 +266,7 @@ pub(crate) mod tests {
                 a: end(a),
                 b: end(b),
                 rate_bps,
+                rate_from_a_bps: None,
                 delay_ns: 10_000,
                 queue_packets: 100,
             });
@@ -272,6 +280,7 @@ pub(crate) mod tests {
             device_id: u64::from(index),
             grpc: String::new(),
             ports: Vec::new(),
+            loss_ppm: 0,
         };
         let port = |number, link| Port {
             number,
@@ -365,6 +374,23 @@ pub(crate) mod tests {
         let wire_bits = 1_000.0 * 1_514.0 * 8.0;
         let found = ideal(GBIT * 4 / 10, 1_424_000, Protocol::Mptcp) as f64;
         assert!((found / (wire_bits / 0.8) - 1.0).abs() < 0.01, "{found}");
+    }
+
+    #[test]
+    fn a_flow_is_paced_by_its_senders_way_up_and_its_receivers_way_down() {
+        let mut topology = leaf_spine(2, 2, 2, GBIT, GBIT);
+        for link in &mut topology.links {
+            if link.a.node.starts_with('h') {
+                link.rate_from_a_bps = Some(2 * GBIT);
+            }
+        }
+        let fabric = Fabric::new(&topology).unwrap();
+        assert_eq!(fabric.host_rate_sum_bps(), 4e9);
+        // Half of a packet's time on the sender's link, all of it on three more.
+        assert_eq!(
+            fabric.ideal_fct_ns(0, 2, 2 * 1_424, Protocol::Mptcp),
+            4 * 10_000 + 12_112 / 2 + 4 * 12_112
+        );
     }
 
     #[test]

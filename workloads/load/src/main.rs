@@ -126,14 +126,18 @@ fn run(args: &RunArgs, traffic: &Traffic) -> Result<ExitCode> {
         Traffic::Random {
             sizes, load, flows, ..
         } => plan::poisson(&fabric, sizes, *load, *flows as usize, seed)?,
-        Traffic::Incast { senders, bytes } => {
-            plan::incast(&fabric, *senders as usize, *bytes, seed)?
-        }
+        Traffic::Incast {
+            senders,
+            bytes,
+            interarrival_ns,
+        } => plan::incast(&fabric, *senders as usize, *bytes, *interarrival_ns, seed)?,
+        Traffic::Bulk { flows, bytes } => plan::bulk(&fabric, *flows as usize, *bytes)?,
     };
     let sockets = Sockets {
         protocol: args.workload.protocol,
         scheduler: scheduler(args),
         send_buffer_bytes: args.workload.send_buffer,
+        receive_buffer_bytes: args.workload.receive_buffer,
         port: args.port,
     };
     let mut report = ProgressFile::new(&args.stats_dir, &plan);
@@ -208,7 +212,9 @@ fn run_info(
         Traffic::Random {
             name, sizes, load, ..
         } => (Some(name), Some(sizes), Some(*load), None),
-        Traffic::Incast { bytes, .. } => (None, None, None, Some(*bytes)),
+        Traffic::Incast { bytes, .. } | Traffic::Bulk { bytes, .. } => {
+            (None, None, None, Some(*bytes))
+        }
     };
     let flags = &args.workload;
     let lower = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
@@ -229,6 +235,8 @@ fn run_info(
             seed: flags.seed,
             connections: lower(&flags.connections),
             send_buffer_bytes: flags.send_buffer,
+            receive_buffer_bytes: flags.receive_buffer,
+            interarrival_ns: flags.interarrival,
             protocol: lower(&flags.protocol),
             stall_timeout_ns: flags.stall_timeout,
         },

@@ -66,8 +66,7 @@ pub fn poisson(
     let mut clock_ns = 0.0;
     let flows = (0..count)
         .map(|_| {
-            // 1 - [0, 1) is never 0.
-            clock_ns -= mean_gap_ns * (1.0 - arrival_rng.random::<f64>()).ln();
+            clock_ns += exponential(&mut arrival_rng, mean_gap_ns);
             let source = pick(&mut pair_rng, fabric.hosts());
             let racks = &others[fabric.rack(source)];
             Flow {
@@ -81,10 +80,11 @@ pub fn poisson(
     Ok(flows)
 }
 
-/// `senders` flows of `bytes` each that start at once towards one receiver. The
-/// receiver is a random host, the senders are hosts of other racks in random
-/// order; where there are fewer than `senders`, each sends several flows, as
-/// evenly as possible.
+/// `senders` flows of `bytes` each towards one receiver. The receiver is a
+/// random host, the senders are hosts of other racks in random order; where
+/// there are fewer than `senders`, each sends several flows, as evenly as
+/// possible. They start at once, or as a Poisson process with
+/// `interarrival_ns` between two starts in the mean, the first one at 0.
 ///
 /// # Errors
 /// [`PlanError::OneRack`].
@@ -92,14 +92,42 @@ pub fn incast(
     fabric: &Fabric,
     senders: usize,
     bytes: u64,
+    interarrival_ns: u64,
     seed: u64,
 ) -> Result<Vec<Flow>, PlanError> {
     let others = hosts_of_other_racks(fabric)?;
+    let mut arrival_rng = stream(seed, Stream::Arrivals);
+    let mut clock_ns = 0.0;
     let mut rng = stream(seed, Stream::Pairs);
     let destination = pick(&mut rng, fabric.hosts());
     let mut sources = others[fabric.rack(destination)].clone();
     sources.shuffle(&mut rng);
-    let flows = sources.iter().cycle().take(senders).map(|&source| Flow {
+    let flows = sources.iter().cycle().take(senders).map(|&source| {
+        let start_ns = clock_ns as u64;
+        clock_ns += exponential(&mut arrival_rng, interarrival_ns as f64);
+        Flow {
+            source,
+            destination,
+            bytes,
+            start_ns,
+        }
+    });
+    Ok(flows.collect())
+}
+
+/// `count` flows of `bytes` each from the hosts of the first rack to those of
+/// the second, all at once. Flow i goes from the i-th host to the i-th host;
+/// where there are fewer hosts than flows, it starts over.
+///
+/// # Errors
+/// [`PlanError::OneRack`].
+pub fn bulk(fabric: &Fabric, count: usize, bytes: u64) -> Result<Vec<Flow>, PlanError> {
+    let of_rack = |rack| (0..fabric.hosts()).filter(move |&host| fabric.rack(host) == rack);
+    if of_rack(1).next().is_none() {
+        return Err(PlanError::OneRack);
+    }
+    let pairs = of_rack(0).cycle().zip(of_rack(1).cycle());
+    let flows = pairs.take(count).map(|(source, destination)| Flow {
         source,
         destination,
         bytes,
@@ -120,6 +148,12 @@ fn stream(seed: u64, stream: Stream) -> ChaCha12Rng {
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
     rng.set_stream(stream as u64);
     rng
+}
+
+/// A time between two events of a Poisson process.
+fn exponential(rng: &mut ChaCha12Rng, mean: f64) -> f64 {
+    // 1 - [0, 1) is never 0.
+    -mean * (1.0 - rng.random::<f64>()).ln()
 }
 
 /// A number below `bound`, the same on machines of any word size.
@@ -211,7 +245,7 @@ mod tests {
     #[test]
     fn an_incast_spreads_over_other_racks_and_reuses_hosts_evenly() {
         let fabric = fabric(2, 4);
-        let flows = incast(&fabric, 10, 225_000, 3).unwrap();
+        let flows = incast(&fabric, 10, 225_000, 0, 3).unwrap();
         assert_eq!(flows.len(), 10);
         let receiver = flows[0].destination;
         let mut per_sender = vec![0; fabric.hosts()];
@@ -226,9 +260,37 @@ mod tests {
     }
 
     #[test]
+    fn an_incasts_flows_may_start_as_a_poisson_process() {
+        let at_once = incast(&fabric(2, 4), 20_000, 1, 0, 3).unwrap();
+        let flows = incast(&fabric(2, 4), 20_000, 1, 100_000, 3).unwrap();
+        assert_eq!(flows[0].start_ns, 0);
+        assert!(flows.windows(2).all(|w| w[0].start_ns <= w[1].start_ns));
+        let mean_ns = flows[19_999].start_ns as f64 / 19_999.0;
+        assert!((mean_ns / 100_000.0 - 1.0).abs() < 0.03, "{mean_ns}");
+        let pairs = |flows: &[Flow]| -> Vec<_> {
+            let pair = |flow: &Flow| (flow.source, flow.destination);
+            flows.iter().map(pair).collect()
+        };
+        assert_eq!(pairs(&at_once), pairs(&flows));
+    }
+
+    #[test]
+    fn bulk_flows_have_hosts_of_their_own_while_there_are_some() {
+        let flows = bulk(&fabric(3, 3), 5, 20_000_000).unwrap();
+        let pairs: Vec<_> = flows.iter().map(|f| (f.source, f.destination)).collect();
+        assert_eq!(pairs, [(0, 3), (1, 4), (2, 5), (0, 3), (1, 4)]);
+        assert!(
+            flows
+                .iter()
+                .all(|f| (f.bytes, f.start_ns) == (20_000_000, 0))
+        );
+    }
+
+    #[test]
     fn one_rack_is_not_enough() {
         let fabric = fabric(1, 4);
-        assert_eq!(incast(&fabric, 1, 1, 1), Err(PlanError::OneRack));
+        assert_eq!(bulk(&fabric, 1, 1), Err(PlanError::OneRack));
+        assert_eq!(incast(&fabric, 1, 1, 0, 1), Err(PlanError::OneRack));
         assert_eq!(
             poisson(&fabric, &websearch(), 0.1, 1, 1),
             Err(PlanError::OneRack)

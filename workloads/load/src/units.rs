@@ -51,6 +51,17 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("{text:?} is no size in bytes; write 65536, 64KiB or 225KB"))
 }
 
+/// Parts in a million from `1%`, `0.05%`, `100%`; 0 is allowed.
+///
+/// # Errors
+/// One line that says what a share looks like.
+pub fn parse_share_ppm(text: &str) -> Result<u32, String> {
+    quantity(text, &[("%", 10_000)])
+        .filter(|ppm| *ppm <= 1_000_000)
+        .and_then(|ppm| u32::try_from(ppm).ok())
+        .ok_or_else(|| format!("{text:?} is no share; write 1% or 0.05%, in steps of 0.0001%"))
+}
+
 /// `1gbit` for 1 000 000 000; the shortest exact form.
 #[must_use]
 pub fn format_rate(bps: u64) -> String {
@@ -156,6 +167,16 @@ mod tests {
         assert_eq!(parse_bytes("1.5MB"), Ok(1_500_000));
         assert!(parse_bytes("0").is_err());
         assert!(parse_bytes("64k").is_err());
+    }
+
+    #[test]
+    fn shares_are_percentages_in_whole_millionths() {
+        assert_eq!(parse_share_ppm("1%"), Ok(10_000));
+        assert_eq!(parse_share_ppm("0.0001%"), Ok(1));
+        assert_eq!(parse_share_ppm("100%"), Ok(1_000_000));
+        for wrong in ["1", "0.01", "101%", "-1%", "0.00001%", "%"] {
+            assert!(parse_share_ppm(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Labs that stay up: `weft topo`, `weft shell`, `weft flows`.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -186,20 +187,35 @@ fn status_text(status: &Status) -> String {
 
 fn fabric_text(topology: &TopologySpec) -> String {
     let TopologySpec::LeafSpine(spec) = topology;
-    let slow: String = spec
-        .spine_delay_ns
+    let own = |values: &BTreeMap<u8, u64>, text: fn(u64) -> String| -> String {
+        let each = values.iter();
+        each.map(|(spine, value)| format!(" (spine{spine}: {})", text(*value)))
+            .collect()
+    };
+    let duration = |ns| format_duration(ns as f64);
+    let sending = spec.sender_rate_bps;
+    let loss: String = spec
+        .spine_loss_ppm
         .iter()
-        .map(|(spine, delay)| format!(" (spine{spine}: {})", format_duration(*delay as f64)))
+        .map(|(spine, ppm)| format!(", spine{spine} loses {}%", *ppm as f64 / 1e4))
         .collect();
     format!(
-        "{} leaves x {} hosts, {} spines; links {}, hosts {}, delay {}{slow}, queues {} packets",
+        "{} leaves x {} hosts, {} spines; links {}{}, hosts {}{}, delay {}{}, queues {} \
+         packets{}{loss}",
         spec.leaves,
         spec.hosts,
         spec.spines,
         format_rate(spec.rate_bps),
+        own(&spec.spine_rate_bps, format_rate),
         format_rate(spec.host_rate_bps),
-        format_duration(spec.delay_ns as f64),
+        sending.map_or_else(String::new, |rate| format!(
+            " (sending: {})",
+            format_rate(rate)
+        )),
+        duration(spec.delay_ns),
+        own(&spec.spine_delay_ns, duration),
         spec.queue_packets,
+        own(&spec.spine_queue_packets, |packets| packets.to_string()),
     )
 }
 

@@ -1,7 +1,8 @@
 //! From `topology.json` to a fabric.
 
-use weft_topology::{Link, Topology};
+use weft_topology::{Link, Switch, Topology};
 
+use super::loss::Loss;
 use super::port::{LinkProperties, Peer, Port};
 use super::{CPU_PORT, Fabric, Node};
 use crate::pipeline::DROP_PORT;
@@ -19,7 +20,7 @@ pub struct HostPort {
     pub host: String,
     /// Propagation delay of the cable.
     pub delay_ns: u64,
-    /// Rate of the cable.
+    /// Rate of the cable, from the host.
     pub rate_bps: u64,
 }
 
@@ -99,6 +100,7 @@ const MAX_RATE_BPS: u64 = 10_000_000_000_000;
 impl Fabric {
     /// The fabric of `topology`, its switches without programs. Their
     /// timestamps count in `unit` from `epoch_ns`, which is the present too.
+    /// `seed` starts what is lost at random.
     ///
     /// # Errors
     /// See [`BuildError`].
@@ -106,6 +108,7 @@ impl Fabric {
         topology: &Topology,
         unit: TimestampUnit,
         epoch_ns: u64,
+        seed: u64,
     ) -> Result<Self, BuildError> {
         let mut nodes = Vec::new();
         let mut host_ports = Vec::new();
@@ -120,14 +123,17 @@ impl Fabric {
                     });
                 }
                 let link = &topology.links[port.link];
-                if link.rate_bps == 0 || link.rate_bps > MAX_RATE_BPS {
-                    return Err(BuildError::Rate {
-                        switch: name,
-                        port: number,
-                        rate_bps: link.rate_bps,
-                    });
-                }
                 let end = topology.peer(switch, port);
+                let rate_in_bps = link.rate_from_bps(&end.node);
+                for rate_bps in [link.rate_from_bps(&name), rate_in_bps] {
+                    if rate_bps == 0 || rate_bps > MAX_RATE_BPS {
+                        return Err(BuildError::Rate {
+                            switch: name,
+                            port: number,
+                            rate_bps,
+                        });
+                    }
+                }
                 let peer = if topology.host(&end.node).is_some() {
                     host_ports.push(HostPort {
                         switch: index,
@@ -135,7 +141,7 @@ impl Fabric {
                         interface: port.interface.clone(),
                         host: end.node.clone(),
                         delay_ns: link.delay_ns,
-                        rate_bps: link.rate_bps,
+                        rate_bps: rate_in_bps,
                     });
                     Peer::Host(host_ports.len() - 1)
                 } else {
@@ -146,7 +152,7 @@ impl Fabric {
                         peer_port: end.port,
                     })?
                 };
-                ports.push(Port::new(number, peer, properties(link)));
+                ports.push(Port::new(number, peer, properties(link, switch)));
             }
             ports.sort_by_key(|port| port.number);
             if let Some(pair) = ports.windows(2).find(|w| w[0].number == w[1].number) {
@@ -159,6 +165,7 @@ impl Fabric {
                 name: switch.name.clone(),
                 pipeline: None,
                 ports,
+                loss: Loss::new(switch.loss_ppm, seed, index),
                 discarded_packets: 0,
             });
         }
@@ -177,9 +184,9 @@ impl Fabric {
     }
 }
 
-fn properties(link: &Link) -> LinkProperties {
+fn properties(link: &Link, from: &Switch) -> LinkProperties {
     LinkProperties {
-        rate_bps: link.rate_bps,
+        rate_bps: link.rate_from_bps(&from.name),
         delay_ns: link.delay_ns,
         queue_packets: usize::try_from(link.queue_packets).unwrap_or(usize::MAX),
     }

@@ -8,7 +8,7 @@
 //! The fabric owns rate, queue limit and propagation delay of every switch
 //! port, and the propagation delay (not the rate) of the cables from hosts. A
 //! queue drops at its tail; the packet on the wire is not counted. Egress runs
-//! when a packet leaves its queue.
+//! when a packet leaves its queue. A switch may lose what arrives ([`loss`]).
 //!
 //! Time is an argument, in nanoseconds of any clock that does not go back. A
 //! packet that a host sends at `t` reaches its switch at `t + delay`: whoever
@@ -19,6 +19,7 @@
 
 mod build;
 mod event;
+mod loss;
 mod port;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ mod tests;
 use crate::pipeline::{Digest, Effects, Output, Pipeline};
 
 use event::{Action, Agenda};
+use loss::Loss;
 use port::{Peer, Port};
 
 pub use build::{BuildError, HostPort, TimestampUnit};
@@ -89,6 +91,8 @@ struct Node {
     pipeline: Option<Pipeline>,
     /// Ordered by number.
     ports: Vec<Port>,
+    /// What happens to frames that arrive.
+    loss: Loss,
     /// Packets that came before there was a program, or for a port it lacks.
     discarded_packets: u64,
 }
@@ -228,6 +232,10 @@ impl Fabric {
     }
 
     fn arrive(&mut self, node: usize, port: u16, frame: Vec<u8>) {
+        if port != CPU_PORT && self.nodes[node].loses(port) {
+            self.recycle(frame);
+            return;
+        }
         let now = self.timestamp(self.now_ns);
         match &mut self.nodes[node].pipeline {
             Some(pipeline) => pipeline.ingress(port, &frame, now, &mut self.effects),
@@ -348,6 +356,17 @@ impl Node {
         self.ports
             .binary_search_by_key(&number, |port| port.number)
             .ok()
+    }
+
+    /// Decides, and counts, whether a frame is lost that arrives at a port.
+    fn loses(&mut self, number: u16) -> bool {
+        let lost = self.loss.strikes();
+        if lost {
+            if let Some(index) = self.index(number) {
+                self.ports[index].count_loss();
+            }
+        }
+        lost
     }
 
     fn discard(&mut self, packet: crate::pipeline::InFlight) {

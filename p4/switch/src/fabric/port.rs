@@ -46,6 +46,8 @@ pub struct PortStats {
     pub tx_bytes: u64,
     /// Packets that found the queue full.
     pub dropped_packets: u64,
+    /// Frames that came in here and were lost on their way.
+    pub lost_packets: u64,
 }
 
 /// A packet that waits for the link.
@@ -151,6 +153,12 @@ impl Port {
     /// When the link can take the next frame.
     pub fn free_ns(&self) -> u64 {
         self.free_ns
+    }
+
+    /// Counts a frame that was lost before it came in.
+    pub fn count_loss(&mut self) {
+        self.changed = true;
+        self.stats.lost_packets += 1;
     }
 
     /// Packets that wait.

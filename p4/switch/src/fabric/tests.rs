@@ -52,8 +52,11 @@ fn topology(rate_bps: u64, queue_packets: u32) -> Topology {
 }
 
 fn fabric(rate_bps: u64, queue_packets: u32) -> Fabric {
-    let topology = topology(rate_bps, queue_packets);
-    let mut fabric = Fabric::new(&topology, TimestampUnit::Nanoseconds, 0).unwrap();
+    fabric_of(&topology(rate_bps, queue_packets))
+}
+
+fn fabric_of(topology: &Topology) -> Fabric {
+    let mut fabric = Fabric::new(topology, TimestampUnit::Nanoseconds, 0, 1).unwrap();
     let program = Arc::new(Program::load(SPINE).unwrap());
     for (switch, ports) in [(0, [1, 2]), (1, [2, 1])] {
         let mut pipeline = Pipeline::new(program.clone(), 1);
@@ -203,6 +206,45 @@ fn each_direction_has_a_link_of_its_own() {
 }
 
 #[test]
+fn a_lossy_switch_loses_its_share_of_what_arrives_from_all_sides() {
+    let mut topology = topology(100 * GBPS, 1_000_000);
+    topology.switches[0].loss_ppm = 100_000;
+    let mut fabric = fabric_of(&topology);
+    for host in [0, 1] {
+        for _ in 0..10_000 {
+            fabric.receive(host, 0, &frame(2 - host as u8, 60, 0));
+        }
+    }
+    let arrived = settle(&mut fabric).len() as f64;
+    let mut lost = [0; 2];
+    fabric.take_changes(|switch, port, stats| {
+        assert_eq!(stats.dropped_packets, 0);
+        match (switch, port) {
+            (0, 1 | 2) => lost[usize::from(port) - 1] = stats.lost_packets,
+            _ => assert_eq!(stats.lost_packets, 0, "only switch 0 is lossy"),
+        }
+    });
+    assert_eq!(arrived, 20_000.0 - (lost[0] + lost[1]) as f64);
+    // Five standard deviations of 10 000 draws.
+    assert!(
+        lost.iter().all(|lost| lost.abs_diff(1_000) < 150),
+        "{lost:?}"
+    );
+}
+
+#[test]
+fn a_host_that_sends_faster_than_it_receives_has_two_rates() {
+    let mut topology = topology(GBPS, 100);
+    topology.links[0].rate_from_a_bps = Some(2 * GBPS);
+    let mut fabric = fabric_of(&topology);
+    assert_eq!(fabric.host_ports()[0].rate_bps, 2 * GBPS);
+    assert_eq!(fabric.host_ports()[1].rate_bps, GBPS);
+    // Towards the host it is the switch that sends.
+    fabric.receive(1, 0, &frame(1, FULL_BYTES, 1));
+    assert_eq!(settle(&mut fabric), [(3 * DELAY_NS + 2 * FULL_NS, 1)]);
+}
+
+#[test]
 fn nothing_at_or_after_the_end_happens() {
     let mut fabric = fabric(GBPS, 100);
     fabric.receive(0, 0, &frame(2, FULL_BYTES, 1));
@@ -223,7 +265,7 @@ fn a_late_packet_reaches_its_switch_now() {
 #[test]
 fn a_switch_without_a_program_forwards_nothing() {
     let topology = topology(GBPS, 100);
-    let mut fabric = Fabric::new(&topology, TimestampUnit::Nanoseconds, 0).unwrap();
+    let mut fabric = Fabric::new(&topology, TimestampUnit::Nanoseconds, 0, 1).unwrap();
     fabric.receive(0, 0, &frame(2, 60, 1));
     assert!(settle(&mut fabric).is_empty());
     assert_eq!(fabric.discarded_packets(0), 1);
@@ -263,14 +305,14 @@ fn a_new_program_loses_what_waits_and_goes_on() {
 fn a_topology_that_cannot_work_is_refused() {
     let mut bad = topology(GBPS, 100);
     bad.switches[0].ports[0].number = CPU_PORT;
-    let error = Fabric::new(&bad, TimestampUnit::Nanoseconds, 0).unwrap_err();
+    let error = Fabric::new(&bad, TimestampUnit::Nanoseconds, 0, 1).unwrap_err();
     assert!(matches!(
         error,
         BuildError::PortNumber { port: CPU_PORT, .. }
     ));
     let mut bad = topology(GBPS, 100);
     bad.links[2].rate_bps = 0;
-    let error = Fabric::new(&bad, TimestampUnit::Nanoseconds, 0).unwrap_err();
+    let error = Fabric::new(&bad, TimestampUnit::Nanoseconds, 0, 1).unwrap_err();
     assert!(matches!(error, BuildError::Rate { rate_bps: 0, .. }));
 }
 

@@ -56,7 +56,7 @@ impl Register {
 
 /// SplitMix64 (Steele, Lea and Flood 2014): small, seeded, the same everywhere.
 #[derive(Debug, Clone)]
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
     pub fn new(seed: u64) -> Self {

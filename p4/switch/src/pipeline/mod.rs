@@ -49,6 +49,7 @@ pub use api::{
     QueueMetadata, RegisterId, RegisterInfo, Replica, TableEntry, TableId, TableInfo,
 };
 pub use error::{LoadError, StateError};
+pub(crate) use externs::Random;
 pub use program::Program;
 pub use switch::Pipeline;
 

@@ -52,7 +52,7 @@ impl World {
     ) -> Result<Self, BuildError> {
         let devices = topology.switches.iter();
         Ok(Self {
-            fabric: Fabric::new(topology, unit, epoch_ns)?,
+            fabric: Fabric::new(topology, unit, epoch_ns, seed)?,
             devices: devices
                 .map(|switch| Device::new(switch.name.clone(), switch.device_id))
                 .collect(),

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use anyhow::Result;
 
-use crate::results::{FlowRow, Results};
+use crate::results::{FlowRow, Results, SwitchTotals};
 use crate::table::Table;
 use crate::units::format_duration;
 pub use stats::{Summary, quantile};
@@ -74,7 +74,7 @@ impl Measured {
 /// Counts that hold for a whole run.
 struct Totals {
     failed: usize,
-    dropped: Option<u64>,
+    switches: Option<SwitchTotals>,
     retransmissions: u64,
     timeouts: u64,
     /// Flows that needed a reinjection.
@@ -86,7 +86,7 @@ impl Totals {
         let sum = |count: fn(&FlowRow) -> u64| results.flows.iter().map(count).sum();
         Self {
             failed: results.flows.iter().filter(|f| f.fct_ns.is_none()).count(),
-            dropped: results.dropped_packets,
+            switches: results.switches,
             retransmissions: sum(|flow| flow.retransmissions),
             timeouts: sum(|flow| flow.timeouts),
             reinjected: results
@@ -98,8 +98,16 @@ impl Totals {
     }
 
     fn dropped_text(&self) -> String {
-        self.dropped
-            .map_or_else(|| "not counted".into(), |count| count.to_string())
+        self.switches.map_or_else(
+            || "not counted".into(),
+            |totals| totals.dropped_packets.to_string(),
+        )
+    }
+
+    /// Packets lost on links, where there were any.
+    fn lost(&self) -> Option<u64> {
+        let lost = self.switches?.lost_packets;
+        (lost > 0).then_some(lost)
     }
 }
 
@@ -134,8 +142,11 @@ pub fn run_table(results: &Results) -> String {
         0 => String::new(),
         failed => format!("   FAILED FLOWS: {failed}"),
     };
+    let lost = totals
+        .lost()
+        .map_or_else(String::new, |lost| format!("   lost: {lost}"));
     format!(
-        "{table}drops: {}   retransmissions: {}   timeouts: {}   flows with reinjections: {}{failed}\n",
+        "{table}drops: {}{lost}   retransmissions: {}   timeouts: {}   flows with reinjections: {}{failed}\n",
         totals.dropped_text(),
         totals.retransmissions,
         totals.timeouts,
@@ -185,6 +196,9 @@ pub fn comparison_table(runs: &[(String, Results)]) -> String {
         table.push(row);
     };
     push("drops", &Totals::dropped_text);
+    if totals.iter().any(|totals| totals.lost().is_some()) {
+        push("lost", &|totals| totals.lost().unwrap_or(0).to_string());
+    }
     push("retransmissions", &|totals| {
         totals.retransmissions.to_string()
     });
@@ -212,6 +226,7 @@ pub fn comparison_csv(runs: &[(String, Results)], output: impl Write) -> Result<
             "timeouts",
             "reinjected_bytes",
             "dropped_packets",
+            "lost_packets",
         ]
         .map(String::from),
     );
@@ -234,8 +249,13 @@ pub fn comparison_csv(runs: &[(String, Results)], output: impl Write) -> Result<
             row.push(sum(|flow| flow.timeouts).to_string());
             row.push(sum(|flow| flow.reinjected_bytes).to_string());
             let whole = class.above == 0 && class.up_to == u64::MAX;
-            let dropped = results.dropped_packets.filter(|_| whole);
-            row.push(dropped.map(|count| count.to_string()).unwrap_or_default());
+            let totals = results.switches.filter(|_| whole);
+            for count in [
+                totals.map(|totals| totals.dropped_packets),
+                totals.map(|totals| totals.lost_packets),
+            ] {
+                row.push(count.map(|count| count.to_string()).unwrap_or_default());
+            }
             table.write_record(&row)?;
         }
     }
@@ -262,7 +282,10 @@ mod tests {
         Results {
             info: info(scheduler),
             flows: flows.into_iter().chain([row(5, None)]).collect(),
-            dropped_packets: Some(12),
+            switches: Some(SwitchTotals {
+                dropped_packets: 12,
+                lost_packets: 0,
+            }),
         }
     }
 
@@ -318,7 +341,8 @@ mod tests {
         assert_eq!(
             lines.next().unwrap(),
             "run,flows,count,fct_mean_ns,fct_median_ns,fct_p95_ns,fct_p99_ns,slowdown_mean,\
-             slowdown_median,slowdown_p95,slowdown_p99,failed,retransmissions,timeouts,reinjected_bytes,dropped_packets"
+             slowdown_median,slowdown_p95,slowdown_p99,failed,retransmissions,timeouts,reinjected_bytes,dropped_packets,\
+             lost_packets"
         );
         assert!(
             lines
@@ -326,6 +350,6 @@ mod tests {
                 .unwrap()
                 .starts_with("rb,up to 100 KB,2,300,300,390,398,3.0000,")
         );
-        assert!(lines.last().unwrap().ends_with(",1,12,4,5696,12"));
+        assert!(lines.last().unwrap().ends_with(",1,12,4,5696,12,0"));
     }
 }

@@ -75,6 +75,12 @@ pub struct Workload {
     pub connections: String,
     /// `SO_SNDBUF`, if it was set.
     pub send_buffer_bytes: Option<u32>,
+    /// `SO_RCVBUF`, if it was set.
+    #[serde(default)]
+    pub receive_buffer_bytes: Option<u32>,
+    /// Mean time between starts of flows of an incast, if not all at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interarrival_ns: Option<u64>,
     /// Transport.
     pub protocol: String,
     /// When a run that stands still is given up.
@@ -96,6 +102,9 @@ pub struct TopologySummary {
     pub switches: BTreeMap<String, usize>,
     /// Links of equal properties, counted.
     pub links: Vec<LinkSummary>,
+    /// Frames in a million that get lost at random before a switch.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub loss_ppm: BTreeMap<String, u32>,
 }
 
 /// Links of equal properties.
@@ -105,8 +114,11 @@ pub struct LinkSummary {
     pub between: String,
     /// How many there are.
     pub count: usize,
-    /// Rate of each direction.
+    /// Rate of each direction, or of the way to the host.
     pub rate_bps: u64,
+    /// Rate from the host, where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_from_host_bps: Option<u64>,
     /// One-way propagation delay.
     pub delay_ns: u64,
     /// Depth of every egress queue.
@@ -176,6 +188,7 @@ impl TopologySummary {
             let same = links.iter_mut().find(|known| {
                 known.between == between
                     && known.rate_bps == link.rate_bps
+                    && known.rate_from_host_bps == link.rate_from_a_bps
                     && known.delay_ns == link.delay_ns
                     && known.queue_packets == link.queue_packets
             });
@@ -185,6 +198,7 @@ impl TopologySummary {
                     between: between.to_owned(),
                     count: 1,
                     rate_bps: link.rate_bps,
+                    rate_from_host_bps: link.rate_from_a_bps,
                     delay_ns: link.delay_ns,
                     queue_packets: link.queue_packets,
                 }),
@@ -197,6 +211,12 @@ impl TopologySummary {
             hosts: topology.hosts.len(),
             switches,
             links,
+            loss_ppm: topology
+                .switches
+                .iter()
+                .filter(|switch| switch.loss_ppm > 0)
+                .map(|switch| (switch.name.clone(), switch.loss_ppm))
+                .collect(),
         }
     }
 }
@@ -262,8 +282,17 @@ pub struct Results {
     pub info: RunInfo,
     /// `flows.csv`.
     pub flows: Vec<FlowRow>,
-    /// Packets that switches dropped; `None` where nobody counted.
-    pub dropped_packets: Option<u64>,
+    /// What switches counted; `None` where nobody did.
+    pub switches: Option<SwitchTotals>,
+}
+
+/// Packets of all switches that went no further.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SwitchTotals {
+    /// That found a queue full.
+    pub dropped_packets: u64,
+    /// That were lost on a link: at random, or because it was down.
+    pub lost_packets: u64,
 }
 
 impl Results {
@@ -289,33 +318,47 @@ impl Results {
             .and_then(|mut table| table.deserialize().collect())
             .with_context(|| file.display().to_string())?;
         let file = path.join("queues.csv");
-        let dropped_packets = if file.exists() {
-            Some(sum_drops(&file).with_context(|| file.display().to_string())?)
+        let switches = if file.exists() {
+            Some(sum_totals(&file).with_context(|| file.display().to_string())?)
         } else {
             None
         };
         Ok(Self {
             info,
             flows,
-            dropped_packets,
+            switches,
         })
     }
 }
 
-/// Sums the last count of every port.
-fn sum_drops(path: &Path) -> Result<u64> {
+/// Sums the last counts of every port.
+fn sum_totals(path: &Path) -> Result<SwitchTotals> {
     #[derive(Deserialize)]
     struct Row {
         switch: String,
         port: u16,
         dropped_packets: u64,
+        /// Runs before Weft could lose packets have no such column.
+        #[serde(default)]
+        lost_packets: u64,
     }
     let mut last = BTreeMap::new();
     for row in csv::Reader::from_path(path)?.deserialize() {
         let row: Row = row?;
-        last.insert((row.switch, row.port), row.dropped_packets);
+        last.insert(
+            (row.switch, row.port),
+            (row.dropped_packets, row.lost_packets),
+        );
     }
-    Ok(last.values().sum())
+    let totals = last.values();
+    Ok(
+        totals.fold(SwitchTotals::default(), |sum, (dropped, lost)| {
+            SwitchTotals {
+                dropped_packets: sum.dropped_packets + dropped,
+                lost_packets: sum.lost_packets + lost,
+            }
+        }),
+    )
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ pub(crate) fn info(scheduler: &str) -> RunInfo {
             seed: 1,
             connections: "persistent".into(),
             send_buffer_bytes: None,
+            receive_buffer_bytes: None,
+            interarrival_ns: None,
             protocol: "mptcp".into(),
             stall_timeout_ns: 1,
         },
@@ -65,7 +67,8 @@ fn a_folder_reads_back_as_it_was_written() {
     let out = folder.path().join("runs/x");
     fs::write(
         folder.path().join("queues.csv"),
-        "time_ns,switch,port,tx_packets,tx_bytes,dropped_packets\n1,a,1,1,1,3\n2,a,1,1,1,5\n2,b,1,1,1,2\n",
+        "time_ns,switch,port,tx_packets,tx_bytes,dropped_packets,lost_packets\n\
+         1,a,1,1,1,3,0\n2,a,1,1,1,5,1\n2,b,1,1,1,2,3\n",
     )
     .unwrap();
     let flows = [row(1_000, Some(250)), row(1_000, None)];
@@ -73,7 +76,11 @@ fn a_folder_reads_back_as_it_was_written() {
     let read = Results::read(&out).unwrap();
     assert_eq!(read.info, info("rb"));
     assert_eq!(read.flows, flows);
-    assert_eq!(read.dropped_packets, Some(7));
+    let totals = SwitchTotals {
+        dropped_packets: 7,
+        lost_packets: 4,
+    };
+    assert_eq!(read.switches, Some(totals));
     let header = fs::read_to_string(out.join("flows.csv")).unwrap();
     assert!(header.starts_with(
         "flow,src,dst,bytes,start_ns,fct_ns,ideal_fct_ns,subflows,retransmissions,timeouts,reinjected_bytes,error\n"

@@ -50,11 +50,12 @@ impl Window {
             table.column("tx_packets")?,
             table.column("tx_bytes")?,
             table.column("dropped_packets")?,
+            table.column("lost_packets")?,
         ];
-        let mut before: BTreeMap<[String; 2], [u64; 3]> = BTreeMap::new();
+        let mut before: BTreeMap<[String; 2], [u64; 4]> = BTreeMap::new();
         while let Some(row) = table.next()? {
             let now = number(&row, time)?;
-            let mut counts = [0; 3];
+            let mut counts = [0; 4];
             for (count, column) in counts.iter_mut().zip(counters) {
                 *count = number(&row, column)?;
             }
@@ -212,20 +213,20 @@ mod tests {
 
     #[test]
     fn queues_count_from_the_start_of_the_run() {
-        let input = "time_ns,switch,port,peer,queue_packets,queue_max_packets,tx_packets,tx_bytes,dropped_packets\n\
-                     500,leaf1,1,h1_1,0,9,100,1000,7\n\
-                     1100,leaf1,1,h1_1,3,4,110,1500,7\n\
-                     1200,leaf2,1,h2_1,1,2,5,50,1\n\
-                     2000,leaf1,1,h1_1,0,100,150,2500,9\n\
-                     2001,leaf1,1,h1_1,0,100,190,3500,99\n";
+        let input = "time_ns,switch,port,peer,queue_packets,queue_max_packets,tx_packets,tx_bytes,dropped_packets,lost_packets\n\
+                     500,leaf1,1,h1_1,0,9,100,1000,7,4\n\
+                     1100,leaf1,1,h1_1,3,4,110,1500,7,4\n\
+                     1200,leaf2,1,h2_1,1,2,5,50,1,0\n\
+                     2000,leaf1,1,h1_1,0,100,150,2500,9,6\n\
+                     2001,leaf1,1,h1_1,0,100,190,3500,99,9\n";
         let mut output = Vec::new();
         WINDOW.queues(input.as_bytes(), &mut output).unwrap();
         assert_eq!(
             String::from_utf8(output).unwrap(),
-            "time_ns,switch,port,peer,queue_packets,queue_max_packets,tx_packets,tx_bytes,dropped_packets\n\
-             100,leaf1,1,h1_1,3,4,10,500,0\n\
-             200,leaf2,1,h2_1,1,2,5,50,1\n\
-             1000,leaf1,1,h1_1,0,100,50,1500,2\n"
+            "time_ns,switch,port,peer,queue_packets,queue_max_packets,tx_packets,tx_bytes,dropped_packets,lost_packets\n\
+             100,leaf1,1,h1_1,3,4,10,500,0,0\n\
+             200,leaf2,1,h2_1,1,2,5,50,1,0\n\
+             1000,leaf1,1,h1_1,0,100,50,1500,2,2\n"
         );
     }
 

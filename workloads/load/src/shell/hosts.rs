@@ -10,8 +10,7 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::socket::{self, Backlog, SockaddrIn, sockopt};
 use weft_topology::Topology;
 
-use super::sys;
-use crate::fabric::Protocol;
+use super::{Sockets, sys};
 
 /// Where the kernel says which MPTCP schedulers there are (Linux 6.10).
 const AVAILABLE: &str = "/proc/sys/net/mptcp/available_schedulers";
@@ -78,13 +77,17 @@ impl Hosts {
         Ok(())
     }
 
-    /// A socket in `host` that listens on its first address.
-    pub(super) fn listen(&mut self, host: usize, port: u16, protocol: Protocol) -> Result<OwnedFd> {
+    /// A socket in `host` that listens on its first address. What it accepts
+    /// inherits its receive buffer.
+    pub(super) fn listen(&mut self, host: usize, sockets: &Sockets) -> Result<OwnedFd> {
         self.enter(host)?;
-        let address = SocketAddrV4::new(self.hosts[host].address, port);
-        let listener = sys::stream_socket(protocol)
+        let address = SocketAddrV4::new(self.hosts[host].address, sockets.port);
+        let listener = sys::stream_socket(sockets.protocol)
             .map_err(explain_socket)
             .and_then(|fd| {
+                if let Some(bytes) = sockets.receive_buffer_bytes {
+                    set_buffer(&fd, Buffer::Receive, bytes)?;
+                }
                 socket::setsockopt(&fd, sockopt::ReuseAddr, &true)?;
                 socket::bind(fd.as_raw_fd(), &SockaddrIn::from(address))?;
                 socket::listen(&fd, Backlog::MAXCONN)?;
@@ -99,19 +102,17 @@ impl Hosts {
         &mut self,
         source: usize,
         destination: usize,
-        port: u16,
-        protocol: Protocol,
-        send_buffer_bytes: Option<u32>,
+        sockets: &Sockets,
     ) -> io::Result<(OwnedFd, SocketAddrV4)> {
         self.enter(source)?;
-        let fd = sys::stream_socket(protocol)?;
-        if let Some(bytes) = send_buffer_bytes {
-            set_send_buffer(&fd, bytes)?;
+        let fd = sys::stream_socket(sockets.protocol)?;
+        if let Some(bytes) = sockets.send_buffer_bytes {
+            set_buffer(&fd, Buffer::Send, bytes)?;
         }
         let own = SocketAddrV4::new(self.hosts[source].address, 0);
         socket::bind(fd.as_raw_fd(), &SockaddrIn::from(own))?;
         let own: SockaddrIn = socket::getsockname(fd.as_raw_fd())?;
-        let far = SocketAddrV4::new(self.hosts[destination].address, port);
+        let far = SocketAddrV4::new(self.hosts[destination].address, sockets.port);
         match socket::connect(fd.as_raw_fd(), &SockaddrIn::from(far)) {
             Ok(()) | Err(nix::Error::EINPROGRESS) => Ok((fd, own.into())),
             Err(error) => Err(error.into()),
@@ -127,11 +128,23 @@ impl Hosts {
     }
 }
 
-/// `SO_SNDBUF` with `bytes`: the kernel sets twice that aside, for its own
-/// overhead, and stops autotuning. Also above `net.core.wmem_max`, if allowed.
-fn set_send_buffer(fd: &OwnedFd, bytes: u32) -> io::Result<()> {
-    sys::set_socket_option(fd.as_fd(), libc::SO_SNDBUFFORCE, bytes)
-        .or_else(|_| sys::set_socket_option(fd.as_fd(), libc::SO_SNDBUF, bytes))
+/// The two buffers of a socket.
+#[derive(Debug, Clone, Copy)]
+enum Buffer {
+    Send,
+    Receive,
+}
+
+/// `SO_SNDBUF` or `SO_RCVBUF` with `bytes`: the kernel sets twice that aside,
+/// for its own overhead, and stops autotuning. Also above `net.core.wmem_max`
+/// and `rmem_max`, if allowed.
+fn set_buffer(fd: &OwnedFd, buffer: Buffer, bytes: u32) -> io::Result<()> {
+    let (force, polite) = match buffer {
+        Buffer::Send => (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF),
+        Buffer::Receive => (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF),
+    };
+    sys::set_socket_option(fd.as_fd(), force, bytes)
+        .or_else(|_| sys::set_socket_option(fd.as_fd(), polite, bytes))
 }
 
 fn explain_socket(error: io::Error) -> io::Error {

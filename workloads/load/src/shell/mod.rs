@@ -46,6 +46,8 @@ pub struct Sockets {
     pub scheduler: Option<String>,
     /// `SO_SNDBUF`; `None` leaves the kernel's autotuning on.
     pub send_buffer_bytes: Option<u32>,
+    /// `SO_RCVBUF`; `None` likewise.
+    pub receive_buffer_bytes: Option<u32>,
     /// Port that receivers listen on.
     pub port: u16,
 }
@@ -209,7 +211,7 @@ impl Shell {
         let mut listeners = BTreeMap::new();
         let receivers: BTreeSet<usize> = plan.iter().map(|flow| flow.destination).collect();
         for host in receivers {
-            let fd = hosts.listen(host, sockets.port, sockets.protocol)?;
+            let fd = hosts.listen(host, &sockets)?;
             epoll.add(
                 fd.as_fd(),
                 Interest::Readable,
@@ -284,15 +286,7 @@ impl Shell {
     }
 
     fn open(&mut self, id: ConnectionId, source: usize, destination: usize) -> io::Result<()> {
-        let Sockets {
-            protocol,
-            port,
-            send_buffer_bytes,
-            ..
-        } = self.sockets;
-        let (sender, address) =
-            self.hosts
-                .connect(source, destination, port, protocol, send_buffer_bytes)?;
+        let (sender, address) = self.hosts.connect(source, destination, &self.sockets)?;
         let token = Token::Sender(id).encode();
         self.epoll
             .add(sender.as_fd(), Interest::BecomesWritable, token)?;

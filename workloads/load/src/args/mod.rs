@@ -1,6 +1,8 @@
 //! The flags that describe a workload, for every program that has them.
 
-use std::path::{Path, PathBuf};
+mod traffic;
+
+use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -10,14 +12,18 @@ use crate::engine::Connections;
 use crate::fabric::Protocol;
 use crate::units::{parse_bytes, parse_duration_ns};
 
+pub use traffic::Traffic;
+
 /// Which hosts talk to which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pattern {
     /// Poisson arrivals between random hosts of different racks.
     Random,
-    /// Many senders, one receiver, all at once.
+    /// Many senders, one receiver, all at once or one after the other.
     Incast,
+    /// Long flows from the first rack to the second.
+    Bulk,
 }
 
 /// A workload, as flags.
@@ -38,7 +44,8 @@ pub struct WorkloadArgs {
     #[arg(long, value_name = "SHARE")]
     pub load: Option<f64>,
 
-    /// Number of flows of the random pattern [default: 200]
+    /// Number of flows: of the random pattern [default: 200], or of bulk, each
+    /// between two hosts of its own as long as there are some [default: 1]
     #[arg(long, value_name = "COUNT")]
     pub flows: Option<u32>,
 
@@ -47,7 +54,12 @@ pub struct WorkloadArgs {
     #[arg(long, value_name = "COUNT")]
     pub senders: Option<u32>,
 
-    /// Size of each flow of the incast [default: 225000]
+    /// Mean time between the starts of an incast's flows, which then form a
+    /// Poisson process [default: all start at once]
+    #[arg(long, value_name = "TIME", value_parser = parse_interarrival)]
+    pub interarrival: Option<u64>,
+
+    /// Size of each flow of incast [default: 225000] or bulk [default: 20MB]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub bytes: Option<u64>,
 
@@ -69,8 +81,13 @@ pub struct WorkloadArgs {
     /// SO_SNDBUF of senders, as the socket API counts: 65536 is a buffer of
     /// 64 KiB (Linux sets twice that aside, for its own overhead) [default: the
     /// kernel's autotuning]
-    #[arg(long, value_name = "SIZE", value_parser = parse_send_buffer)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_buffer)]
     pub send_buffer: Option<u32>,
+
+    /// SO_RCVBUF of receivers, counted likewise [default: the kernel's
+    /// autotuning]
+    #[arg(long, value_name = "SIZE", value_parser = parse_buffer)]
+    pub receive_buffer: Option<u32>,
 
     /// Transport
     #[arg(long, value_enum, default_value = "mptcp")]
@@ -92,88 +109,7 @@ pub struct SchedulerArgs {
     pub scheduler: String,
 }
 
-/// What a workload sends, checked.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Traffic {
-    /// [`Pattern::Random`].
-    Random {
-        /// Name of the distribution.
-        name: String,
-        /// Sizes.
-        sizes: Distribution,
-        /// Share of the host links' rate.
-        load: f64,
-        /// Number of flows.
-        flows: u32,
-    },
-    /// [`Pattern::Incast`].
-    Incast {
-        /// Number of flows.
-        senders: u32,
-        /// Size of each.
-        bytes: u64,
-    },
-}
-
 impl WorkloadArgs {
-    /// Checks what clap cannot, and reads the distribution.
-    ///
-    /// # Errors
-    /// One line that says which flag is wrong and what would be right.
-    pub fn traffic(&self) -> Result<Traffic, String> {
-        let misplaced = |flags: [(&str, bool); 3], pattern| {
-            flags
-                .iter()
-                .find(|(_, given)| *given)
-                .map_or(Ok(()), |(flag, _)| {
-                    Err(format!(
-                        "{flag} belongs to --pattern {pattern}; leave one of the two out"
-                    ))
-                })
-        };
-        match self.pattern {
-            Pattern::Random => {
-                misplaced(
-                    [
-                        ("--senders", self.senders.is_some()),
-                        ("--bytes", self.bytes.is_some()),
-                        ("", false),
-                    ],
-                    "incast",
-                )?;
-                let (name, sizes) = read_distribution(self.workload.as_deref())?;
-                let load = self.load.unwrap_or(0.3);
-                if !(load > 0.0 && load <= 1.0) {
-                    return Err(format!(
-                        "--load {load}: give a share of the host links' rate above 0 and at \
-                         most 1, such as 0.3"
-                    ));
-                }
-                let flows = at_least_one("--flows", self.flows.unwrap_or(200))?;
-                Ok(Traffic::Random {
-                    name,
-                    sizes,
-                    load,
-                    flows,
-                })
-            }
-            Pattern::Incast => {
-                misplaced(
-                    [
-                        ("--workload", self.workload.is_some()),
-                        ("--load", self.load.is_some()),
-                        ("--flows", self.flows.is_some()),
-                    ],
-                    "random",
-                )?;
-                Ok(Traffic::Incast {
-                    senders: at_least_one("--senders", self.senders.unwrap_or(10))?,
-                    bytes: self.bytes.unwrap_or(225_000),
-                })
-            }
-        }
-    }
-
     /// The same workload for a program that runs in another folder: makes the
     /// path of a distribution absolute.
     #[must_use]
@@ -203,12 +139,20 @@ impl WorkloadArgs {
         flag("load", self.load.map(|load| load.to_string()));
         flag("flows", self.flows.map(|flows| flows.to_string()));
         flag("senders", self.senders.map(|senders| senders.to_string()));
+        flag(
+            "interarrival",
+            self.interarrival.map(|ns| format!("{ns}ns")),
+        );
         flag("bytes", self.bytes.map(|bytes| bytes.to_string()));
         flag("seed", Some(self.seed.to_string()));
         flag("connections", value_name(&self.connections));
         flag(
             "send-buffer",
             self.send_buffer.map(|bytes| bytes.to_string()),
+        );
+        flag(
+            "receive-buffer",
+            self.receive_buffer.map(|bytes| bytes.to_string()),
         );
         flag("protocol", value_name(&self.protocol));
         flag("stall-timeout", Some(format!("{}ns", self.stall_timeout)));
@@ -220,6 +164,7 @@ impl WorkloadArgs {
     pub fn short_name(&self) -> &str {
         match self.pattern {
             Pattern::Incast => "incast",
+            Pattern::Bulk => "bulk",
             Pattern::Random => self.workload.as_deref().map_or("websearch", |workload| {
                 Path::new(workload)
                     .file_stem()
@@ -228,32 +173,6 @@ impl WorkloadArgs {
             }),
         }
     }
-}
-
-fn read_distribution(name: Option<&str>) -> Result<(String, Distribution), String> {
-    let name = name.unwrap_or("websearch");
-    if let Some(sizes) = Distribution::built_in(name) {
-        return Ok((name.to_owned(), sizes));
-    }
-    let path = PathBuf::from(name);
-    let text = std::fs::read_to_string(&path).map_err(|error| {
-        let known: Vec<_> = Distribution::names().collect();
-        format!(
-            "--workload {name}: neither one of {} nor a file that can be read ({error})",
-            known.join(", ")
-        )
-    })?;
-    let sizes =
-        Distribution::parse(&text).map_err(|error| format!("--workload {name}: {error}"))?;
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    Ok((stem.into_owned(), sizes))
-}
-
-fn at_least_one(flag: &str, count: u32) -> Result<u32, String> {
-    if count == 0 {
-        return Err(format!("{flag} 0: give at least 1"));
-    }
-    Ok(count)
 }
 
 fn value_name(value: &impl ValueEnum) -> Option<String> {
@@ -282,12 +201,20 @@ pub fn parse_scheduler(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-fn parse_send_buffer(text: &str) -> Result<u32, String> {
+fn parse_buffer(text: &str) -> Result<u32, String> {
     let bytes = parse_bytes(text)?;
     u32::try_from(bytes)
         .ok()
         .filter(|bytes| (4_096..=1 << 30).contains(bytes))
-        .ok_or_else(|| format!("{text:?}: a send buffer has 4096 bytes to 1 GiB, such as 65536"))
+        .ok_or_else(|| format!("{text:?}: socket buffers have 4096 bytes to 1 GiB, such as 65536"))
+}
+
+fn parse_interarrival(text: &str) -> Result<u64, String> {
+    let ns = parse_duration_ns(text)?;
+    if ns == 0 {
+        return Err(format!("{text:?}: give more than nothing, such as 100us"));
+    }
+    Ok(ns)
 }
 
 fn parse_stall(text: &str) -> Result<u64, String> {
@@ -299,7 +226,7 @@ fn parse_stall(text: &str) -> Result<u64, String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use clap::Parser;
 
     use super::*;
@@ -310,7 +237,7 @@ mod tests {
         workload: WorkloadArgs,
     }
 
-    fn parse(line: &str) -> WorkloadArgs {
+    pub(super) fn parse(line: &str) -> WorkloadArgs {
         Cli::try_parse_from(std::iter::once("test").chain(line.split_whitespace()))
             .unwrap()
             .workload
@@ -322,37 +249,14 @@ mod tests {
             "",
             "--workload datamining --load 0.45 --flows 7 --seed 9 --protocol tcp",
             "--pattern incast --senders 32 --bytes 225KB --send-buffer 64KiB --connections new",
+            "--pattern incast --interarrival 1.5us --receive-buffer 1MiB",
+            "--pattern bulk --flows 60 --bytes 20MB",
         ] {
             let args = parse(line);
             let again =
                 Cli::try_parse_from(std::iter::once("test".to_owned()).chain(args.to_argv()));
             assert_eq!(again.unwrap().workload, args, "{line}");
         }
-    }
-
-    #[test]
-    fn an_incast_is_ten_times_225_kb_unless_told_otherwise() {
-        assert_eq!(
-            parse("--pattern incast").traffic(),
-            Ok(Traffic::Incast {
-                senders: 10,
-                bytes: 225_000
-            })
-        );
-    }
-
-    #[test]
-    fn wrong_values_are_named_with_what_would_be_right() {
-        let error = |line| parse(line).traffic().unwrap_err();
-        assert!(error("--load 30").contains("above 0 and at most 1, such as 0.3"));
-        assert!(error("--load nan").contains("such as 0.3"));
-        assert_eq!(error("--flows 0"), "--flows 0: give at least 1");
-        assert!(error("--workload webserach").contains("neither one of websearch, datamining"));
-        assert_eq!(
-            error("--senders 4"),
-            "--senders belongs to --pattern incast; leave one of the two out"
-        );
-        assert!(error("--pattern incast --flows 4").contains("--pattern random"));
     }
 
     #[test]

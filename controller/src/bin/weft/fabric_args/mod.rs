@@ -1,10 +1,12 @@
 //! The flags that describe a lab: its fabric, its seed, the life of patterns.
 
-use std::collections::BTreeMap;
+mod spine;
 
 use clap::{Args, ValueEnum};
 use weft_lab::{ClockMode, LabSpec, LeafSpineSpec, Paths, RoutingSpec, TopologySpec};
-use weft_load::units::{parse_duration_ns, parse_rate_bps};
+use weft_load::units::{parse_duration_ns, parse_rate_bps, parse_share_ppm};
+
+use spine::SpineArgs;
 
 /// Kinds of fabrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -50,6 +52,11 @@ pub struct FabricArgs {
     #[arg(long, value_name = "RATE", default_value = "1gbit", value_parser = parse_link_rate)]
     host_rate: u64,
 
+    /// Rate from hosts to their leaf, where it differs from the way back
+    /// [default: the host rate]
+    #[arg(long, value_name = "RATE", value_parser = parse_link_rate)]
+    sender_rate: Option<u64>,
+
     /// One-way propagation delay of every link
     #[arg(long, value_name = "TIME", default_value = "10us", value_parser = parse_delay)]
     delay: u64,
@@ -58,9 +65,8 @@ pub struct FabricArgs {
     #[arg(long, value_name = "PACKETS", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     queue: u32,
 
-    /// Another delay for all links of one spine: 2=40us (several: 1=20us,2=40us)
-    #[arg(long, value_name = "SPINE=TIME", value_delimiter = ',', value_parser = parse_spine_delay)]
-    spine_delay: Vec<(u8, u64)>,
+    #[command(flatten)]
+    of_spines: SpineArgs,
 
     /// How leaves choose a packet's path: by its addresses (weft), so that
     /// every subflow has a path of its own, or by a hash of the 5-tuple (ecmp)
@@ -99,20 +105,7 @@ impl FabricArgs {
     /// # Errors
     /// One line that says which flag is wrong.
     pub fn topology(&self) -> Result<TopologySpec, String> {
-        let mut spine_delay_ns = BTreeMap::new();
-        for &(spine, delay) in &self.spine_delay {
-            if spine > self.spines {
-                return Err(format!(
-                    "--spine-delay names spine {spine}; with --spines {} there are 1 to {}",
-                    self.spines, self.spines
-                ));
-            }
-            if spine_delay_ns.insert(spine, delay).is_some() {
-                return Err(format!(
-                    "--spine-delay names spine {spine} twice; once is enough"
-                ));
-            }
-        }
+        let of_spines = self.of_spines.of(self.spines)?;
         match self.topology {
             Kind::LeafSpine => Ok(TopologySpec::LeafSpine(LeafSpineSpec {
                 leaves: self.leaves,
@@ -120,13 +113,17 @@ impl FabricArgs {
                 hosts: self.hosts,
                 rate_bps: self.rate,
                 host_rate_bps: self.host_rate,
+                sender_rate_bps: self.sender_rate.filter(|rate| *rate != self.host_rate),
                 delay_ns: self.delay,
                 queue_packets: self.queue,
                 routing: match self.routing {
                     RoutingKind::Weft => RoutingSpec::Weft,
                     RoutingKind::Ecmp => RoutingSpec::Ecmp,
                 },
-                spine_delay_ns,
+                spine_delay_ns: of_spines.delay_ns,
+                spine_rate_bps: of_spines.rate_bps,
+                spine_queue_packets: of_spines.queue_packets,
+                spine_loss_ppm: of_spines.loss_ppm,
             })),
         }
     }
@@ -161,11 +158,15 @@ fn parse_delay(text: &str) -> Result<u64, String> {
     Ok(delay)
 }
 
-fn parse_spine_delay(text: &str) -> Result<(u8, u64), String> {
-    let wrong = || format!("{text:?} is no SPINE=TIME; write 2=40us");
-    let (spine, delay) = text.split_once('=').ok_or_else(wrong)?;
-    let spine = spine.parse().ok().filter(|spine| *spine > 0);
-    Ok((spine.ok_or_else(wrong)?, parse_delay(delay)?))
+fn parse_queue(text: &str) -> Result<u64, String> {
+    let depth = text.parse().ok();
+    depth
+        .filter(|depth| (1..=1_000_000).contains(depth))
+        .ok_or_else(|| format!("{text:?}: queues hold 1 to 1000000 packets, such as 100"))
+}
+
+fn parse_loss(text: &str) -> Result<u64, String> {
+    parse_share_ppm(text).map(u64::from)
 }
 
 fn parse_ttl(text: &str) -> Result<u64, String> {
@@ -179,6 +180,8 @@ fn parse_ttl(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+
+    use std::collections::BTreeMap;
 
     use super::*;
 
@@ -228,6 +231,29 @@ mod tests {
     }
 
     #[test]
+    fn a_spine_may_have_rate_queue_and_loss_of_its_own() {
+        let spec = leaf_spine("--spine-rate 2=5mbit --spine-queue 1=50,2=3750 --spine-loss 1=0.5%");
+        assert_eq!(spec.spine_rate_bps, BTreeMap::from([(2, 5_000_000)]));
+        assert_eq!(
+            spec.spine_queue_packets,
+            BTreeMap::from([(1, 50), (2, 3_750)])
+        );
+        assert_eq!(spec.spine_loss_ppm, BTreeMap::from([(1, 5_000)]));
+        let far = parse("--spine-loss 3=1%").unwrap().topology().unwrap_err();
+        assert_eq!(
+            far,
+            "--spine-loss names spine 3; with --spines 2 there are 1 to 2"
+        );
+    }
+
+    #[test]
+    fn hosts_may_send_faster_than_they_receive() {
+        let spec = leaf_spine("--host-rate 1gbit --sender-rate 2gbit");
+        assert_eq!(spec.sender_rate_bps, Some(2_000_000_000));
+        assert_eq!(leaf_spine("--sender-rate 1gbit").sender_rate_bps, None);
+    }
+
+    #[test]
     fn values_out_of_range_are_refused() {
         for line in [
             "--leaves 0",
@@ -239,6 +265,12 @@ mod tests {
             "--queue 0",
             "--spine-delay 40us",
             "--spine-delay 0=40us",
+            "--spine-rate 1=1kbit",
+            "--spine-rate 5mbit",
+            "--spine-queue 1=0",
+            "--spine-loss 1=1",
+            "--spine-loss 1=101%",
+            "--sender-rate 1kbit",
             "--pattern-ttl 1us",
             "--routing random",
             "--topology ring",
