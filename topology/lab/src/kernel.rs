@@ -160,6 +160,7 @@ fn arguments(options: &KernelOptions<'_>) -> Vec<OsString> {
     ));
     arguments.push(with_path("weft.rundir=", rundir));
     arguments.push(with_path("init=", &spec.paths.bin.join("weft-lab")));
+    arguments.extend(spec.kernel_arguments.iter().map(OsString::from));
     arguments.extend(["--".into(), "guest".into()]);
     arguments
 }

@@ -9,9 +9,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// A whole lab.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LabSpec {
-    /// The fabric to build inside.
-    pub topology: TopologySpec,
+    /// The fabric to build inside. `None` for a plain lab: a Linux with the
+    /// module and nothing else, for tests of the kernel.
+    #[serde(default)]
+    pub topology: Option<TopologySpec>,
     /// How long a pattern stays valid in a kernel without being renewed.
+    #[serde(default)]
     pub pattern_ttl_ns: u64,
     /// Seeds the lab kernel's random pool, and so everything that is random.
     pub seed: u64,
@@ -23,6 +26,9 @@ pub struct LabSpec {
     /// for a lab that stays up.
     #[serde(default)]
     pub batch: Option<BatchSpec>,
+    /// More arguments for the kernel's command line, like `slab_debug=FZPU`.
+    #[serde(default)]
+    pub kernel_arguments: Vec<String>,
 }
 
 /// A fabric and its parameters.
@@ -114,6 +120,10 @@ pub struct Paths {
 pub struct BatchSpec {
     /// Program and arguments; the working directory is `/run/weft`.
     pub argv: Vec<String>,
+    /// Folders of this machine that it reads, besides those of [`Paths`]: they
+    /// are there also when they are in `/tmp` or `/run`.
+    #[serde(default)]
+    pub needs: Vec<PathBuf>,
 }
 
 /// A map with numbers as keys, which JSON has as text only. An enum with a tag
@@ -137,7 +147,7 @@ mod tests {
     #[test]
     fn a_description_survives_its_json() {
         let spec = LabSpec {
-            topology: TopologySpec::LeafSpine(LeafSpineSpec {
+            topology: Some(TopologySpec::LeafSpine(LeafSpineSpec {
                 leaves: 2,
                 spines: 2,
                 hosts: 4,
@@ -151,7 +161,7 @@ mod tests {
                 spine_rate_bps: BTreeMap::from([(1, 5_000_000)]),
                 spine_queue_packets: BTreeMap::from([(1, 3_750)]),
                 spine_loss_ppm: BTreeMap::from([(2, 10_000)]),
-            }),
+            })),
             pattern_ttl_ns: 200_000_000,
             seed: 1,
             clock: ClockMode::Paced,
@@ -164,6 +174,7 @@ mod tests {
                 pipelines: "/weft/p4".into(),
             },
             batch: None,
+            kernel_arguments: vec!["slab_debug=FZPU".into()],
         };
         let json = serde_json::to_string(&spec).unwrap();
         assert!(json.contains(r#""kind":"leaf-spine""#), "{json}");

@@ -241,3 +241,28 @@ fn a_batch_gives_the_same_bytes_every_time() {
     assert_eq!(results[0], results[1]);
     assert!(!user.labs().exists());
 }
+
+#[test]
+fn a_plain_lab_runs_a_command_without_a_network() {
+    let user = User::new();
+    let shell = "cat /proc/cmdline > line; cat <(echo pipe) > pipe; cat there/file > needed; \
+                 cat /proc/sys/net/mptcp/available_schedulers > schedulers";
+    let name = user.describes("exit 1", Some(shell));
+    let path = user.home.path().join(&name);
+    let there = user.home.path().join("there");
+    fs::create_dir(&there).unwrap();
+    fs::write(there.join("file"), "mine").unwrap();
+    let mut spec: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    spec["topology"] = Value::Null;
+    spec["kernel_arguments"] = json!(["slab_debug=FZPU"]);
+    let shell = shell.replace("there/file", there.join("file").to_str().unwrap());
+    spec["batch"] = json!({"argv": ["/bin/bash", "-c", shell], "needs": [there]});
+    fs::write(&path, spec.to_string()).unwrap();
+    let batch = user.run(&["batch", &name, "--out", "out"], "");
+    assert!(batch.status.success(), "{batch:?}");
+    let wrote = |name| fs::read_to_string(user.home.path().join("out").join(name)).unwrap();
+    assert!(wrote("line").contains(" slab_debug=FZPU "));
+    assert_eq!(wrote("pipe"), "pipe\n");
+    assert_eq!(wrote("needed"), "mine");
+    assert!(wrote("schedulers").contains(" rb"));
+}

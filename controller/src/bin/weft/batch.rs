@@ -80,7 +80,10 @@ pub fn lab_spec(
         &format!("{GUEST_RUNDIR}/{RESULTS}"),
         installation::revision(&spec.paths.repo),
     );
-    spec.batch = Some(BatchSpec { argv });
+    spec.batch = Some(BatchSpec {
+        argv,
+        needs: Vec::new(),
+    });
     Ok(spec)
 }
 

@@ -141,7 +141,7 @@ async fn up(args: &UpArgs) -> Outcome {
         "lab {} is up: {} ({} of real time)\n\
          next: weft workload, weft patterns, weft shell; weft topo down stops it\n",
         status.name,
-        fabric_text(&status.spec.topology),
+        fabric_text(status.spec.topology.as_ref()),
         format_duration(status.wall.as_nanos() as f64),
     ))
 }
@@ -177,7 +177,7 @@ fn status_text(status: &Status) -> String {
         "lab {}: {state}\n  fabric  {}\n  clock   {clock}; {} of virtual time in {} of real time\n  \
          folder  {}\n  process {}\n",
         status.name,
-        fabric_text(&status.spec.topology),
+        fabric_text(status.spec.topology.as_ref()),
         format_duration(status.virtual_ns as f64),
         format_duration(status.wall.as_nanos() as f64),
         status.rundir.display(),
@@ -185,8 +185,10 @@ fn status_text(status: &Status) -> String {
     )
 }
 
-fn fabric_text(topology: &TopologySpec) -> String {
-    let TopologySpec::LeafSpine(spec) = topology;
+fn fabric_text(topology: Option<&TopologySpec>) -> String {
+    let Some(TopologySpec::LeafSpine(spec)) = topology else {
+        return "no network".into();
+    };
     let own = |values: &BTreeMap<u8, u64>, text: fn(u64) -> String| -> String {
         let each = values.iter();
         each.map(|(spine, value)| format!(" (spine{spine}: {})", text(*value)))

@@ -55,7 +55,7 @@ fn boot() -> io::Result<()> {
     step("kernel");
     std::thread::sleep(AGE);
     let spec = read_spec()?;
-    mounts::hidden(&spec.paths)?;
+    mounts::hidden(&spec)?;
     sethostname("weft")?;
     loopback::up()?;
     let worker = Command::new("/proc/self/exe")

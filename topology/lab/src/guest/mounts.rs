@@ -6,16 +6,25 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
 
 use crate::rundir::GUEST_RUNDIR;
-use crate::spec::Paths;
+use crate::spec::LabSpec;
 
 /// Folders that are covered with memory.
 const MEMORY: [&str; 3] = ["/run", "/tmp", "/dev/shm"];
+
+/// A process's own descriptors under the names that shells use.
+const DESCRIPTORS: [(&str, &str); 4] = [
+    ("/proc/self/fd", "/dev/fd"),
+    ("/proc/self/fd/0", "/dev/stdin"),
+    ("/proc/self/fd/1", "/dev/stdout"),
+    ("/proc/self/fd/2", "/dev/stderr"),
+];
 
 /// Mounts what every Linux has.
 pub fn system() -> io::Result<()> {
@@ -23,6 +32,9 @@ pub fn system() -> io::Result<()> {
     attach("proc", "/proc", quiet, None)?;
     attach("sysfs", "/sys", quiet, None)?;
     attach("devtmpfs", "/dev", MsFlags::MS_NOSUID, None)?;
+    for (target, name) in DESCRIPTORS {
+        symlink(target, name)?;
+    }
     for dir in ["/dev/pts", "/dev/shm"] {
         fs::create_dir_all(dir)?;
     }
@@ -48,7 +60,8 @@ pub fn rundir(outside: &Path) -> io::Result<()> {
 
 /// Mounts again, read-only, what the lab needs and [`system`] has covered:
 /// somebody's checkout in `/tmp`.
-pub fn hidden(paths: &Paths) -> io::Result<()> {
+pub fn hidden(spec: &LabSpec) -> io::Result<()> {
+    let paths = &spec.paths;
     let folder_of = |file: &Path| file.parent().map(Path::to_path_buf);
     let mut needed = BTreeSet::from([
         paths.repo.clone(),
@@ -56,6 +69,7 @@ pub fn hidden(paths: &Paths) -> io::Result<()> {
         paths.pipelines.clone(),
     ]);
     needed.extend(folder_of(&paths.module));
+    needed.extend(spec.batch.iter().flat_map(|batch| batch.needs.clone()));
     // An interpreter is of no use without what is beside its `bin`.
     let programs = folder_of(&paths.python);
     let environment = programs.as_deref().and_then(folder_of);

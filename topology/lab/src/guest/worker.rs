@@ -47,21 +47,31 @@ async fn work() -> io::Result<()> {
     }
     load_module(&spec.paths.module).map_err(|e| within("kernel module", e))?;
     step("module");
+    if spec.topology.is_none() {
+        fs::write(inside(rundir::READY), "{}\n")?;
+        return use_lab(spec.batch.as_ref()).await;
+    }
     let mut network = start_network(&spec).map_err(|e| within("network", e))?;
     tokio::select! {
         ready = ready() => ready?,
         ended = network.wait() => return Err(network_ended(ended?)),
     }
-    match &spec.batch {
-        Some(batch) => tokio::select! {
-            code = run_batch(batch) => {
-                let code = code.map_err(|e| within("batch command", e))?;
-                fs::write(inside(rundir::EXIT), format!("{code}\n"))
-            }
-            ended = network.wait() => Err(network_ended(ended?)),
-        },
-        None => Err(network_ended(network.wait().await?)),
+    tokio::select! {
+        done = use_lab(spec.batch.as_ref()) => done,
+        ended = network.wait() => Err(network_ended(ended?)),
     }
+}
+
+/// What a lab is there for once it is ready: its batch command, else commands
+/// from outside for as long as it is up.
+async fn use_lab(batch: Option<&BatchSpec>) -> io::Result<()> {
+    let Some(batch) = batch else {
+        return std::future::pending().await;
+    };
+    let code = run_batch(batch)
+        .await
+        .map_err(|e| within("batch command", e))?;
+    fs::write(inside(rundir::EXIT), format!("{code}\n"))
 }
 
 fn network_ended(status: std::process::ExitStatus) -> io::Error {

@@ -91,12 +91,13 @@ impl FabricArgs {
     /// One line that says which flag is wrong.
     pub fn lab(&self, seed: u64, clock: ClockMode, paths: Paths) -> Result<LabSpec, String> {
         Ok(LabSpec {
-            topology: self.topology()?,
+            topology: Some(self.topology()?),
             pattern_ttl_ns: self.pattern_ttl,
             seed,
             clock,
             paths,
             batch: None,
+            kernel_arguments: Vec::new(),
         })
     }
 
