@@ -25,7 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status."""
     parser = argparse.ArgumentParser(
         description="Build the lab's User-Mode Linux and Weft's module for it, or reuse the last "
-        "build. KERNEL_SRC=dir takes another source tree, WEFT_CACHE=dir another cache.",
+        "build. KERNEL_SRC=dir takes another source tree, KERNEL_CONFIG=file adds to um.config, "
+        "WEFT_CACHE=dir is another cache.",
     )
     parser.add_argument("--json", action="store_true", help="print the paths as JSON")
     options = parser.parse_args(arguments)
@@ -66,9 +67,19 @@ def patches() -> list[Path]:
     return sorted((MODULE / "patches").glob("*.patch")) + sorted((HERE / "patches").glob("*.patch"))
 
 
+def fragments() -> list[Path]:
+    """Return the parts of the configuration; a later one adds to those before."""
+    extra = os.environ.get("KERNEL_CONFIG")
+    if not extra:
+        return [FRAGMENT]
+    if not Path(extra).is_file():
+        raise BuildError(f"KERNEL_CONFIG={extra}: no such file")
+    return [FRAGMENT, Path(extra).resolve()]
+
+
 def kernel_key() -> str:
     """Return the hash of all that decides about a kernel besides its sources."""
-    return store.digest([*patches(), FRAGMENT], tree.FORMAT)
+    return store.digest([*patches(), *fragments()], tree.FORMAT)
 
 
 def kernel_from_tree(cache: store.Store, source: str) -> Path:
@@ -134,7 +145,9 @@ def make_kernel(cache: store.Store, build_folder: Path, key: str, about: dict[st
     kernel_tree = build_folder / "tree"
     log = fresh_log(cache, "kernel.log")
     tree.apply(patches(), kernel_tree)
-    tree.configure(kernel_tree, FRAGMENT, log)
+    fragment = build_folder / "fragment.config"
+    fragment.write_text("\n".join(file.read_text() for file in fragments()))
+    tree.configure(kernel_tree, fragment, log)
     if not key.startswith(kernel_key()):
         raise BuildError("patches or configuration changed meanwhile; run this again")
     tree.build(kernel_tree, log)
