@@ -1,0 +1,135 @@
+"""A plain lab: the lab's Linux with Weft's module and no network, for tests of the kernel."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = ROOT / "target" / "release"
+KERNEL = ROOT / "topology" / "lab" / "kernel"
+
+COMPLAINT = re.compile(
+    r"BUG\b|WARNING:|Oops|Call Trace|Kernel panic|KASAN|UBSAN|general protection"
+    r"|INFO: task|self-detected stall|refcount_t|list_(add|del) corruption"
+    r"|unregister_netdevice: waiting|sleeping function called|Segfault with no mm"
+)
+"""What the kernel says when something is wrong with it."""
+
+
+class LabError(Exception):
+    """The lab could not run a command; the text says why."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The lab's kernel and Weft's modules for it."""
+
+    version: str
+    image: Path
+    module: Path
+
+    @property
+    def tree(self) -> Path:
+        """What modules are built against."""
+        return self.image.parent
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command in a lab went."""
+
+    exit_code: int
+    """Its status; 128 + signal when killed by one."""
+    output: str
+    """Its standard output and error."""
+    console: str
+    """The kernel log."""
+
+    def complaints(self) -> list[str]:
+        """Give the lines of the kernel log that say that something is wrong."""
+        return [line for line in self.console.splitlines() if COMPLAINT.search(line)]
+
+
+def kernel() -> Kernel:
+    """Build the lab's kernel and module, if that is not done."""
+    done = subprocess.run(
+        [sys.executable, KERNEL / "build.py", "--json"], stdout=subprocess.PIPE, text=True
+    )
+    if done.returncode:
+        raise LabError("the lab's kernel could not be built (see above)")
+    paths = json.loads(done.stdout)
+    return Kernel(paths["version"], Path(paths["kernel"]), Path(paths["module"]))
+
+
+def run(
+    kernel: Kernel,
+    argv: Sequence[str | Path],
+    *,
+    needs: Sequence[Path] = (),
+    seed: int = 1,
+    arguments: Sequence[str] = (),
+) -> Outcome:
+    """Run a command in a lab of its own, on virtual time; the same `seed` gives the same run.
+
+    `needs` are folders that it reads outside the repository, `arguments` are for
+    the kernel's command line.
+    """
+    with tempfile.TemporaryDirectory(prefix="weft-") as name:
+        folder = Path(name)
+        spec = folder / "spec.json"
+        spec.write_text(json.dumps(description(kernel, argv, needs, seed, arguments)))
+        done = subprocess.run(
+            [BIN / "weft-lab", "batch", spec, "--out", folder / "out"],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"WEFT_CACHE": str(folder / "cache")},
+        )
+        logs = folder / "out" / "log"
+        if not (logs / "batch.log").exists():
+            raise LabError(f"{done.stderr.strip()}\n{tail_of_logs(folder)}")
+        return Outcome(done.returncode, text(logs / "batch.log"), text(logs / "console.log"))
+
+
+def description(
+    kernel: Kernel,
+    argv: Sequence[str | Path],
+    needs: Sequence[Path],
+    seed: int,
+    arguments: Sequence[str],
+) -> dict[str, object]:
+    """Give the LabSpec (topology/lab/src/spec.rs) of a plain lab."""
+    return {
+        "topology": None,
+        "seed": seed,
+        "clock": "free",
+        "paths": {
+            "repo": str(ROOT),
+            "bin": str(BIN),
+            "python": sys.executable,
+            "kernel": str(kernel.image),
+            "module": str(kernel.module),
+            "pipelines": str(ROOT / "p4" / "compiled"),
+        },
+        "batch": {"argv": [str(word) for word in argv], "needs": [str(path) for path in needs]},
+        "kernel_arguments": list(arguments),
+    }
+
+
+def tail_of_logs(folder: Path) -> str:
+    """Give the last lines of whatever a lab that failed has left."""
+    parts = []
+    for log in sorted(folder.rglob("*.log")):
+        lines = text(log).splitlines()[-30:]
+        parts.append("\n".join([f"--- {log.name}", *lines]))
+    return "\n".join(parts)
+
+
+def text(file: Path) -> str:
+    """Give a file's text, whatever bytes are in it."""
+    return file.read_text(errors="replace")

@@ -1,0 +1,1 @@
+"""The kernel's own MPTCP selftests in the lab, under each scheduler."""
