@@ -1,4 +1,4 @@
-"""A plain lab: the lab's Linux with Weft's module and no network, for tests of the kernel."""
+"""A plain lab: the lab's Linux with Weft's modules and no network, for tests of the kernel."""
 
 import json
 import os
@@ -32,7 +32,7 @@ class Kernel:
 
     version: str
     image: Path
-    module: Path
+    modules: tuple[Path, ...]
 
     @property
     def tree(self) -> Path:
@@ -57,14 +57,15 @@ class Outcome:
 
 
 def kernel() -> Kernel:
-    """Build the lab's kernel and module, if that is not done."""
+    """Build the lab's kernel and modules, if that is not done."""
     done = subprocess.run(
         [sys.executable, KERNEL / "build.py", "--json"], stdout=subprocess.PIPE, text=True
     )
     if done.returncode:
         raise LabError("the lab's kernel could not be built (see above)")
     paths = json.loads(done.stdout)
-    return Kernel(paths["version"], Path(paths["kernel"]), Path(paths["module"]))
+    modules = tuple(Path(module) for module in paths["modules"])
+    return Kernel(paths["version"], Path(paths["kernel"]), modules)
 
 
 def run(
@@ -113,7 +114,7 @@ def description(
             "bin": str(BIN),
             "python": sys.executable,
             "kernel": str(kernel.image),
-            "module": str(kernel.module),
+            "modules": [str(module) for module in kernel.modules],
             "pipelines": str(ROOT / "p4" / "compiled"),
         },
         "batch": {"argv": [str(word) for word in argv], "needs": [str(path) for path in needs]},

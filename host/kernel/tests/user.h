@@ -23,6 +23,7 @@ typedef int64_t s64;
 #define max_t(type, a, b)	((type)(a) > (type)(b) ? (type)(a) : (type)(b))
 #define min(a, b)		((a) < (b) ? (a) : (b))
 #define max(a, b)		((a) > (b) ? (a) : (b))
+#define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 
 static inline u64 div64_u64(u64 dividend, u64 divisor)
 {

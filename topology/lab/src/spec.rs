@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LabSpec {
     /// The fabric to build inside. `None` for a plain lab: a Linux with the
-    /// module and nothing else, for tests of the kernel.
+    /// modules and nothing else, for tests of the kernel.
     #[serde(default)]
     pub topology: Option<TopologySpec>,
     /// How long a pattern stays valid in a kernel without being renewed.
@@ -109,8 +109,8 @@ pub struct Paths {
     pub python: PathBuf,
     /// The lab kernel: a User-Mode Linux executable.
     pub kernel: PathBuf,
-    /// The schedulers' kernel module, built for that kernel.
-    pub module: PathBuf,
+    /// Weft's kernel modules, built for that kernel, in the order of loading.
+    pub modules: Vec<PathBuf>,
     /// Folder of the compiled P4 programs.
     pub pipelines: PathBuf,
 }
@@ -170,7 +170,7 @@ mod tests {
                 bin: "/weft/bin".into(),
                 python: "/weft/python".into(),
                 kernel: "/weft/linux".into(),
-                module: "/weft/weft.ko".into(),
+                modules: vec!["/weft/weft.ko".into(), "/weft/weft_coupled.ko".into()],
                 pipelines: "/weft/p4".into(),
             },
             batch: None,

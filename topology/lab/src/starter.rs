@@ -40,7 +40,9 @@ impl Started {
         let program = spec.paths.bin.join("weft-lab");
         check("launcher", &program)?;
         check("lab kernel", &spec.paths.kernel)?;
-        check("kernel module", &spec.paths.module)?;
+        for module in &spec.paths.modules {
+            check("kernel module", module)?;
+        }
         check("Python", &spec.paths.python)?;
         let (rundir, lock) = rundir::create(name, spec)?;
         match spawn(&program, &options(rundir.clone()), lock) {

@@ -81,7 +81,7 @@ impl User {
                 "bin": Path::new(BINARY).parent().unwrap(),
                 "python": script,
                 "kernel": self.kernel["kernel"],
-                "module": self.kernel["module"],
+                "modules": self.kernel["modules"],
                 "pipelines": self.home.path(),
             },
             "batch": batch.map(|shell| json!({"argv": ["/bin/sh", "-c", shell]})),

@@ -54,10 +54,11 @@ pub fn paths() -> Result<Paths> {
         bin: bin(&root),
         python: root.join(".venv/bin/python"),
         kernel: kernel.kernel,
-        module: kernel.module,
+        modules: kernel.modules,
         pipelines: root.join("p4/compiled"),
         repo: root,
     };
+    let modules = paths.modules.iter().cloned();
     let needed = [
         (paths.python.clone(), "make deps"),
         (paths.bin.join("weft-lab"), "make build"),
@@ -66,10 +67,12 @@ pub fn paths() -> Result<Paths> {
         (paths.bin.join("weft-agent"), "make build"),
         (paths.bin.join("weft-load"), "make build"),
         (paths.kernel.clone(), "make kernel"),
-        (paths.module.clone(), "make kernel"),
         (paths.pipelines.join("leaf.json"), "make p4"),
     ];
-    for (path, target) in needed {
+    for (path, target) in needed
+        .into_iter()
+        .chain(modules.map(|module| (module, "make kernel")))
+    {
         if !path.exists() {
             bail!("{} is missing; run `{target}`", path.display());
         }
@@ -82,8 +85,8 @@ pub fn paths() -> Result<Paths> {
 struct Kernel {
     /// The User-Mode Linux program.
     kernel: PathBuf,
-    /// The schedulers' module for it.
-    module: PathBuf,
+    /// Weft's modules for it, in the order of loading.
+    modules: Vec<PathBuf>,
 }
 
 impl Kernel {

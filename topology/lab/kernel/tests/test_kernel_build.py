@@ -127,6 +127,28 @@ def test_patches_for_everybody_come_before_the_labs_own() -> None:
     assert {False, True} == set(own)
 
 
+def test_every_module_is_kept_and_none_when_one_is_missing(tmp_path: Path) -> None:
+    build, target = tmp_path / "build", tmp_path / "modules"
+    build.mkdir()
+    (build / "weft.ko").write_text("")
+    with pytest.raises(BuildError, match="weft_coupled"):
+        cli.keep_modules(build, target)
+    assert not target.exists()
+
+    build = tmp_path / "again"
+    build.mkdir()
+    for name in (*cli.LOADED, "weft_test"):
+        (build / f"{name}.ko").write_text("")
+    cli.keep_modules(build, target)
+    assert {path.stem for path in target.iterdir()} == {*cli.LOADED, "weft_test"}
+
+
+def test_modules_are_made_of_all_folders_but_their_tests() -> None:
+    names = {path.relative_to(cli.MODULES).as_posix() for path in cli.module_sources()}
+    assert {"Kbuild", "main.c", "include/uapi/weft.h", "congestion/lia.c"} <= names
+    assert not any(name.startswith("tests/") for name in names)
+
+
 def test_foreign_folder_is_no_kernel_source(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match="not a Linux source tree"):
         cli.build(tmp_path / "cache", str(tmp_path))

@@ -1,4 +1,4 @@
-"""What `build.py` does: find or make the kernel, find or make the module."""
+"""What `build.py` does: find or make the kernel, find or make the modules."""
 
 import argparse
 import json
@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from weft_kernel import sources, store, tree
 from weft_kernel.archive import Archive
@@ -16,7 +17,9 @@ from weft_kernel.errors import BuildError
 
 HERE = Path(__file__).resolve().parents[1]
 REPOSITORY = HERE.parents[2]
-MODULE = REPOSITORY / "host" / "kernel"
+MODULES = REPOSITORY / "host" / "kernel"
+LOADED = ("weft", "weft_coupled")
+"""Modules that a lab loads, in this order; others are built and stay beside them."""
 FRAGMENT = HERE / "um.config"
 TOOLS = ("gcc", "make", "flex", "bison", "bc", "patch", "tar", "xz", "dpkg-deb")
 
@@ -24,7 +27,7 @@ TOOLS = ("gcc", "make", "flex", "bison", "bc", "patch", "tar", "xz", "dpkg-deb")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status."""
     parser = argparse.ArgumentParser(
-        description="Build the lab's User-Mode Linux and Weft's module for it, or reuse the last "
+        description="Build the lab's User-Mode Linux and Weft's modules for it, or reuse the last "
         "build. KERNEL_SRC=dir takes another source tree, KERNEL_CONFIG=file adds to um.config, "
         "WEFT_CACHE=dir is another cache.",
     )
@@ -38,12 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.json:
         print(json.dumps(result))
     else:
-        print(f"lab kernel {result['version']}: {result['kernel']} {result['module']}")
+        print(f"lab kernel {result['version']}: {result['kernel']} {' '.join(result['modules'])}")
     return 0
 
 
-def build(folder: Path, source: str | None) -> dict[str, str]:
-    """Return paths and version of kernel and module, built if need be."""
+def build(folder: Path, source: str | None) -> dict[str, Any]:
+    """Return paths and version of kernel and modules, built if need be."""
     if platform.machine() != "x86_64":
         raise BuildError(f"User-Mode Linux runs on x86_64, not on {platform.machine()}")
     missing = [tool for tool in TOOLS if not shutil.which(tool)]
@@ -56,7 +59,7 @@ def build(folder: Path, source: str | None) -> dict[str, str]:
         result = {
             "version": about["version"],
             "kernel": str(kernel / "tree" / "linux"),
-            "module": str(module_for(cache, kernel)),
+            "modules": [str(module) for module in modules_for(cache, kernel)],
         }
         store.write_json(folder / "current.json", result)
     return result
@@ -64,7 +67,9 @@ def build(folder: Path, source: str | None) -> dict[str, str]:
 
 def patches() -> list[Path]:
     """Return the patches in their order: those for everybody, then the lab's."""
-    return sorted((MODULE / "patches").glob("*.patch")) + sorted((HERE / "patches").glob("*.patch"))
+    return sorted((MODULES / "patches").glob("*.patch")) + sorted(
+        (HERE / "patches").glob("*.patch")
+    )
 
 
 def fragments() -> list[Path]:
@@ -157,32 +162,41 @@ def make_kernel(cache: store.Store, build_folder: Path, key: str, about: dict[st
 
 
 def module_sources() -> list[Path]:
-    """Return the files of host/kernel that the module is made of."""
+    """Return the files of host/kernel that the modules are made of."""
     return sorted(
         path
-        for pattern in ("Kbuild", "*.c", "*.h", "include/uapi/*.h")
-        for path in MODULE.glob(pattern)
-        if not path.name.endswith(".mod.c")
+        for pattern in ("Kbuild", "*.c", "*.h")
+        for path in MODULES.rglob(pattern)
+        if not path.name.endswith(".mod.c") and not path.is_relative_to(MODULES / "tests")
     )
 
 
-def module_for(cache: store.Store, kernel: Path) -> Path:
-    """Find or make the module for a kernel."""
+def modules_for(cache: store.Store, kernel: Path) -> list[Path]:
+    """Find or make the modules for a kernel; return those that a lab loads."""
     files = module_sources()
-    target = kernel / f"module-{store.digest(files)}"
-    if not (target / "weft.ko").is_file():
-        log = fresh_log(cache, "module.log")
+    target = kernel / f"modules-{store.digest(files)}"
+    if not target.is_dir():
+        log = fresh_log(cache, "modules.log")
         with cache.new(kernel) as build_folder:
             for file in files:
-                copy = build_folder / file.relative_to(MODULE)
+                copy = build_folder / file.relative_to(MODULES)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, copy)
-            tree.build_module(kernel / "tree", build_folder, log)
-            ready = build_folder / "ready"
-            ready.mkdir()
-            (build_folder / "weft.ko").rename(ready / "weft.ko")
-            ready.rename(target)
-    return target / "weft.ko"
+            tree.build_modules(kernel / "tree", build_folder, log)
+            keep_modules(build_folder, target)
+    return [target / f"{name}.ko" for name in LOADED]
+
+
+def keep_modules(build_folder: Path, target: Path) -> None:
+    """Make every module of a build permanent, all of them or none."""
+    ready = build_folder / "ready"
+    ready.mkdir()
+    for module in build_folder.glob("*.ko"):
+        module.rename(ready / module.name)
+    missing = [name for name in LOADED if not (ready / f"{name}.ko").is_file()]
+    if missing:
+        raise BuildError(f"the Kbuild of {MODULES} makes no module {', '.join(missing)}")
+    ready.rename(target)
 
 
 def fresh_log(cache: store.Store, name: str) -> Path:

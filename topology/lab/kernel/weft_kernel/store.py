@@ -5,8 +5,8 @@
       source/*.deb              package of the last build, for the next one
       <version>-<hash>/         one build: patches and configuration are the hash
         tree/                   what modules are built against; tree/linux is the kernel
-        module-<hash>/weft.ko   one build of the module: its sources are the hash
-      current.json              kernel and module of the last run
+        modules-<hash>/*.ko     one build of the modules: their sources are the hash
+      current.json              kernel and modules of the last run
       lock                      one builder at a time
 
 A build is made in `.build-*` and renamed when it is complete, so that there are no
@@ -20,7 +20,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 KEPT_BUILDS = 3
@@ -100,7 +100,7 @@ class Store:
         return target
 
 
-def write_json(file: Path, content: dict[str, str]) -> None:
+def write_json(file: Path, content: Mapping[str, object]) -> None:
     """Write a file whole or not at all."""
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     partial.write_text(json.dumps(content, indent=2) + "\n")

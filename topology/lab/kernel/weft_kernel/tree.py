@@ -133,8 +133,8 @@ def build(tree: Path, log: Path) -> None:
     make(tree, [f"-j{JOBS}", "linux", "modules"], log=log)
 
 
-def build_module(tree: Path, sources: Path, log: Path) -> None:
-    """Compile the module whose Kbuild is in `sources`, in place."""
+def build_modules(tree: Path, sources: Path, log: Path) -> None:
+    """Compile the modules whose Kbuild is in `sources`, in place."""
     make(tree, [f"-j{JOBS}", f"M={sources}", "modules"], log=log)
 
 

@@ -68,7 +68,7 @@ pub fn hidden(spec: &LabSpec) -> io::Result<()> {
         paths.bin.clone(),
         paths.pipelines.clone(),
     ]);
-    needed.extend(folder_of(&paths.module));
+    needed.extend(paths.modules.iter().filter_map(|module| folder_of(module)));
     needed.extend(spec.batch.iter().flat_map(|batch| batch.needs.clone()));
     // An interpreter is of no use without what is beside its `bin`.
     let programs = folder_of(&paths.python);

@@ -45,8 +45,10 @@ async fn work() -> io::Result<()> {
     if spec.batch.is_none() {
         tokio::task::spawn_local(serve_outside());
     }
-    load_module(&spec.paths.module).map_err(|e| within("kernel module", e))?;
-    step("module");
+    for module in &spec.paths.modules {
+        load_module(module).map_err(|e| within("kernel module", e))?;
+    }
+    step("modules");
     if spec.topology.is_none() {
         fs::write(inside(rundir::READY), "{}\n")?;
         return use_lab(spec.batch.as_ref()).await;
