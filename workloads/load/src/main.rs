@@ -136,6 +136,7 @@ fn run(args: &RunArgs, traffic: &Traffic) -> Result<ExitCode> {
     let sockets = Sockets {
         protocol: args.workload.protocol,
         scheduler: scheduler(args),
+        congestion: args.workload.congestion.clone(),
         send_buffer_bytes: args.workload.send_buffer,
         receive_buffer_bytes: args.workload.receive_buffer,
         port: args.port,
@@ -238,6 +239,7 @@ fn run_info(
             receive_buffer_bytes: flags.receive_buffer,
             interarrival_ns: flags.interarrival,
             protocol: lower(&flags.protocol),
+            congestion: run.congestion.clone(),
             stall_timeout_ns: flags.stall_timeout,
         },
         topology: TopologySummary::of(topology),

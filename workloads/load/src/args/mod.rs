@@ -93,6 +93,12 @@ pub struct WorkloadArgs {
     #[arg(long, value_enum, default_value = "mptcp")]
     pub protocol: Protocol,
 
+    /// TCP congestion control of all hosts, and so of every subflow: lia, olia,
+    /// balia or wvegas, which couple the subflows of a connection, or one of the
+    /// kernel's own, like cubic or reno [default: the kernel's]
+    #[arg(long, value_name = "NAME", value_parser = parse_congestion)]
+    pub congestion: Option<String>,
+
     /// Give up when no byte arrives anywhere for this long (virtual time in the
     /// lab)
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_stall)]
@@ -155,6 +161,7 @@ impl WorkloadArgs {
             self.receive_buffer.map(|bytes| bytes.to_string()),
         );
         flag("protocol", value_name(&self.protocol));
+        flag("congestion", self.congestion.clone());
         flag("stall-timeout", Some(format!("{}ns", self.stall_timeout)));
         argv
     }
@@ -181,21 +188,36 @@ fn value_name(value: &impl ValueEnum) -> Option<String> {
         .map(|value| value.get_name().to_owned())
 }
 
-/// The kernel's limit of a scheduler's name, without its final zero.
-const SCHEDULER_NAME_MAX: usize = 15;
+/// The kernel's limit of the name of a scheduler or a congestion control,
+/// without its final zero.
+const NAME_MAX: usize = 15;
+
+/// Whether `text` could be such a name.
+fn is_name(text: &str) -> bool {
+    (1..=NAME_MAX).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
 
 /// Checks that `text` could be the name of an MPTCP scheduler.
 ///
 /// # Errors
 /// One line that says what names look like.
 pub fn parse_scheduler(text: &str) -> Result<String, String> {
-    let sound = (1..=SCHEDULER_NAME_MAX).contains(&text.len())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    if !sound {
+    if !is_name(text) {
         return Err(format!(
             "{text:?} is no scheduler's name; names are like rb, minrtt_pr or default"
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+fn parse_congestion(text: &str) -> Result<String, String> {
+    if !is_name(text) {
+        return Err(format!(
+            "{text:?} is no congestion control's name; there are lia, olia, balia, wvegas and \
+             the kernel's own, such as cubic"
         ));
     }
     Ok(text.to_owned())
@@ -247,7 +269,7 @@ pub(super) mod tests {
     fn flags_survive_the_way_through_a_command_line() {
         for line in [
             "",
-            "--workload datamining --load 0.45 --flows 7 --seed 9 --protocol tcp",
+            "--workload datamining --load 0.45 --flows 7 --seed 9 --protocol tcp --congestion lia",
             "--pattern incast --senders 32 --bytes 225KB --send-buffer 64KiB --connections new",
             "--pattern incast --interarrival 1.5us --receive-buffer 1MiB",
             "--pattern bulk --flows 60 --bytes 20MB",

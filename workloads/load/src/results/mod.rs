@@ -83,6 +83,9 @@ pub struct Workload {
     pub interarrival_ns: Option<u64>,
     /// Transport.
     pub protocol: String,
+    /// TCP congestion control of every subflow; empty in runs that did not say.
+    #[serde(default)]
+    pub congestion: String,
     /// When a run that stands still is given up.
     pub stall_timeout_ns: u64,
 }

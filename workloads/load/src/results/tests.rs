@@ -22,6 +22,7 @@ pub(crate) fn info(scheduler: &str) -> RunInfo {
             receive_buffer_bytes: None,
             interarrival_ns: None,
             protocol: "mptcp".into(),
+            congestion: "cubic".to_owned(),
             stall_timeout_ns: 1,
         },
         topology: TopologySummary::of(&leaf_spine(2, 2, 2, 1_000, 500)),

@@ -16,6 +16,10 @@ use super::{Sockets, sys};
 const AVAILABLE: &str = "/proc/sys/net/mptcp/available_schedulers";
 /// Where a namespace's MPTCP scheduler is chosen.
 const SCHEDULER: &str = "/proc/sys/net/mptcp/scheduler";
+/// Where the kernel says which TCP congestion controls there are.
+const CONGESTION_AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+/// Where a namespace's TCP congestion control is chosen.
+const CONGESTION: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
 /// All hosts of a topology, and which of them this thread is in.
 #[derive(Debug)]
@@ -63,8 +67,7 @@ impl Hosts {
         for host in 0..self.len() {
             self.enter(host)?;
             if let Err(error) = std::fs::write(SCHEDULER, scheduler) {
-                let known = std::fs::read_to_string(AVAILABLE).unwrap_or_default();
-                let known = known.split_whitespace().collect::<Vec<_>>().join(", ");
+                let known = words(AVAILABLE);
                 if known.is_empty() {
                     bail!("{}: {SCHEDULER}: {error}", self.name(host));
                 }
@@ -75,6 +78,42 @@ impl Hosts {
             }
         }
         Ok(())
+    }
+
+    /// Chooses the TCP congestion control of every host, so of all subflows.
+    /// Connections keep the one they were opened with.
+    pub(super) fn set_congestion(&mut self, congestion: &str) -> Result<()> {
+        for host in 0..self.len() {
+            self.enter(host)?;
+            let Err(error) = std::fs::write(CONGESTION, congestion) else {
+                continue;
+            };
+            match error.kind() {
+                io::ErrorKind::NotFound => {
+                    let known = words(CONGESTION_AVAILABLE);
+                    bail!(
+                        "congestion control {congestion:?}: this kernel does not have it; it has \
+                         {known}"
+                    );
+                }
+                io::ErrorKind::PermissionDenied => bail!(
+                    "congestion control {congestion:?}: only for privileged users; add it to \
+                     net.ipv4.tcp_allowed_congestion_control"
+                ),
+                _ => bail!("{}: {CONGESTION}: {error}", self.name(host)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The TCP congestion control of the hosts: that of the first one, all have
+    /// the same.
+    pub(super) fn congestion(&mut self) -> Result<String> {
+        if self.len() > 0 {
+            self.enter(0)?;
+        }
+        let text = std::fs::read_to_string(CONGESTION).context(CONGESTION)?;
+        Ok(text.trim().to_owned())
     }
 
     /// A socket in `host` that listens on its first address. What it accepts
@@ -126,6 +165,12 @@ impl Hosts {
         }
         Ok(())
     }
+}
+
+/// The words in a file of the kernel's, for a message; nothing if it is not there.
+fn words(path: &str) -> String {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace().collect::<Vec<_>>().join(", ")
 }
 
 /// The two buffers of a socket.

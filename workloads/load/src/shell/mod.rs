@@ -44,6 +44,8 @@ pub struct Sockets {
     pub protocol: Protocol,
     /// MPTCP scheduler to choose in every host; `None` leaves it as it is.
     pub scheduler: Option<String>,
+    /// TCP congestion control to choose in every host; `None` leaves it as it is.
+    pub congestion: Option<String>,
     /// `SO_SNDBUF`; `None` leaves the kernel's autotuning on.
     pub send_buffer_bytes: Option<u32>,
     /// `SO_RCVBUF`; `None` likewise.
@@ -55,6 +57,8 @@ pub struct Sockets {
 /// What became of the plan.
 #[derive(Debug)]
 pub struct Run {
+    /// The TCP congestion control that the hosts had.
+    pub congestion: String,
     /// The plan, how each flow ended, and what its connection counted meanwhile.
     pub flows: Vec<(Flow, Outcome, Counters)>,
     /// When the run started, on `CLOCK_MONOTONIC`.
@@ -91,6 +95,10 @@ pub fn run(
     if let Some(scheduler) = &sockets.scheduler {
         hosts.set_scheduler(scheduler)?;
     }
+    if let Some(congestion) = &sockets.congestion {
+        hosts.set_congestion(congestion)?;
+    }
+    let congestion = hosts.congestion()?;
     let mut shell = Shell::new(hosts, sockets, &plan)?;
 
     let now = sys::now_ns()?;
@@ -127,6 +135,7 @@ pub fn run(
     let start_ns = engine.epoch_ns().unwrap_or(now);
     let (plan, outcomes) = engine.into_outcomes();
     Ok(Run {
+        congestion,
         flows: plan
             .into_iter()
             .zip(outcomes)
