@@ -21,6 +21,18 @@
 #define WEFT_SCHED_OPS_RETRANS(send, retrans)				\
 	.get_send = (send), .get_retrans = (retrans)
 
+static inline int weft_call_get_send(const struct mptcp_sched_ops *ops,
+				     struct mptcp_sock *msk)
+{
+	return ops->get_send(msk);
+}
+
+static inline int weft_call_get_retrans(const struct mptcp_sched_ops *ops,
+					struct mptcp_sock *msk)
+{
+	return ops->get_retrans(msk);
+}
+
 #else
 
 #define WEFT_SCHED_CALLBACKS_RETRANS(send, retrans)			\
@@ -32,6 +44,22 @@ static int send##_or_retrans(struct mptcp_sock *msk,			\
 
 #define WEFT_SCHED_OPS_RETRANS(send, retrans)				\
 	.get_subflow = send##_or_retrans
+
+static inline int weft_call_get_send(const struct mptcp_sched_ops *ops,
+				     struct mptcp_sock *msk)
+{
+	struct mptcp_sched_data data = { .reinject = false };
+
+	return ops->get_subflow(msk, &data);
+}
+
+static inline int weft_call_get_retrans(const struct mptcp_sched_ops *ops,
+					struct mptcp_sock *msk)
+{
+	struct mptcp_sched_data data = { .reinject = true };
+
+	return ops->get_subflow(msk, &data);
+}
 
 #endif
 

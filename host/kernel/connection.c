@@ -9,6 +9,7 @@
  * next call of the scheduler then finds the rest in msk->snd_burst. So nothing is
  * counted when it is granted, all is counted when the next decision is due.
  */
+#include <linux/export.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>
 #include <net/tcp.h>
@@ -519,3 +520,4 @@ int weft_get_retrans(struct mptcp_sock *msk)
 	mptcp_subflow_set_scheduled(best, true);
 	return 0;
 }
+EXPORT_SYMBOL_GPL(weft_get_retrans);	/* for bench/cost.c */

@@ -10,12 +10,13 @@
 
 static unsigned int weft_net_id __ro_after_init;
 
-static struct mptcp_sched_ops *const weft_schedulers[] = {
+struct mptcp_sched_ops *const weft_schedulers[] = {
 	&weft_rb, &weft_roundrobin, &weft_rr_packet,
 	&weft_minrtt, &weft_minrtt_pr, &weft_blest, &weft_ecf,
 	&weft_stms_c, &weft_stms_a, &weft_daps, &weft_otias,
-	&weft_redundant,
+	&weft_redundant, NULL
 };
+EXPORT_SYMBOL_GPL(weft_schedulers);	/* for bench/cost.c */
 
 /**
  * weft_table() - the controller's patterns of a namespace
@@ -65,7 +66,7 @@ static int __init weft_init(void)
 	err = weft_netlink_init();
 	if (err)
 		goto unregister_net;
-	for (i = 0; i < ARRAY_SIZE(weft_schedulers); i++) {
+	for (i = 0; weft_schedulers[i]; i++) {
 		err = mptcp_register_scheduler(weft_schedulers[i]);
 		if (err)
 			goto unregister_schedulers;
@@ -82,7 +83,7 @@ unregister_net:
 
 static void __exit weft_exit(void)
 {
-	weft_unregister(ARRAY_SIZE(weft_schedulers));
+	weft_unregister(ARRAY_SIZE(weft_schedulers) - 1);
 	weft_netlink_exit();
 	unregister_pernet_subsys(&weft_net_ops);
 	/* patterns that kfree_rcu() has yet to free need no code of ours */

@@ -20,7 +20,7 @@
  * the left edge (what was written to one page fragment, 32 KB at most) where the
  * paper's kernel sent one segment.
  */
-#include <linux/jiffies.h>
+#include <linux/moduleparam.h>
 #include <net/tcp.h>
 
 #include "trail.h"
@@ -45,6 +45,14 @@ struct weft_minrtt_pr {
 	u8			blocker;
 	u64			penalised_us[WEFT_PATHS_MAX];
 };
+
+static bool minrtt_pr_retransmit = true;
+module_param(minrtt_pr_retransmit, bool, 0644);
+MODULE_PARM_DESC(minrtt_pr_retransmit, "minrtt_pr: retransmit opportunistically");
+
+static bool minrtt_pr_penalise = true;
+module_param(minrtt_pr_penalise, bool, 0644);
+MODULE_PARM_DESC(minrtt_pr_penalise, "minrtt_pr: halve the window of the subflow that blocks");
 
 static u64 now_us(void)
 {
@@ -139,9 +147,10 @@ static int weft_minrtt_pr_get_retrans(struct mptcp_sock *msk)
 
 	if (pr && pr->pending) {
 		pr->pending = false;
-		penalise(msk, pr);
+		if (minrtt_pr_penalise)
+			penalise(msk, pr);
 		fast = weft_fastest_idle(msk);
-		if (!fast || pr->edge_seq != READ_ONCE(msk->snd_una))
+		if (!minrtt_pr_retransmit || !fast || pr->edge_seq != READ_ONCE(msk->snd_una))
 			return -EAGAIN;
 		mptcp_subflow_set_scheduled(fast, true);
 		return 0;

@@ -37,12 +37,20 @@
  * recovered (weft_usable()), so that a dead path does not hold up the others.
  */
 #include <linux/ktime.h>
+#include <linux/moduleparam.h>
 #include <net/tcp.h>
 
 #include "weft.h"
 
-/* How long a pattern from the kernel's RTTs holds (the paper's 10 ms). */
-#define REFRESH_NS	(10 * NSEC_PER_MSEC)
+/* How long a pattern from the kernel's RTTs holds: the paper's 10 ms. */
+static unsigned int rb_update_interval_ms = 10;
+module_param(rb_update_interval_ms, uint, 0644);
+MODULE_PARM_DESC(rb_update_interval_ms, "rb: a pattern from the kernel's RTTs is made anew after this long");
+
+/* Beyond this RTT ratio a slow subflow gets more than its share; no limit in the paper. */
+static unsigned int rb_gap_max_packets = WEFT_SEQUENCE_MAX;
+module_param(rb_gap_max_packets, uint, 0644);
+MODULE_PARM_DESC(rb_gap_max_packets, "rb: most packets of a subflow in a pattern from the kernel's RTTs");
 
 static int path_of(const struct weft_pattern *pattern, const struct sock *ssk)
 {
@@ -129,6 +137,8 @@ static unsigned int from_rtt(const struct weft_usable *usable,
 		rtt[i] = READ_ONCE(tcp_sk(mptcp_subflow_tcp_sock(usable->subflow[i]))->srtt_us);
 	if (!weft_gaps(rtt, usable->count, member_gap))
 		return 0;
+	for (i = 0; i < usable->count; i++)
+		member_gap[i] = min(member_gap[i], max(rb_gap_max_packets, 1U));
 
 	length = weft_sequence(member_gap, usable->count, sequence);
 	for (i = 0; i < length; i++)
@@ -164,7 +174,7 @@ static void refresh(struct mptcp_sock *msk, const struct weft_usable *usable,
 
 	conn->generation = generation;
 	conn->members = usable->members;
-	conn->refresh_ns = now + REFRESH_NS;
+	conn->refresh_ns = now + (u64)rb_update_interval_ms * NSEC_PER_MSEC;
 	conn->version = 0;
 
 	conn->source = WEFT_SOURCE_CONTROLLER;

@@ -162,6 +162,7 @@ static inline struct weft_conn *weft_conn(const struct mptcp_sock *msk)
 }
 
 /* main.c */
+extern struct mptcp_sched_ops *const weft_schedulers[];	/* ends with NULL */
 struct weft_table *weft_table(const struct net *net);
 
 /* connection.c */
