@@ -1,18 +1,25 @@
-//! The agent: patterns from the controller into the kernels of hosts.
+//! The agent: patterns from the controller into the kernels of hosts, and the
+//! number of subflows of their connections.
 //!
 //! One process serves any number of hosts, each in a network namespace of its
 //! own. Per host it holds one generic netlink socket, which stays in the
 //! namespace it was opened in, and one `WatchPatterns` stream.
 //!
 //! - [`weft`]: the kernel's family `weft`: patterns in, patterns and flows out.
-//! - [`mptcp_pm`]: the kernel's path manager: which addresses make subflows.
-//! - [`netlink`]: the generic netlink socket and attributes under both.
 //! - [`follow`]: the stream of a host, from the controller into its kernel.
+//! - [`path_manager`]: who opens subflows; the loop that does it for a host.
+//! - [`adaptive`]: how many subflows each path should have; no I/O.
+//! - [`mptcp_pm`]: the kernel's path managers: events in, subflows out.
+//! - [`subflows`]: the subflows of a host and what the kernel counts for them.
+//! - [`netlink`]: the sockets and attributes under them.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod adaptive;
 pub mod follow;
 pub mod mptcp_pm;
 pub mod netlink;
 pub mod netns;
+pub mod path_manager;
+pub mod subflows;
 pub mod weft;

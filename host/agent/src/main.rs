@@ -5,18 +5,21 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, Parser, Subcommand};
+use futures::FutureExt;
 use futures::future::join_all;
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Endpoint;
 use tracing::info;
 use tracing_subscriber::EnvFilter;
+use weft_agent::path_manager::{Manager, PathManager};
 use weft_agent::weft::{Flow, Pattern, Weft};
 use weft_agent::{follow, mptcp_pm, netlink};
 use weft_topology::{Host, Topology};
 
-/// Puts the controller's allocation patterns into the kernels of hosts.
+/// Puts the controller's allocation patterns into the kernels of hosts, and
+/// decides how many subflows their connections have.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -50,6 +53,12 @@ struct Serve {
     /// The controller's weft.v1 server
     #[arg(long, value_name = "URL")]
     controller: Endpoint,
+    /// Who opens subflows: the kernel, one per path (kernel); the agent, N per
+    /// path (fixed:N); or the agent, as many per path as bring throughput
+    /// (adaptive, or with its defaults written out:
+    /// adaptive:interval=100ms,max=4,gain=10%)
+    #[arg(long, value_name = "HOW", default_value = "kernel")]
+    path_manager: PathManager,
     /// File to make when every host follows the controller
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
@@ -132,11 +141,17 @@ async fn run(serve: &Serve) -> Result<()> {
     let hosts = hosts(&serve.topology, &serve.names)?;
     let channel = serve.controller.connect_lazy();
     let mut following = Vec::new();
-    let mut followers = Vec::new();
+    let mut working = Vec::new();
     for host in hosts {
-        let (kernel, followed, first) = prepare(&host)?;
+        let manager = manage_subflows(&host, &serve.path_manager)
+            .with_context(|| format!("{}: MPTCP path manager", host.name))?;
+        working.extend(manager.map(|manager| manager.run().boxed_local()));
+        let kernel = Weft::open(&host.netns).with_context(|| host.name.clone())?;
+        let (followed, first) = oneshot::channel();
         following.push(first);
-        followers.push(follow_host(host.name, kernel, channel.clone(), followed));
+        let channel = channel.clone();
+        let follow = async move { follow::follow(&host.name, kernel, channel, followed).await };
+        working.push(follow.boxed_local());
     }
     let ready = async {
         join_all(following).await;
@@ -145,26 +160,32 @@ async fn run(serve: &Serve) -> Result<()> {
     };
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {
-        _ = join_all(followers) => Ok(()),
+        _ = join_all(working) => Ok(()),
         result = ready => result,
         _ = terminate.recv() => Ok(()),
         _ = tokio::signal::ctrl_c() => Ok(()),
     }
 }
 
-type Prepared = (Weft, oneshot::Sender<()>, oneshot::Receiver<()>);
-
-/// A host whose connections make their subflows and whose kernel takes patterns.
-fn prepare(host: &Host) -> Result<Prepared> {
-    mptcp_pm::use_addresses(&host.netns, &host.addresses)
-        .with_context(|| format!("{}: MPTCP endpoints", host.name))?;
-    let kernel = Weft::open(&host.netns).with_context(|| host.name.clone())?;
-    let (followed, first) = oneshot::channel();
-    Ok((kernel, followed, first))
-}
-
-async fn follow_host(name: String, kernel: Weft, channel: Channel, followed: oneshot::Sender<()>) {
-    follow::follow(&name, kernel, channel, followed).await;
+/// Sees to it that connections of `host` get their subflows: from the kernel,
+/// or from what is returned.
+fn manage_subflows(host: &Host, path_manager: &PathManager) -> Result<Option<Manager>> {
+    path_manager
+        .check(host.addresses.len())
+        .map_err(|error| anyhow!(error))?;
+    match path_manager.policy() {
+        None => {
+            mptcp_pm::choose(&host.netns, mptcp_pm::PathManager::Kernel)?;
+            mptcp_pm::use_addresses(&host.netns, &host.addresses)?;
+            Ok(None)
+        }
+        Some(policy) => {
+            // Whoever connects to it must find somebody who listens to events.
+            let manager = Manager::open(&host.name, &host.netns, &host.addresses, policy)?;
+            mptcp_pm::choose(&host.netns, mptcp_pm::PathManager::Userspace)?;
+            Ok(Some(manager))
+        }
+    }
 }
 
 fn announce(ready_file: Option<&Path>) -> Result<()> {

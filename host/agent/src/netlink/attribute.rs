@@ -145,6 +145,16 @@ impl Attributes {
             .collect()
     }
 
+    /// All members of the nest `kind`, whatever their own kinds; none where it
+    /// is not there.
+    ///
+    /// # Errors
+    /// A nest that is cut short.
+    pub fn members(&self, kind: u16) -> Result<Vec<Self>, DecodeError> {
+        let nest = Self::parse(self.bytes(kind).unwrap_or_default())?;
+        nest.0.iter().map(|(_, value)| Self::parse(value)).collect()
+    }
+
     fn number<const N: usize>(&self, kind: u16) -> Option<[u8; N]> {
         self.bytes(kind)?.get(..N)?.try_into().ok()
     }

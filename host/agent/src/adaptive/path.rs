@@ -1,0 +1,283 @@
+//! One path of a connection: how many subflows it should have.
+
+use super::measure::{Sample, Summary, Window};
+use super::{
+    BUSY, CHANGED, EXPLAINED, LOSS_FLOOR, OPEN_TIMEOUT_NS, PAUSE_WINDOWS, PAUSE_WINDOWS_MAX,
+    Parameters, QUEUE_NONE, QUEUE_STANDS, SETTLE_INTERVALS, SETTLE_RTTS, WINDOW_INTERVALS,
+    WINDOW_RTTS, model,
+};
+
+/// The state of one path.
+#[derive(Debug, Clone)]
+pub(super) struct Path {
+    target: usize,
+    phase: Phase,
+    window: Window,
+    rtt_ns: u64,
+    capacity: Option<Capacity>,
+    open: Pause,
+    close: Pause,
+    /// Loss at the last trial.
+    reference: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Phase {
+    /// Until the subflows that were asked for are there.
+    Opening {
+        deadline_ns: u64,
+        trial: Option<Trial>,
+    },
+    /// Until what a change has stirred up is over.
+    Settling { until_ns: u64, trial: Option<Trial> },
+    /// Until the window is full.
+    Measuring { until_ns: u64, trial: Option<Trial> },
+}
+
+/// A change whose effect is being measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Trial {
+    kind: Kind,
+    before_bps: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    More,
+    Less,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Capacity {
+    bps: f64,
+    until_ns: u64,
+}
+
+/// When something may be tried again.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pause {
+    until_ns: u64,
+    windows: u64,
+}
+
+impl Pause {
+    /// Pauses for twice as long as the last time.
+    fn extend(&mut self, now_ns: u64, window_ns: u64) {
+        self.windows = (self.windows * 2).clamp(PAUSE_WINDOWS, PAUSE_WINDOWS_MAX);
+        self.until_ns = now_ns.saturating_add(self.windows.saturating_mul(window_ns));
+    }
+}
+
+impl Path {
+    /// A path that gets its first subflow now.
+    pub(super) fn new(now_ns: u64) -> Self {
+        Self {
+            target: 1,
+            phase: Phase::Opening {
+                deadline_ns: now_ns.saturating_add(OPEN_TIMEOUT_NS),
+                trial: None,
+            },
+            window: Window::default(),
+            rtt_ns: 0,
+            capacity: None,
+            open: Pause::default(),
+            close: Pause::default(),
+            reference: None,
+        }
+    }
+
+    /// Subflows that it should have.
+    pub(super) fn target(&self) -> usize {
+        self.target
+    }
+
+    /// Takes a look at its established subflows. `may_grow` says whether the
+    /// connection has room for one more.
+    pub(super) fn observe(
+        &mut self,
+        now_ns: u64,
+        samples: &[&Sample],
+        may_grow: bool,
+        parameters: &Parameters,
+    ) {
+        self.window.add(samples.iter().copied());
+        self.rtt_ns = samples
+            .iter()
+            .map(|sample| sample.rtt_ns)
+            .max()
+            .unwrap_or(0);
+        match self.phase {
+            Phase::Opening { trial, deadline_ns } => {
+                if samples.len() >= self.target {
+                    self.settle(now_ns, trial, parameters);
+                } else if now_ns >= deadline_ns {
+                    self.give_up(now_ns, parameters);
+                }
+            }
+            // One was lost on the way: nothing that is measured now compares.
+            _ if samples.len() < self.target => self.reopen(now_ns),
+            Phase::Settling { until_ns, trial } if now_ns >= until_ns => {
+                self.window.restart(now_ns);
+                self.phase = Phase::Measuring {
+                    until_ns: now_ns.saturating_add(self.window_ns(parameters)),
+                    trial,
+                };
+            }
+            Phase::Measuring { until_ns, trial } if now_ns >= until_ns => {
+                let summary = self.window.turn(now_ns);
+                self.phase = Phase::Measuring {
+                    until_ns: now_ns.saturating_add(self.window_ns(parameters)),
+                    trial: None,
+                };
+                // The window of a trial that is kept is the first one of what comes next.
+                if trial.is_none_or(|trial| self.kept(now_ns, trial, &summary, parameters)) {
+                    self.decide(now_ns, &summary, may_grow, parameters);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A steady window is over: is one subflow more or less worth a trial?
+    fn decide(&mut self, now_ns: u64, summary: &Summary, may_grow: bool, parameters: &Parameters) {
+        let window_ns = self.window_ns(parameters);
+        let full = summary.queueing >= QUEUE_STANDS && summary.busy >= BUSY;
+        if full {
+            self.capacity = Some(Capacity {
+                bps: summary.throughput_bps,
+                until_ns: now_ns.saturating_add(PAUSE_WINDOWS_MAX.saturating_mul(window_ns)),
+            });
+        }
+        self.capacity = self.capacity.filter(|known| now_ns < known.until_ns);
+        if self
+            .reference
+            .is_some_and(|reference| differs(reference, summary.loss))
+        {
+            self.open = Pause::default();
+            self.close = Pause::default();
+            self.reference = None;
+        }
+
+        let loss_limited = self.loss_limited(summary);
+        let gain = model::gain(
+            self.target,
+            summary.throughput_bps,
+            self.capacity.map(|known| known.bps),
+        );
+        if loss_limited
+            && may_grow
+            && self.target < parameters.max
+            && gain >= parameters.gain
+            && now_ns >= self.open.until_ns
+        {
+            self.target += 1;
+            self.begin(now_ns, Kind::More, summary, parameters);
+        } else if self.target > 1
+            && (full || summary.loss == 0.0 || summary.busy < BUSY)
+            && now_ns >= self.close.until_ns
+        {
+            self.target -= 1;
+            self.begin(now_ns, Kind::Less, summary, parameters);
+        }
+    }
+
+    fn loss_limited(&self, summary: &Summary) -> bool {
+        summary.loss > 0.0
+            && summary.queueing < QUEUE_NONE
+            && summary.busy >= BUSY
+            && summary.throughput_bps >= EXPLAINED * self.target as f64 * summary.subflow_bps
+    }
+
+    fn begin(&mut self, now_ns: u64, kind: Kind, summary: &Summary, parameters: &Parameters) {
+        let trial = Some(Trial {
+            kind,
+            before_bps: summary.throughput_bps,
+        });
+        self.reference = Some(summary.loss);
+        match kind {
+            Kind::More => {
+                self.phase = Phase::Opening {
+                    deadline_ns: now_ns.saturating_add(OPEN_TIMEOUT_NS),
+                    trial,
+                }
+            }
+            Kind::Less => self.settle(now_ns, trial, parameters),
+        }
+    }
+
+    /// The window of a trial is over: did it bring what it should? If not, it is
+    /// undone.
+    fn kept(
+        &mut self,
+        now_ns: u64,
+        trial: Trial,
+        summary: &Summary,
+        parameters: &Parameters,
+    ) -> bool {
+        let window_ns = self.window_ns(parameters);
+        let ratio = |more: f64, less: f64| if less > 0.0 { more / less - 1.0 } else { 0.0 };
+        match trial.kind {
+            Kind::More => {
+                let kept = ratio(summary.throughput_bps, trial.before_bps) >= parameters.gain;
+                if kept {
+                    self.close.extend(now_ns, window_ns);
+                } else {
+                    self.target -= 1;
+                    self.open.extend(now_ns, window_ns);
+                    self.settle(now_ns, None, parameters);
+                }
+                kept
+            }
+            Kind::Less => {
+                let kept = ratio(trial.before_bps, summary.throughput_bps) < parameters.gain;
+                if kept {
+                    self.open.extend(now_ns, window_ns);
+                } else {
+                    self.target += 1;
+                    self.close.extend(now_ns, window_ns);
+                    self.reopen(now_ns);
+                }
+                kept
+            }
+        }
+    }
+
+    /// A subflow that was asked for did not come up.
+    fn give_up(&mut self, now_ns: u64, parameters: &Parameters) {
+        if self.target > 1 {
+            self.target -= 1;
+            let window_ns = self.window_ns(parameters);
+            self.open.extend(now_ns, window_ns);
+            self.settle(now_ns, None, parameters);
+        } else {
+            self.reopen(now_ns);
+        }
+    }
+
+    fn reopen(&mut self, now_ns: u64) {
+        self.phase = Phase::Opening {
+            deadline_ns: now_ns.saturating_add(OPEN_TIMEOUT_NS),
+            trial: None,
+        };
+    }
+
+    fn settle(&mut self, now_ns: u64, trial: Option<Trial>, parameters: &Parameters) {
+        let settle_ns = (parameters.interval_ns.saturating_mul(SETTLE_INTERVALS))
+            .max(self.rtt_ns.saturating_mul(SETTLE_RTTS));
+        self.phase = Phase::Settling {
+            until_ns: now_ns.saturating_add(settle_ns),
+            trial,
+        };
+    }
+
+    fn window_ns(&self, parameters: &Parameters) -> u64 {
+        (parameters.interval_ns.saturating_mul(WINDOW_INTERVALS))
+            .max(self.rtt_ns.saturating_mul(WINDOW_RTTS))
+    }
+}
+
+/// Whether conditions have changed between two loss rates.
+fn differs(before: f64, now: f64) -> bool {
+    let (before, now) = (before.max(LOSS_FLOOR), now.max(LOSS_FLOOR));
+    now >= before * CHANGED || before >= now * CHANGED
+}

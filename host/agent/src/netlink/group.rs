@@ -1,0 +1,81 @@
+//! A multicast group of a generic netlink family, listened to.
+
+use std::path::Path;
+
+use netlink_packet_core::NetlinkPayload;
+use netlink_packet_generic::GenlMessage;
+use netlink_sys::protocols::NETLINK_GENERIC;
+use netlink_sys::{AsyncSocket, AsyncSocketExt, TokioSocket};
+use nix::errno::Errno;
+use tokio::runtime::Handle;
+
+use super::generic::Payload;
+use super::{Attributes, Error, GenericSocket, link};
+
+/// What the kernel's socket holds while the agent is busy. At 200 bytes an
+/// event, thousands.
+const RECEIVE_BUFFER_BYTES: u32 = 1 << 20;
+
+/// A subscription in one network namespace. The messages of other namespaces
+/// do not arrive here.
+pub struct Group {
+    socket: TokioSocket,
+    buffer: Vec<u8>,
+}
+
+impl Group {
+    /// Joins `group` of the family called `name` in the namespace at `netns`,
+    /// or in the caller's own.
+    ///
+    /// # Errors
+    /// [`Error::NoFamily`], [`Error::NoGroup`], or that the socket failed.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn join(netns: Option<&Path>, name: &str, group: &str) -> Result<Self, Error> {
+        let number = GenericSocket::open(netns)?.group(name, group)?;
+        let runtime = Handle::current();
+        let socket = link::open(netns, || {
+            // Another thread, which is in that namespace.
+            let _entered = runtime.enter();
+            let mut socket = TokioSocket::new(NETLINK_GENERIC)?;
+            socket.socket_mut().bind_auto()?;
+            socket.socket_ref().set_rx_buf_sz(RECEIVE_BUFFER_BYTES)?;
+            socket.socket_mut().add_membership(number)?;
+            Ok(socket)
+        })?;
+        Ok(Self {
+            socket,
+            buffer: vec![0; link::DATAGRAM_BYTES],
+        })
+    }
+
+    /// Waits for messages: the command and the attributes of each. Cancelled,
+    /// it loses none.
+    ///
+    /// # Errors
+    /// [`Error::Overrun`]: what is in the kernel has to be looked at anew.
+    pub async fn next(&mut self) -> Result<Vec<(u8, Attributes)>, Error> {
+        let mut rest = &mut self.buffer[..];
+        let received = self.socket.recv_from(&mut rest).await;
+        let unused = rest.len();
+        let sender = match received {
+            Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => {
+                return Err(Error::Overrun);
+            }
+            other => other?,
+        };
+        let length = self.buffer.len() - unused;
+        // Anybody may write to a netlink socket; the kernel has port 0.
+        if sender.port_number() != 0 {
+            return Ok(Vec::new());
+        }
+        let mut found = Vec::new();
+        for message in link::messages::<GenlMessage<Payload>>(&self.buffer[..length]) {
+            if let NetlinkPayload::InnerMessage(message) = message?.payload {
+                found.push((message.payload.command, message.payload.attributes.into()));
+            }
+        }
+        Ok(found)
+    }
+}

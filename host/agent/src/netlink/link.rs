@@ -1,0 +1,167 @@
+//! A netlink socket of any protocol, in one network namespace, that asks and
+//! reads the answers.
+
+use std::io;
+use std::path::Path;
+
+use netlink_packet_core::{
+    ErrorMessage, NLM_F_REQUEST, NetlinkDeserializable, NetlinkMessage, NetlinkPayload,
+    NetlinkSerializable,
+};
+use netlink_sys::{Socket, SocketAddr};
+
+use super::{Attributes, Error};
+use crate::netns;
+
+/// `NLMSGERR_ATTR_MSG` of include/uapi/linux/netlink.h.
+const EXTENDED_ACK_TEXT: u16 = 1;
+/// The kernel fills dumps in parts of at most 32 KiB.
+pub(super) const DATAGRAM_BYTES: usize = 64 << 10;
+/// What a capped ACK repeats of the request: its header.
+const CAPPED_REQUEST_BYTES: usize = 16;
+
+/// A blocking socket.
+///
+/// The kernel answers before `send` returns, so that nothing here ever waits
+/// and an event loop may call it as it is.
+pub(super) struct Link {
+    socket: Socket,
+    sequence: u32,
+    /// Big enough for what the kernel sends at once, so that no answer has to
+    /// be looked at twice.
+    buffer: Vec<u8>,
+}
+
+impl Link {
+    /// Opens a socket of `protocol` (`NETLINK_*`) in the namespace at `netns`,
+    /// or in the caller's own.
+    pub(super) fn open(netns: Option<&Path>, protocol: isize) -> Result<Self, Error> {
+        Ok(Self {
+            socket: open(netns, || connected(protocol))?,
+            sequence: 0,
+            buffer: vec![0; DATAGRAM_BYTES],
+        })
+    }
+
+    /// Sends `request` with `flags` and gives `take` what comes back, until the
+    /// kernel says that it is done.
+    pub(super) fn request<T>(
+        &mut self,
+        request: T,
+        flags: u16,
+        mut take: impl FnMut(T),
+    ) -> Result<(), Error>
+    where
+        T: NetlinkSerializable + NetlinkDeserializable + Into<NetlinkPayload<T>>,
+    {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.socket
+            .send(&encode(request, flags, self.sequence), 0)?;
+        loop {
+            let mut datagram = &mut self.buffer[..];
+            let received = self.socket.recv(&mut datagram, 0)?;
+            for message in messages::<T>(&self.buffer[..received]) {
+                let message = message?;
+                if message.header.sequence_number != self.sequence {
+                    continue;
+                }
+                match message.payload {
+                    NetlinkPayload::Done(done) if done.code == 0 => return Ok(()),
+                    NetlinkPayload::Done(done) => {
+                        return Err(refusal(done.code, &done.extended_ack));
+                    }
+                    NetlinkPayload::Error(error) => return acknowledgement(&error),
+                    NetlinkPayload::InnerMessage(answer) => take(answer),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// Makes a socket in the namespace at `netns`, or in the caller's own.
+pub(super) fn open<S: Send>(
+    netns: Option<&Path>,
+    make: impl FnOnce() -> io::Result<S> + Send,
+) -> Result<S, Error> {
+    Ok(match netns {
+        Some(path) => netns::inside(path, make)??,
+        None => make()?,
+    })
+}
+
+/// The messages in a datagram.
+pub(super) fn messages<T: NetlinkDeserializable>(
+    mut rest: &[u8],
+) -> impl Iterator<Item = Result<NetlinkMessage<T>, Error>> {
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let message = NetlinkMessage::<T>::deserialize(rest);
+        rest = match &message {
+            Ok(message) => {
+                let length = (message.header.length as usize).next_multiple_of(4);
+                &rest[length.clamp(1, rest.len())..]
+            }
+            Err(_) => &[],
+        };
+        Some(message.map_err(Error::from))
+    })
+}
+
+fn connected(protocol: isize) -> io::Result<Socket> {
+    let mut socket = Socket::new(protocol)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    socket.set_cap_ack(true)?;
+    socket.set_ext_ack(true)?;
+    Ok(socket)
+}
+
+/// The bytes of a request.
+pub(super) fn encode<T>(request: T, flags: u16, sequence: u32) -> Vec<u8>
+where
+    T: NetlinkSerializable + Into<NetlinkPayload<T>>,
+{
+    let mut message = NetlinkMessage::from(request);
+    message.header.flags = NLM_F_REQUEST | flags;
+    message.header.sequence_number = sequence;
+    message.finalize();
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+    bytes
+}
+
+fn acknowledgement(error: &ErrorMessage) -> Result<(), Error> {
+    match error.code {
+        None => Ok(()),
+        Some(code) => Err(refusal(
+            code.get(),
+            error.header.get(CAPPED_REQUEST_BYTES..).unwrap_or_default(),
+        )),
+    }
+}
+
+/// `code` is a negative errno, `extended_ack` the attributes behind it.
+fn refusal(code: i32, extended_ack: &[u8]) -> Error {
+    let attributes = Attributes::parse(extended_ack).unwrap_or_default();
+    Error::Refused {
+        source: io::Error::from_raw_os_error(code.saturating_neg()),
+        text: attributes.text(EXTENDED_ACK_TEXT),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_carries_the_kernels_words() {
+        let mut extended_ack = vec![12, 0, 1, 0];
+        extended_ack.extend(b"no path\0");
+        let error = refusal(-22, &extended_ack);
+        assert!(error.is(nix::errno::Errno::EINVAL));
+        assert_eq!(error.to_string(), "the kernel refused: no path");
+    }
+}

@@ -1,0 +1,359 @@
+//! Who opens subflows, and how many per path: what users choose
+//! ([`PathManager`]), and the loop that does it for one host ([`manage`]).
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+use tracing::{debug, warn};
+use weft_load::units::parse_duration_ns;
+
+use crate::adaptive::{Action, Connection, Parameters, Policy, SUBFLOWS_MAX, Sample};
+use crate::mptcp_pm::{Event, Events, UserspacePm};
+use crate::netlink::Error;
+use crate::subflows::Subflows;
+
+/// How often subflows of a fixed number are looked after, when some are missing.
+const FIXED_INTERVAL_NS: u64 = 1_000_000_000;
+
+/// Who opens subflows, and how many, as written on a command line.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum PathManager {
+    /// The kernel: one per path.
+    #[default]
+    Kernel,
+    /// The agent, so many per path.
+    Fixed(usize),
+    /// The agent, by measurement.
+    Adaptive(Parameters),
+}
+
+impl PathManager {
+    /// The agent's part in it; `None` where it is the kernel's alone.
+    #[must_use]
+    pub fn policy(&self) -> Option<Policy> {
+        match *self {
+            Self::Kernel => None,
+            Self::Fixed(subflows) => Some(Policy::Fixed(subflows)),
+            Self::Adaptive(parameters) => Some(Policy::Adaptive(parameters)),
+        }
+    }
+
+    /// Refuses more subflows than a connection over `paths` paths can have.
+    ///
+    /// # Errors
+    /// One line that says so.
+    pub fn check(&self, paths: usize) -> Result<(), String> {
+        match *self {
+            Self::Fixed(subflows) if subflows * paths > SUBFLOWS_MAX => Err(format!(
+                "--path-manager {self}: {subflows} subflows on each of {paths} paths are {}; a \
+                 connection has at most {SUBFLOWS_MAX}",
+                subflows * paths
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl FromStr for PathManager {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "{text:?} is no path manager; write kernel, fixed:2, adaptive, or \
+                 adaptive:interval=100ms,max=4,gain=10%"
+            )
+        };
+        match text.split_once(':').unwrap_or((text, "")) {
+            ("kernel", "") => Ok(Self::Kernel),
+            ("fixed", number) => match number.parse() {
+                Ok(subflows @ 1..=SUBFLOWS_MAX) => Ok(Self::Fixed(subflows)),
+                _ => Err(format!(
+                    "{text:?}: give 1 to {SUBFLOWS_MAX} subflows per path, such as fixed:2"
+                )),
+            },
+            ("adaptive", "") if !text.ends_with(':') => Ok(Self::Adaptive(Parameters::default())),
+            ("adaptive", settings) => {
+                let mut parameters = Parameters::default();
+                for setting in settings.split(',') {
+                    let (name, value) = setting.split_once('=').ok_or_else(wrong)?;
+                    set(&mut parameters, name, value).ok_or_else(wrong)??;
+                }
+                Ok(Self::Adaptive(parameters))
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+/// `None` if there is no setting called `name`.
+fn set(parameters: &mut Parameters, name: &str, value: &str) -> Option<Result<(), String>> {
+    let done = match name {
+        "interval" => parse_duration_ns(value).and_then(|interval_ns| {
+            parameters.interval_ns = interval_ns;
+            if (1_000_000..=60_000_000_000).contains(&interval_ns) {
+                Ok(())
+            } else {
+                Err(format!("interval={value}: give 1ms to 60s"))
+            }
+        }),
+        "max" => match value.parse() {
+            Ok(max @ 1..=SUBFLOWS_MAX) => {
+                parameters.max = max;
+                Ok(())
+            }
+            _ => Err(format!(
+                "max={value}: give 1 to {SUBFLOWS_MAX} subflows per path"
+            )),
+        },
+        "gain" => match value
+            .strip_suffix('%')
+            .and_then(|number| number.parse::<f64>().ok())
+        {
+            Some(percent) if (1.0..=100.0).contains(&percent) => {
+                parameters.gain = percent / 100.0;
+                Ok(())
+            }
+            _ => Err(format!("gain={value}: give 1% to 100%, such as 10%")),
+        },
+        _ => return None,
+    };
+    Some(done)
+}
+
+impl fmt::Display for PathManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kernel => f.write_str("kernel"),
+            Self::Fixed(subflows) => write!(f, "fixed:{subflows}"),
+            Self::Adaptive(parameters) => write!(
+                f,
+                "adaptive:interval={}us,max={},gain={}%",
+                parameters.interval_ns as f64 / 1e3,
+                parameters.max,
+                parameters.gain * 100.0
+            ),
+        }
+    }
+}
+
+/// What the agent needs to manage the subflows of one host.
+pub struct Manager {
+    host: String,
+    addresses: Vec<Ipv4Addr>,
+    policy: Policy,
+    events: Events,
+    pm: UserspacePm,
+    subflows: Subflows,
+    connections: BTreeMap<u32, Connection>,
+    start: Instant,
+}
+
+impl Manager {
+    /// Begins to listen in the namespace at `netns`, whose host has `addresses`,
+    /// one per path.
+    ///
+    /// # Errors
+    /// A kernel without MPTCP or `sock_diag`.
+    pub fn open(
+        host: &str,
+        netns: &Path,
+        addresses: &[Ipv4Addr],
+        policy: Policy,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            host: host.to_owned(),
+            addresses: addresses.to_vec(),
+            policy,
+            events: Events::listen(netns)?,
+            pm: UserspacePm::open(netns)?,
+            subflows: Subflows::open(netns)?,
+            connections: BTreeMap::new(),
+            start: Instant::now(),
+        })
+    }
+
+    /// Opens and closes subflows for ever. Connections that are there already
+    /// are taken over; events that were lost are made up for by looking at all.
+    pub async fn run(mut self) {
+        self.look();
+        loop {
+            let due = self.due();
+            tokio::select! {
+                events = self.events.next() => match events {
+                    Ok(events) => events.into_iter().for_each(|event| self.hear(event)),
+                    Err(Error::Overrun) => {
+                        debug!(host = self.host, "events were lost");
+                        self.look();
+                    }
+                    Err(error) => {
+                        warn!(host = self.host, "no events any more: {error}");
+                        return;
+                    }
+                },
+                () = wait(due) => self.look(),
+            }
+        }
+    }
+
+    /// When to look at the subflows next. Nobody looks while there is nothing
+    /// to see: in a lab, a timer that fires costs real time.
+    fn due(&self) -> Option<Instant> {
+        let interval_ns = match self.policy {
+            Policy::Adaptive(parameters) if !self.connections.is_empty() => parameters.interval_ns,
+            Policy::Fixed(_) if self.connections.values().any(Connection::is_waiting) => {
+                FIXED_INTERVAL_NS
+            }
+            _ => return None,
+        };
+        // On a grid, so that events in between do not put it off.
+        let ticks = self.now_ns() / interval_ns + 1;
+        Some(self.start + Duration::from_nanos(ticks.saturating_mul(interval_ns)))
+    }
+
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn hear(&mut self, event: Event) {
+        match event {
+            Event::Established {
+                token,
+                local,
+                remote,
+                address_id,
+            } => {
+                let first = Sample::first(local, remote, address_id);
+                self.observe(token, &[first]);
+            }
+            Event::Closed { token } => {
+                self.connections.remove(&token);
+            }
+            Event::SubflowClosed { token } => {
+                if self.connections.contains_key(&token) {
+                    self.look();
+                }
+            }
+        }
+    }
+
+    /// Looks at all subflows and does what follows from it.
+    fn look(&mut self) {
+        let found = match self.subflows.by_connection() {
+            Ok(found) => found,
+            Err(error) => {
+                warn!(host = self.host, "looking at subflows: {error}");
+                return;
+            }
+        };
+        self.connections
+            .retain(|token, _| found.contains_key(token));
+        for (token, samples) in found {
+            self.observe(token, &samples);
+        }
+    }
+
+    fn observe(&mut self, token: u32, samples: &[Sample]) {
+        let Some(first) = samples.first() else {
+            return;
+        };
+        // One that does not start at an address of the fabric is none of ours.
+        if !self.addresses.contains(first.local.ip()) {
+            return;
+        }
+        let now_ns = self.now_ns();
+        let connection = self
+            .connections
+            .entry(token)
+            .or_insert_with(|| Connection::new(self.policy, &self.addresses, first.remote, now_ns));
+        for action in connection.observe(now_ns, samples) {
+            debug!(host = self.host, token, ?action, "subflow");
+            let done = match action {
+                Action::Open {
+                    local,
+                    address_id,
+                    remote,
+                } => self.pm.open_subflow(token, local, address_id, remote),
+                Action::Close { local, remote } => self.pm.close_subflow(token, local, remote),
+            };
+            // The connection may have gone away meanwhile.
+            if let Err(error) = done {
+                debug!(host = self.host, token, ?action, "refused: {error}");
+            }
+        }
+    }
+}
+
+async fn wait(until: Option<Instant>) {
+    match until {
+        Some(until) => sleep_until(until).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        for text in [
+            "kernel",
+            "fixed:1",
+            "fixed:8",
+            "adaptive:interval=100000us,max=4,gain=10%",
+            "adaptive:interval=1500us,max=2,gain=25%",
+        ] {
+            let manager: PathManager = text.parse().unwrap();
+            assert_eq!(manager.to_string(), text);
+        }
+        assert_eq!(
+            "adaptive".parse(),
+            Ok(PathManager::Adaptive(Parameters::default()))
+        );
+        assert_eq!(
+            "adaptive:max=2".parse(),
+            Ok(PathManager::Adaptive(Parameters {
+                max: 2,
+                ..Parameters::default()
+            }))
+        );
+    }
+
+    #[test]
+    fn mistakes_are_told_with_what_would_be_right() {
+        for (text, said) in [
+            ("", "fixed:2"),
+            ("userspace", "adaptive"),
+            ("kernel:1", "kernel"),
+            ("fixed", "fixed:2"),
+            ("fixed:0", "1 to 8"),
+            ("fixed:9", "1 to 8"),
+            ("adaptive:", "interval=100ms"),
+            ("adaptive:speed=1", "interval=100ms"),
+            ("adaptive:interval=5", "is no duration"),
+            ("adaptive:interval=5us", "1ms to 60s"),
+            ("adaptive:max=none", "1 to 8"),
+            ("adaptive:gain=0.1", "10%"),
+        ] {
+            let error = text.parse::<PathManager>().unwrap_err();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn more_subflows_than_a_connection_can_have_are_refused() {
+        assert_eq!(PathManager::Fixed(4).check(2), Ok(()));
+        let error = PathManager::Fixed(4).check(4).unwrap_err();
+        assert!(error.contains("are 16"), "{error}");
+        assert_eq!(
+            PathManager::Adaptive(Parameters::default()).check(8),
+            Ok(())
+        );
+    }
+}
