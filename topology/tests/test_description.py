@@ -168,6 +168,8 @@ def test_a_lab_document_is_read() -> None:
     assert lab.topology == LeafSpineSpec(spine_delay_ns={2: 40000})
     assert lab.paths.bin == Path("/b")
     assert (lab.pattern_ttl_ns, lab.seed) == (200_000_000, 7)
+    assert lab.path_manager == "kernel"
+    assert spec.lab_of(LAB | {"path_manager": "fixed:2"}).path_manager == "fixed:2"
 
 
 @pytest.mark.parametrize(
@@ -179,6 +181,7 @@ def test_a_lab_document_is_read() -> None:
         ({"topology": TOPOLOGY | {"spine_delay_ns": [1]}}, "spine_delay_ns"),
         ({"topology": 7}, "topology: not an object"),
         ({"paths": {"repo": "/r"}}, "bin is missing"),
+        ({"path_manager": 2}, "path_manager: not a string"),
         ({"pattern_ttl_ns": None}, "pattern_ttl_ns: not a whole number"),
     ],
 )

@@ -118,7 +118,13 @@ def of_lab(spec: LabSpec, rundir: Path, topology: Path) -> list[Daemon]:
             "--pattern-ttl",
             units.duration(spec.pattern_ttl_ns),
         ],
-        "weft-agent": [*common, "--controller", f"http://{controller}"],
+        "weft-agent": [
+            *common,
+            "--controller",
+            f"http://{controller}",
+            "--path-manager",
+            spec.path_manager,
+        ],
     }
     return [
         Daemon(name, [os.fspath(spec.paths.bin / name), *rest], rundir)

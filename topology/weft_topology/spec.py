@@ -116,6 +116,8 @@ class LabSpec:
     paths: Paths
     seed: int = 1
     """Of everything random."""
+    path_manager: str = "kernel"
+    """Who opens subflows, as `weft-agent --path-manager` takes it."""
 
 
 def read_lab(path: Path) -> LabSpec:
@@ -141,6 +143,7 @@ def lab_of(document: Any) -> LabSpec:
         topology=topology_of(_object(document, "topology")),
         pattern_ttl_ns=_integer(document, "pattern_ttl_ns"),
         seed=_integer(document, "seed"),
+        path_manager=_string({"path_manager": "kernel"} | document, "path_manager"),
         paths=Paths(**{f.name: Path(_string(paths, f.name)) for f in fields(Paths)}),
     )
 

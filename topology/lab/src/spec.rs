@@ -16,6 +16,10 @@ pub struct LabSpec {
     /// How long a pattern stays valid in a kernel without being renewed.
     #[serde(default)]
     pub pattern_ttl_ns: u64,
+    /// Who opens the subflows of connections, as `weft-agent --path-manager`
+    /// takes it.
+    #[serde(default = "kernel")]
+    pub path_manager: String,
     /// Seeds the lab kernel's random pool, and so everything that is random.
     pub seed: u64,
     /// How virtual time relates to real time at first.
@@ -126,6 +130,10 @@ pub struct BatchSpec {
     pub needs: Vec<PathBuf>,
 }
 
+fn kernel() -> String {
+    "kernel".to_owned()
+}
+
 /// A map with numbers as keys, which JSON has as text only. An enum with a tag
 /// inside does not turn them back by itself.
 fn numbered<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<u8, u64>, D::Error> {
@@ -163,6 +171,7 @@ mod tests {
                 spine_loss_ppm: BTreeMap::from([(2, 10_000)]),
             })),
             pattern_ttl_ns: 200_000_000,
+            path_manager: "fixed:2".to_owned(),
             seed: 1,
             clock: ClockMode::Paced,
             paths: Paths {

@@ -3,6 +3,7 @@
 mod spine;
 
 use clap::{Args, ValueEnum};
+use weft_agent::path_manager::PathManager;
 use weft_lab::{ClockMode, LabSpec, LeafSpineSpec, Paths, RoutingSpec, TopologySpec};
 use weft_load::units::{parse_duration_ns, parse_rate_bps, parse_share_ppm};
 
@@ -82,6 +83,13 @@ pub struct FabricArgs {
     /// How long a kernel uses a pattern that the controller does not renew
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_ttl)]
     pattern_ttl: u64,
+
+    /// Who opens subflows: the kernel, one per path (kernel); the agent of the
+    /// host that connects, N per path (fixed:N); or the agent, as many per path
+    /// as bring throughput (adaptive; with its defaults written out,
+    /// adaptive:interval=100ms,max=4,gain=10%)
+    #[arg(long, value_name = "HOW", default_value = "kernel")]
+    path_manager: PathManager,
 }
 
 impl FabricArgs {
@@ -90,9 +98,11 @@ impl FabricArgs {
     /// # Errors
     /// One line that says which flag is wrong.
     pub fn lab(&self, seed: u64, clock: ClockMode, paths: Paths) -> Result<LabSpec, String> {
+        self.path_manager.check(self.spines.into())?;
         Ok(LabSpec {
             topology: Some(self.topology()?),
             pattern_ttl_ns: self.pattern_ttl,
+            path_manager: self.path_manager.to_string(),
             seed,
             clock,
             paths,
@@ -275,6 +285,8 @@ mod tests {
             "--pattern-ttl 1us",
             "--routing random",
             "--topology ring",
+            "--path-manager userspace",
+            "--path-manager fixed:9",
         ] {
             assert!(parse(line).is_err(), "{line}");
         }

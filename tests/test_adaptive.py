@@ -1,0 +1,55 @@
+"""As many subflows per path as bring throughput: adaptive against fixed numbers."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from driver import Weft
+
+pytestmark = pytest.mark.lab
+
+FABRIC = "--leaves 2 --spines 2 --hosts 1 --rate 50mbit --host-rate 1gbit --delay 2500us"
+"""Two paths of 50 Mbit/s and 20 ms."""
+TRAFFIC = "--pattern bulk --scheduler default"
+
+
+def run(weft: Weft, out: Path, path_manager: str, flags: str) -> tuple[float, int]:
+    """Run a long flow; give its goodput in Mbit/s and its number of subflows at the end."""
+    words = f"{FABRIC} {TRAFFIC} --path-manager {path_manager} {flags}"
+    weft.run("run", *words.split(), "--out", str(out))
+    with (out / "flows.csv").open() as rows:
+        (flow,) = csv.DictReader(rows)
+    return 8e3 * int(flow["bytes"]) / int(flow["fct_ns"]), int(flow["subflows"])
+
+
+def test_without_loss_a_path_keeps_one_subflow(weft: Weft, tmp_path: Path) -> None:
+    goodput, subflows = run(weft, tmp_path / "adaptive", "adaptive", "--bytes 25MB")
+    assert subflows == 2
+    assert goodput > 0.85 * 100
+
+
+def test_with_loss_adaptive_beats_one_subflow_per_path(weft: Weft, tmp_path: Path) -> None:
+    loss = "--bytes 20MB --spine-loss 1=1%,2=1%"
+    one, _ = run(weft, tmp_path / "one", "fixed:1", loss)
+    adaptive, subflows = run(weft, tmp_path / "adaptive", "adaptive", loss)
+    assert subflows > 2
+    assert adaptive > 1.5 * one
+
+
+def test_only_the_path_that_loses_gets_more(weft: Weft, tmp_path: Path) -> None:
+    _, subflows = run(weft, tmp_path / "x", "adaptive:max=3", "--bytes 40MB --spine-loss 2=1%")
+    assert subflows == 1 + 3
+
+
+def test_what_was_chosen_is_in_the_results(weft: Weft, tmp_path: Path) -> None:
+    run(weft, tmp_path / "x", "fixed:3", "--bytes 1MB")
+    lab = json.loads((tmp_path / "x" / "run.json").read_text())["lab"]
+    assert lab["path_manager"] == "fixed:3"
+
+
+def test_more_subflows_than_a_connection_has_are_refused(weft: Weft) -> None:
+    done = weft.try_run("run", "--spines", "4", "--path-manager", "fixed:4")
+    assert done.returncode == 2
+    assert "at most 8" in done.stderr
+    assert done.stderr.count("\n") == 1
