@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Both generations of the scheduler interface: get_subflow(), which is told
- * whether it reinjects (up to 6.14), and get_send() beside get_retrans(); and
- * what else differs between the kernels that Weft is for.
+ * whether it reinjects (up to 6.14), and get_send() beside get_retrans().
  *
  * WEFT_SCHED_OPS(send) fills the callbacks of a struct mptcp_sched_ops;
  * WEFT_SCHED_CALLBACKS(send) stands at file scope before it. A scheduler with a
@@ -11,7 +10,6 @@
 #ifndef _WEFT_COMPAT_H
 #define _WEFT_COMPAT_H
 
-#include <linux/timer.h>
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
@@ -67,15 +65,5 @@ static inline int weft_call_get_retrans(const struct mptcp_sched_ops *ops,
 	WEFT_SCHED_CALLBACKS_RETRANS(send, weft_get_retrans)
 #define WEFT_SCHED_OPS(send)						\
 	WEFT_SCHED_OPS_RETRANS(send, weft_get_retrans)
-
-/* Whether the connection's own retransmission timer runs, or has it expired? */
-static inline bool weft_rtx_timer_is_pending(const struct mptcp_sock *msk)
-{
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
-	return timer_pending(&((const struct sock *)msk)->mptcp_retransmit_timer);
-#else
-	return timer_pending(&msk->sk.icsk_retransmit_timer);
-#endif
-}
 
 #endif /* _WEFT_COMPAT_H */

@@ -34,6 +34,8 @@
  * @pending: blocked; the worker has been called
  * @edge_seq: left edge that was retransmitted last
  * @blocker: slot of the subflow that blocks
+ * @served: jiffies when the worker has retransmitted for @pending
+ * @is_served: whether @served is valid
  * @penalised_us: by slot, when it was penalised last
  */
 struct weft_minrtt_pr {
@@ -43,6 +45,8 @@ struct weft_minrtt_pr {
 	bool			pending;
 	u64			edge_seq;
 	u8			blocker;
+	bool			is_served;
+	u32			served;
 	u64			penalised_us[WEFT_PATHS_MAX];
 };
 
@@ -152,12 +156,18 @@ static int weft_minrtt_pr_get_retrans(struct mptcp_sock *msk)
 		fast = weft_fastest_idle(msk);
 		if (!minrtt_pr_retransmit || !fast || pr->edge_seq != READ_ONCE(msk->snd_una))
 			return -EAGAIN;
+		pr->is_served = true;
+		pr->served = tcp_jiffies32;
 		mptcp_subflow_set_scheduled(fast, true);
 		return 0;
 	}
-	/* one fragment is enough, unless there was a timeout */
-	if (weft_rtx_timer_is_pending(msk))
-		return -EAGAIN;
+	/* the core asks for the next fragment at once, but one is enough */
+	if (pr && pr->is_served) {
+		pr->is_served = false;
+		if (pr->served == tcp_jiffies32)
+			return -EAGAIN;
+	}
+	/* a timeout */
 	return weft_get_retrans(msk);
 }
 

@@ -6,6 +6,7 @@
  * A PATTERN_SET is checked as a whole before the table sees any of it. What is
  * wrong is said in the extended ACK, with the attribute that it is about.
  */
+#include <linux/inetdevice.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <net/genetlink.h>
@@ -29,7 +30,7 @@ static const struct nla_policy weft_set_policy[WEFT_A_MAX + 1] = {
 	[WEFT_A_PREFIX]		= { .type = NLA_BE32 },
 	[WEFT_A_PREFIX_LEN]	= NLA_POLICY_MAX(NLA_U8, 32),
 	[WEFT_A_VERSION]	= { .type = NLA_U64 },
-	[WEFT_A_TTL_NS]		= { .type = NLA_U64 },
+	[WEFT_A_TTL_NS]		= NLA_POLICY_MIN(NLA_U64, 1),
 	[WEFT_A_PATHS]		= NLA_POLICY_NESTED(weft_paths_policy),
 	[WEFT_A_SEQUENCE]	= NLA_POLICY_RANGE(NLA_BINARY, 1, WEFT_SEQUENCE_MAX),
 };
@@ -53,7 +54,8 @@ static int read_prefix(struct genl_info *info, __be32 *prefix, u8 *prefix_len)
 	return 0;
 }
 
-static int read_path(const struct nlattr *nest, struct weft_pattern *pattern,
+static int read_path(struct net *net, const struct nlattr *nest,
+		     struct weft_pattern *pattern,
 		     struct netlink_ext_ack *extack)
 {
 	struct weft_path *path = &pattern->path[pattern->paths];
@@ -73,6 +75,12 @@ static int read_path(const struct nlattr *nest, struct weft_pattern *pattern,
 	if (tb[WEFT_PATH_A_RTT_NS])
 		path->rtt_ns = nla_get_u64(tb[WEFT_PATH_A_RTT_NS]);
 
+	/* also while its interface is down: paths come back */
+	if (!inet_confirm_addr(net, NULL, 0, path->local, RT_SCOPE_HOST)) {
+		NL_SET_ERR_MSG_ATTR(extack, tb[WEFT_PATH_A_LOCAL],
+				    "no such local address in this network namespace");
+		return -EADDRNOTAVAIL;
+	}
 	for (i = 0; i < pattern->paths; i++) {
 		if (pattern->path[i].local != path->local)
 			continue;
@@ -84,7 +92,8 @@ static int read_path(const struct nlattr *nest, struct weft_pattern *pattern,
 	return 0;
 }
 
-static int read_paths(const struct nlattr *nest, struct weft_pattern *pattern,
+static int read_paths(struct net *net, const struct nlattr *nest,
+		      struct weft_pattern *pattern,
 		      struct netlink_ext_ack *extack)
 {
 	const struct nlattr *attr;
@@ -100,7 +109,7 @@ static int read_paths(const struct nlattr *nest, struct weft_pattern *pattern,
 			NL_SET_ERR_MSG_ATTR(extack, attr, "more than 8 paths");
 			return -E2BIG;
 		}
-		err = read_path(attr, pattern, extack);
+		err = read_path(net, attr, pattern, extack);
 		if (err)
 			return err;
 	}
@@ -153,6 +162,7 @@ static bool set_is_complete(struct genl_info *info)
 
 static int weft_pattern_set(struct sk_buff *skb, struct genl_info *info)
 {
+	struct net *net = genl_info_net(info);
 	struct weft_pattern *pattern;
 	u16 length;
 	int err;
@@ -170,12 +180,13 @@ static int weft_pattern_set(struct sk_buff *skb, struct genl_info *info)
 
 	err = read_prefix(info, &pattern->prefix, &pattern->prefix_len);
 	if (!err)
-		err = read_paths(info->attrs[WEFT_A_PATHS], pattern, info->extack);
+		err = read_paths(net, info->attrs[WEFT_A_PATHS], pattern,
+				 info->extack);
 	if (!err)
 		err = read_sequence(info->attrs[WEFT_A_SEQUENCE], pattern,
 				    info->extack);
 	if (!err) {
-		err = weft_table_set(weft_table(genl_info_net(info)), pattern);
+		err = weft_table_set(weft_table(net), pattern);
 		if (err)
 			GENL_SET_ERR_MSG(info, "too many patterns in this namespace");
 	}
