@@ -1,0 +1,91 @@
+"""Messages of the generic netlink family `weft` (host/kernel/include/uapi/weft.h)."""
+
+import struct
+from collections.abc import Sequence
+
+from kernel_tests.genetlink import (
+    ACK,
+    DUMP,
+    REQUEST,
+    GenericSocket,
+    address,
+    attribute,
+    attributes,
+    nest,
+    request,
+    u8,
+    u32,
+    u64,
+)
+
+NAME = "weft"
+SET, DEL, GET, FLOWS = 1, 2, 3, 4
+PREFIX, PREFIX_LEN, VERSION, TTL_NS, AGE_NS, PATHS, PATH, SEQUENCE = range(1, 9)
+TOKEN, SOURCE, SCHEDULER, SUBFLOWS, SUBFLOW = range(9, 14)
+LOCAL, GAP, RTT_NS = 1, 2, 3
+NONE, OF_KERNEL, OF_CONTROLLER = 0, 1, 2
+"""Where a flow's pattern comes from."""
+
+HOUR_NS = 3_600_000_000_000
+
+
+def path(local: str, gap: int, rtt_ns: int = 100_000) -> bytes:
+    """Give a local address and its packets per pattern."""
+    return nest(PATH, address(LOCAL, local), u32(GAP, gap), u64(RTT_NS, rtt_ns))
+
+
+def pattern(
+    prefix: str = "10.0.0.0",
+    prefix_len: int = 16,
+    version: int = 1,
+    ttl_ns: int = HOUR_NS,
+    paths: Sequence[bytes] | None = None,
+    sequence: bytes = b"\0\1",
+) -> dict[int, bytes]:
+    """Give the attributes of a PATTERN_SET; by default a good one."""
+    if paths is None:
+        paths = [path("10.0.1.1", 1), path("10.0.2.1", 1)]
+    return {
+        PREFIX: address(PREFIX, prefix),
+        PREFIX_LEN: u8(PREFIX_LEN, prefix_len),
+        VERSION: u64(VERSION, version),
+        TTL_NS: u64(TTL_NS, ttl_ns),
+        PATHS: nest(PATHS, *paths),
+        SEQUENCE: attribute(SEQUENCE, sequence),
+    }
+
+
+class Weft:
+    """The family in the namespace that the thread is in now."""
+
+    def __init__(self) -> None:
+        """Look the family up."""
+        self.netlink = GenericSocket()
+        self.kind = self.netlink.family(NAME)
+
+    def message(self, command: int, body: bytes, flags: int = REQUEST | ACK) -> bytes:
+        """Give a message for the family."""
+        return request(self.kind, command, body, flags)
+
+    def set(self, attributes: dict[int, bytes]) -> bytes:
+        """Give a PATTERN_SET."""
+        return self.message(SET, b"".join(attributes.values()))
+
+    def patterns(self) -> list[dict[int, bytes]]:
+        """Dump the patterns."""
+        return self.netlink.dump(self.message(GET, b"", REQUEST | DUMP))
+
+    def flows(self) -> list[dict[int, bytes]]:
+        """Dump the connections."""
+        return self.netlink.dump(self.message(FLOWS, b"", REQUEST | DUMP))
+
+
+def scheduler_of(flow: dict[int, bytes]) -> str:
+    """Name a flow's scheduler."""
+    return flow[SCHEDULER].rstrip(b"\0").decode()
+
+
+def packets_of(flow: dict[int, bytes]) -> list[int]:
+    """Count what was scheduled on each subflow."""
+    subflows = [dict(attributes(body)) for _, body in attributes(flow[SUBFLOWS])]
+    return [int(struct.unpack("=Q", subflow[5])[0]) for subflow in subflows]
