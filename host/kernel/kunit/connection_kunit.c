@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of connection.c: slots of subflows, which of them may carry data, and
+ * the accounting of decisions. The connection is a real struct mptcp_sock with
+ * subflows in its list, filled in as the core would.
+ */
+#include <kunit/test.h>
+#include <linux/export.h>
+
+/* what is exported is weft's, which is loaded too */
+#undef EXPORT_SYMBOL_GPL
+#define EXPORT_SYMBOL_GPL(symbol)
+
+#include "../connection.c"
+
+#define PAYLOAD		1420	/* of the subflows below, in bytes */
+
+static struct mptcp_sock *new_connection(struct kunit *test)
+{
+	struct mptcp_sock *msk = kunit_kzalloc(test, sizeof(*msk), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, msk);
+	INIT_LIST_HEAD(&msk->conn_list);
+	weft_conn_init(msk);
+	KUNIT_ASSERT_NOT_NULL(test, msk->sched_data);
+	return msk;
+}
+
+/* An established subflow with this number, at the end of the list. */
+static struct mptcp_subflow_context *
+add_subflow(struct kunit *test, struct mptcp_sock *msk, u32 id)
+{
+	struct mptcp_subflow_context *subflow;
+	struct tcp6_sock *tcp;
+
+	subflow = kunit_kzalloc(test, sizeof(*subflow), GFP_KERNEL);
+	tcp = kunit_kzalloc(test, sizeof(*tcp), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, subflow);
+	KUNIT_ASSERT_NOT_NULL(test, tcp);
+	tcp->tcp.mss_cache = PAYLOAD + DSS_OPTION_LEN;
+	subflow->tcp_sock = (struct sock *)tcp;
+	subflow->tcp_sock->sk_state = TCP_ESTABLISHED;
+	subflow->subflow_id = id;
+	subflow->fully_established = true;
+	list_add_tail(&subflow->node, &msk->conn_list);
+	return subflow;
+}
+
+static void in_loss_recovery(struct mptcp_subflow_context *subflow)
+{
+	inet_csk(mptcp_subflow_tcp_sock(subflow))->icsk_ca_state = TCP_CA_Loss;
+}
+
+static void a_subflow_keeps_its_slot(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct mptcp_subflow_context *first = add_subflow(test, msk, 0);
+	struct mptcp_subflow_context *second = add_subflow(test, msk, 5);
+
+	KUNIT_EXPECT_EQ(test, weft_slot(weft_conn(msk), first), -ENOENT);
+	KUNIT_EXPECT_EQ(test, slot_of(msk, weft_conn(msk), first), 0);
+	KUNIT_EXPECT_EQ(test, slot_of(msk, weft_conn(msk), second), 1);
+	list_move(&second->node, &msk->conn_list);
+	KUNIT_EXPECT_EQ(test, slot_of(msk, weft_conn(msk), first), 0);
+	KUNIT_EXPECT_EQ(test, weft_slot(weft_conn(msk), second), 1);
+	weft_conn_release(msk);
+}
+
+static void a_ninth_subflow_waits_for_a_slot(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct mptcp_subflow_context *subflow[WEFT_PATHS_MAX + 1];
+	int i;
+
+	for (i = 0; i <= WEFT_PATHS_MAX; i++)
+		subflow[i] = add_subflow(test, msk, i);
+	for (i = 0; i < WEFT_PATHS_MAX; i++)
+		KUNIT_EXPECT_EQ(test, slot_of(msk, weft_conn(msk), subflow[i]), i);
+	KUNIT_EXPECT_EQ(test, slot_of(msk, weft_conn(msk), subflow[i]), -ENOSPC);
+
+	weft_conn(msk)->subflow[3].bytes = 77;
+	list_del(&subflow[3]->node);
+	KUNIT_EXPECT_EQ(test, slot_of(msk, weft_conn(msk), subflow[i]), 3);
+	KUNIT_EXPECT_EQ(test, weft_conn(msk)->subflow[3].bytes, 0);
+	weft_conn_release(msk);
+}
+
+static void a_newcomer_does_not_inherit_a_burst(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct mptcp_subflow_context *first = add_subflow(test, msk, 0);
+	int slot = slot_of(msk, weft_conn(msk), first);
+
+	weft_grant(msk, first, slot, 5 * PAYLOAD);
+	msk->snd_burst -= 2 * PAYLOAD;
+	list_del(&first->node);
+	KUNIT_EXPECT_EQ(test, slot_of(msk, weft_conn(msk), add_subflow(test, msk, 1)),
+			slot);
+	KUNIT_EXPECT_FALSE(test, weft_account(msk));
+	KUNIT_EXPECT_EQ(test, weft_conn(msk)->subflow[slot].bytes, 0);
+	weft_conn_release(msk);
+}
+
+static void a_decision_is_over_when_its_burst_is_used_up(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct mptcp_subflow_context *subflow = add_subflow(test, msk, 0);
+	struct weft_conn *conn = weft_conn(msk);
+	int slot = slot_of(msk, conn, subflow);
+
+	KUNIT_EXPECT_EQ(test, weft_grant(msk, subflow, slot, 3 * PAYLOAD), 0);
+	KUNIT_EXPECT_TRUE(test, subflow->scheduled);
+	KUNIT_EXPECT_EQ(test, msk->snd_burst, 3 * PAYLOAD);
+	KUNIT_EXPECT_FALSE(test, weft_account(msk));
+
+	msk->snd_burst -= PAYLOAD;
+	KUNIT_EXPECT_FALSE(test, weft_account(msk));
+	KUNIT_EXPECT_EQ(test, conn->subflow[slot].bytes, PAYLOAD);
+	KUNIT_EXPECT_EQ(test, conn->subflow[slot].packets, 0);
+
+	msk->snd_burst -= 2 * PAYLOAD;
+	KUNIT_EXPECT_TRUE(test, weft_account(msk));
+	KUNIT_EXPECT_EQ(test, conn->subflow[slot].bytes, 3 * PAYLOAD);
+	KUNIT_EXPECT_EQ(test, conn->subflow[slot].packets, 3);
+	KUNIT_EXPECT_FALSE(test, weft_account(msk));
+	weft_conn_release(msk);
+}
+
+static void more_than_the_burst_is_counted_too(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct mptcp_subflow_context *subflow = add_subflow(test, msk, 0);
+	struct weft_conn *conn = weft_conn(msk);
+	int slot = slot_of(msk, conn, subflow);
+
+	/* a burst of one byte is one packet: the core rounds up */
+	weft_grant(msk, subflow, slot, 1);
+	msk->snd_burst -= PAYLOAD;
+	KUNIT_EXPECT_TRUE(test, weft_account(msk));
+	KUNIT_EXPECT_EQ(test, conn->subflow[slot].bytes, PAYLOAD);
+	KUNIT_EXPECT_EQ(test, conn->subflow[slot].packets, 1);
+	weft_conn_release(msk);
+}
+
+static void a_burst_that_is_cut_short_is_counted_as_far_as_it_went(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct mptcp_subflow_context *first = add_subflow(test, msk, 0);
+	struct mptcp_subflow_context *second = add_subflow(test, msk, 1);
+	struct weft_conn *conn = weft_conn(msk);
+	int slots[] = { slot_of(msk, conn, first), slot_of(msk, conn, second) };
+
+	weft_grant(msk, first, slots[0], 10 * PAYLOAD);
+	msk->snd_burst -= 4 * PAYLOAD;
+	KUNIT_EXPECT_FALSE(test, weft_account(msk));
+	weft_grant(msk, second, slots[1], PAYLOAD);
+	msk->snd_burst = 0;
+	KUNIT_EXPECT_TRUE(test, weft_account(msk));
+	KUNIT_EXPECT_EQ(test, conn->subflow[slots[0]].packets, 4);
+	KUNIT_EXPECT_EQ(test, conn->subflow[slots[0]].bytes, 4 * PAYLOAD);
+	KUNIT_EXPECT_EQ(test, conn->subflow[slots[1]].packets, 1);
+	weft_conn_release(msk);
+}
+
+static void backup_subflows_count_when_there_is_no_other(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct mptcp_subflow_context *regular = add_subflow(test, msk, 0);
+	struct mptcp_subflow_context *backup = add_subflow(test, msk, 1);
+	struct weft_usable usable;
+
+	backup->backup = true;
+	KUNIT_EXPECT_TRUE(test, weft_usable(msk, &usable));
+	KUNIT_EXPECT_EQ(test, usable.count, 1);
+	KUNIT_EXPECT_PTR_EQ(test, usable.subflow[0], regular);
+
+	list_del(&regular->node);
+	KUNIT_EXPECT_TRUE(test, weft_usable(msk, &usable));
+	KUNIT_EXPECT_PTR_EQ(test, usable.subflow[0], backup);
+	weft_conn_release(msk);
+}
+
+static void a_subflow_after_a_timeout_is_left_out(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct mptcp_subflow_context *lossy = add_subflow(test, msk, 0);
+	struct mptcp_subflow_context *backup = add_subflow(test, msk, 1);
+	struct mptcp_subflow_context *regular = add_subflow(test, msk, 2);
+	struct weft_usable usable;
+
+	in_loss_recovery(lossy);
+	backup->request_bkup = true;
+	KUNIT_EXPECT_TRUE(test, weft_usable(msk, &usable));
+	KUNIT_EXPECT_EQ(test, usable.count, 1);
+	KUNIT_EXPECT_PTR_EQ(test, usable.subflow[0], regular);
+
+	/* it still comes before a backup */
+	list_del(&regular->node);
+	KUNIT_EXPECT_TRUE(test, weft_usable(msk, &usable));
+	KUNIT_EXPECT_EQ(test, usable.count, 1);
+	KUNIT_EXPECT_PTR_EQ(test, usable.subflow[0], lossy);
+	weft_conn_release(msk);
+}
+
+static void without_an_active_subflow_there_is_none(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct mptcp_subflow_context *subflow = add_subflow(test, msk, 0);
+	struct weft_usable usable;
+
+	mptcp_subflow_tcp_sock(subflow)->sk_state = TCP_FIN_WAIT1;
+	KUNIT_EXPECT_FALSE(test, weft_usable(msk, &usable));
+	list_del(&subflow->node);
+	KUNIT_EXPECT_FALSE(test, weft_usable(msk, &usable));
+	weft_conn_release(msk);
+}
+
+static void a_connection_without_state_gets_one(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct weft_usable usable;
+
+	weft_conn_release(msk);
+	KUNIT_EXPECT_NULL(test, weft_conn(msk));
+	add_subflow(test, msk, 0);
+	KUNIT_EXPECT_TRUE(test, weft_usable(msk, &usable));
+	KUNIT_EXPECT_NOT_NULL(test, weft_conn(msk));
+	weft_conn_release(msk);
+}
+
+static struct kunit_case connection_cases[] = {
+	KUNIT_CASE(a_subflow_keeps_its_slot),
+	KUNIT_CASE(a_ninth_subflow_waits_for_a_slot),
+	KUNIT_CASE(a_newcomer_does_not_inherit_a_burst),
+	KUNIT_CASE(a_decision_is_over_when_its_burst_is_used_up),
+	KUNIT_CASE(more_than_the_burst_is_counted_too),
+	KUNIT_CASE(a_burst_that_is_cut_short_is_counted_as_far_as_it_went),
+	KUNIT_CASE(backup_subflows_count_when_there_is_no_other),
+	KUNIT_CASE(a_subflow_after_a_timeout_is_left_out),
+	KUNIT_CASE(without_an_active_subflow_there_is_none),
+	KUNIT_CASE(a_connection_without_state_gets_one),
+	{}
+};
+
+static struct kunit_suite connection_suite = {
+	.name		= "weft_connection",
+	.test_cases	= connection_cases,
+};
+kunit_test_suite(connection_suite);
