@@ -20,7 +20,7 @@ SCENARIOS := .venv/bin/python -m weft_scenarios
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build kernel p4 topo down status shell workload run compare patterns paths \
-    telemetry flows scenario scenarios results selftests test lint fmt clean
+    telemetry flows scenario scenarios results selftests fuzz test lint fmt clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,7 @@ help: ## this list
 	@echo "  traffic (workload, run, compare): $(TRAFFIC)" | fold -s -w 96
 	@echo "  workload, run: SCHEDULER    compare: SCHEDULERS JOBS    run, topo: CPU"
 	@echo "  selftests: SCHEDULERS TESTS (quick, all or names) REPEATS SEED JOBS OUT"
+	@echo "  fuzz: SEED REPEATS ROUNDS JOBS"
 	@echo "  topo: CLOCK SEED    a lab that stays up: NAME    queries: JSON=1"
 
 topo: build kernel ## boot a leaf-spine and leave it running
@@ -85,6 +86,9 @@ p4: ## compile the P4 programs (needs p4c)
 
 selftests: build kernel ## the kernel's own MPTCP tests under each scheduler, against default's
 	@tests/selftests/run $(call flags,SCHEDULERS TESTS REPEATS SEED JOBS OUT)
+
+fuzz: build kernel ## broken netlink messages against the kernel module in use
+	@tests/fuzz $(call flags,SEED REPEATS ROUNDS JOBS)
 
 test: ## everything: install, build, lint, unit tests, the whole circle in the lab
 	@ci/test

@@ -39,6 +39,10 @@ class Kernel:
         """What modules are built against."""
         return self.image.parent
 
+    def module(self, name: str) -> Path:
+        """Find one of the modules that were built, loaded or not."""
+        return self.modules[0].with_name(f"{name}.ko")
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -95,6 +99,42 @@ def run(
         if not (logs / "batch.log").exists():
             raise LabError(f"{done.stderr.strip()}\n{tail_of_logs(folder)}")
         return Outcome(done.returncode, text(logs / "batch.log"), text(logs / "console.log"))
+
+
+def run_program(
+    kernel: Kernel,
+    program: str,
+    *arguments: str,
+    seed: int = 1,
+    kernel_arguments: Sequence[str] = ("slab_debug=FZPU",),
+) -> list[str]:
+    """Run a program of kernel_tests; return what is wrong: failed claims, the kernel's words.
+
+    By default every object of the kernel is checked when it is given out and freed.
+    """
+    outcome = run(
+        kernel,
+        ["/usr/bin/env", f"PYTHONPATH={ROOT / 'tests'}", sys.executable]
+        + ["-m", f"kernel_tests.{program}", *arguments],
+        seed=seed,
+        arguments=kernel_arguments,
+    )
+    return wrong(outcome)
+
+
+def wrong(outcome: Outcome) -> list[str]:
+    """Give what is wrong with a run that prints TAP."""
+    found = [f"kernel: {line}" for line in outcome.complaints()]
+    lines = outcome.output.splitlines()
+    for line, after in zip(lines, [*lines[1:], ""], strict=False):
+        if line.startswith("not ok"):
+            found.append(f"{line} {after}" if after.startswith("#") else line)
+    claims = sum(line.startswith(("ok ", "not ok ")) for line in lines)
+    if f"1..{claims}" not in lines or claims == 0:
+        found.append(f"broke off: {' | '.join(lines[-3:])}")
+    elif outcome.exit_code and not found:
+        found.append(f"exit status {outcome.exit_code}")
+    return found
 
 
 def description(

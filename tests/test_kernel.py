@@ -1,46 +1,62 @@
-"""The kernel module in a plain lab: its netlink interface, its sockets, its removal."""
+"""The kernel module in a plain lab: its netlink interface, its sockets, its own tests."""
 
+import re
 import subprocess
-import sys
 
 import plain_lab
 import pytest
+from plain_lab import Kernel, Outcome
 
 pytestmark = pytest.mark.lab
 
 
 @pytest.fixture(scope="module")
-def kernel() -> plain_lab.Kernel:
-    """The lab's kernel and module."""
+def kernel() -> Kernel:
+    """The lab's kernel and modules."""
     return plain_lab.kernel()
 
 
-def run(kernel: plain_lab.Kernel, program: str, *arguments: str, slab_debug: bool = True) -> str:
-    """Run a program of kernel_tests; no claim may fail and the kernel may not complain."""
+def test_bad_requests_are_refused_with_their_reason(kernel: Kernel) -> None:
+    assert plain_lab.run_program(kernel, "bad_input") == []
+
+
+def test_sockets_choose_schedulers_and_keep_the_module(kernel: Kernel) -> None:
+    assert plain_lab.run_program(kernel, "sockets", str(kernel.module("weft"))) == []
+
+
+def test_nothing_that_is_sent_to_it_harms_the_kernel(kernel: Kernel) -> None:
+    module = str(kernel.module("weft"))
+    assert plain_lab.run_program(kernel, "fuzz", "1", "2500", module) == []
+
+
+def test_kunit_tests_pass_in_the_kernel(kernel: Kernel) -> None:
     outcome = plain_lab.run(
         kernel,
-        ["/usr/bin/env", f"PYTHONPATH={plain_lab.ROOT / 'tests'}"]
-        + [sys.executable, "-m", f"kernel_tests.{program}", *arguments],
-        arguments=["slab_debug=FZPU"] if slab_debug else [],
+        ["insmod", kernel.module("weft_test")],
+        arguments=["kunit.enable=1", "kunit.autorun=1", "slab_debug=FZPU"],
     )
-    assert outcome.complaints() == [], outcome.console
-    failed = [line for line in outcome.output.splitlines() if line.startswith("not ok")]
-    assert failed == [], outcome.output
     assert outcome.exit_code == 0, outcome.output
-    return outcome.output
+    assert outcome.complaints() == []
+    lines = [re.sub(r"^\[[ .0-9]+\] ", "", line) for line in outcome.console.splitlines()]
+    assert [line for line in lines if line.lstrip().startswith("not ok")] == []
+    assert "ok 1 weft_table" in lines
+    assert "ok 2 weft_connection" in lines
 
 
-def test_bad_requests_are_refused_with_their_reason(kernel: plain_lab.Kernel) -> None:
-    run(kernel, "bad_input")
+def test_a_program_that_breaks_off_has_failed() -> None:
+    good = Outcome(0, "ok 1 - one\n1..1\n", "[1.0] all is well\n")
+    assert plain_lab.wrong(good) == []
+    assert plain_lab.wrong(Outcome(0, "ok 1 - one\n", "")) == ["broke off: ok 1 - one"]
+    assert plain_lab.wrong(Outcome(0, "", "")) != []
+    assert plain_lab.wrong(Outcome(1, "not ok 1 - one\n# seen\n1..1\n", "")) == [
+        "not ok 1 - one # seen"
+    ]
+    complaint = "[1.0] BUG: KASAN: slab-use-after-free in uaf_init+0x5c/0x1000"
+    assert plain_lab.wrong(Outcome(0, good.output, complaint)) == [f"kernel: {complaint}"]
 
 
-def test_sockets_choose_schedulers_and_keep_the_module(kernel: plain_lab.Kernel) -> None:
-    output = run(kernel, "sockets", str(kernel.module))
-    assert "ok 1 - default: data arrive as they were sent" in output
-
-
-def test_a_lab_without_its_kernel_says_so(kernel: plain_lab.Kernel) -> None:
-    missing = plain_lab.Kernel("none", kernel.tree / "missing", kernel.module)
+def test_a_lab_without_its_kernel_says_so(kernel: Kernel) -> None:
+    missing = Kernel("none", kernel.tree / "missing", kernel.modules)
     with pytest.raises(plain_lab.LabError, match="missing"):
         plain_lab.run(missing, ["/bin/true"])
 
