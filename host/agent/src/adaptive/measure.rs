@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
+use serde::Serialize;
+
 use super::model;
 
 /// Loss is known when so many packets were lost among those remembered.
@@ -12,7 +14,7 @@ const MEMORY: f64 = 0.5;
 
 /// What the kernel says of one subflow at one moment. Counters count from the
 /// subflow's beginning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Sample {
     /// This end.
     pub local: SocketAddrV4,
@@ -85,6 +87,10 @@ pub struct Window {
 pub struct Summary {
     /// Acknowledged bytes of all subflows of the path, as bits per second.
     pub throughput_bps: f64,
+    /// How long it was.
+    pub elapsed_ns: u64,
+    /// Packets that were sent again in it.
+    pub lost_packets: u64,
     /// Share of packets that were sent again, over this window and, fading,
     /// those before; 0 where too few were lost to tell.
     pub loss: f64,
@@ -131,7 +137,8 @@ impl Window {
 
     /// Ends the window and begins the next one.
     pub fn turn(&mut self, now_ns: u64) -> Summary {
-        let elapsed_ns = now_ns.saturating_sub(self.start_ns).max(1) as f64;
+        let window_ns = now_ns.saturating_sub(self.start_ns).max(1);
+        let elapsed_ns = window_ns as f64;
         let subflows = self.last.len().max(1) as f64;
         self.remembered_sent = self.remembered_sent * MEMORY + self.sent_packets as f64;
         self.remembered_lost = self.remembered_lost * MEMORY + self.retransmitted_packets as f64;
@@ -143,6 +150,8 @@ impl Window {
         let samples = f64::from(self.samples.max(1));
         let summary = Summary {
             throughput_bps: self.acked_bytes as f64 * 8e9 / elapsed_ns,
+            elapsed_ns: window_ns,
+            lost_packets: self.retransmitted_packets,
             loss,
             queueing: self.queueing / samples,
             busy: self.busy_ns as f64 / elapsed_ns / subflows,

@@ -28,7 +28,9 @@
 //!   When slow start is over, the throughput of a window is compared with the one
 //!   before; a gain below the threshold closes the subflow again. One subflow less
 //!   is a trial as well, made where the path is not loss-limited: if the gain that
-//!   is given up was at or above the threshold, it is opened again.
+//!   is given up was at or above the threshold, it is opened again. A random loss
+//!   makes throughput random too: a trial goes on for up to [`TRIAL_WINDOWS_MAX`]
+//!   windows while its outcome is within the error that so few losses leave.
 //! - *No flapping*: whatever a trial's outcome, the opposite of it, and a failed
 //!   trial itself, may be tried again only after a pause, which doubles each time
 //!   up to [`PAUSE_WINDOWS_MAX`] windows. A changed loss (by [`CHANGED`]) ends pauses.
@@ -54,8 +56,17 @@ const SETTLE_INTERVALS: u64 = 4;
 const SETTLE_RTTS: u64 = 20;
 /// A subflow that is not there after this long is asked for again.
 const OPEN_TIMEOUT_NS: u64 = 4_000_000_000;
+/// A throughput is known after so many losses or so many windows; it is that of
+/// so many windows at most.
+const LOSSES_KNOWN: u64 = 6;
+const RATE_WINDOWS_KNOWN: u32 = 3;
+const RATE_WINDOWS_MAX: u32 = 8;
+/// How much the throughput between two losses varies, relative to its mean.
+const SPREAD: f64 = 0.8;
+/// A trial lasts so many windows at most.
+const TRIAL_WINDOWS_MAX: u32 = 4;
 /// Pauses between trials, in windows: the first and the longest.
-const PAUSE_WINDOWS: u64 = 8;
+const PAUSE_WINDOWS: u64 = 4;
 const PAUSE_WINDOWS_MAX: u64 = 64;
 /// Mean queueing delay, in lowest RTTs, up to which loss is not the queue's.
 pub const QUEUE_NONE: f64 = 0.2;

@@ -2,9 +2,9 @@
 
 use super::measure::{Sample, Summary, Window};
 use super::{
-    BUSY, CHANGED, EXPLAINED, LOSS_FLOOR, OPEN_TIMEOUT_NS, PAUSE_WINDOWS, PAUSE_WINDOWS_MAX,
-    Parameters, QUEUE_NONE, QUEUE_STANDS, SETTLE_INTERVALS, SETTLE_RTTS, WINDOW_INTERVALS,
-    WINDOW_RTTS, model,
+    BUSY, CHANGED, EXPLAINED, LOSS_FLOOR, LOSSES_KNOWN, OPEN_TIMEOUT_NS, PAUSE_WINDOWS,
+    PAUSE_WINDOWS_MAX, Parameters, QUEUE_NONE, QUEUE_STANDS, RATE_WINDOWS_KNOWN, RATE_WINDOWS_MAX,
+    SETTLE_INTERVALS, SETTLE_RTTS, SPREAD, TRIAL_WINDOWS_MAX, WINDOW_INTERVALS, WINDOW_RTTS, model,
 };
 
 /// The state of one path.
@@ -19,6 +19,8 @@ pub(super) struct Path {
     close: Pause,
     /// Loss at the last trial.
     reference: Option<f64>,
+    /// With the number of subflows that there are.
+    rate: Rate,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,7 +40,7 @@ enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Trial {
     kind: Kind,
-    before_bps: f64,
+    before: Rate,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,6 +70,48 @@ impl Pause {
     }
 }
 
+/// Throughput over the windows since the last change.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Rate {
+    bits: f64,
+    elapsed_ns: u64,
+    lost_packets: u64,
+    windows: u32,
+}
+
+impl Rate {
+    fn add(&mut self, summary: &Summary) {
+        if self.windows >= RATE_WINDOWS_MAX {
+            // What was long ago fades.
+            self.bits /= 2.0;
+            self.elapsed_ns /= 2;
+            self.lost_packets /= 2;
+            self.windows /= 2;
+        }
+        self.bits += summary.throughput_bps * summary.elapsed_ns as f64 / 1e9;
+        self.elapsed_ns += summary.elapsed_ns;
+        self.lost_packets += summary.lost_packets;
+        self.windows += 1;
+    }
+
+    fn bps(&self) -> f64 {
+        self.bits * 1e9 / self.elapsed_ns.max(1) as f64
+    }
+
+    /// Relative standard error: AIMD goes from loss to loss, and each such
+    /// stretch varies by [`SPREAD`]. Without loss, nothing is random.
+    fn error(&self) -> f64 {
+        match self.lost_packets {
+            0 => 0.0,
+            lost => SPREAD / (lost as f64).sqrt(),
+        }
+    }
+
+    fn is_known(&self) -> bool {
+        self.lost_packets >= LOSSES_KNOWN || self.windows >= RATE_WINDOWS_KNOWN
+    }
+}
+
 impl Path {
     /// A path that gets its first subflow now.
     pub(super) fn new(now_ns: u64) -> Self {
@@ -83,6 +127,7 @@ impl Path {
             open: Pause::default(),
             close: Pause::default(),
             reference: None,
+            rate: Rate::default(),
         }
     }
 
@@ -125,12 +170,13 @@ impl Path {
             }
             Phase::Measuring { until_ns, trial } if now_ns >= until_ns => {
                 let summary = self.window.turn(now_ns);
+                self.rate.add(&summary);
                 self.phase = Phase::Measuring {
                     until_ns: now_ns.saturating_add(self.window_ns(parameters)),
                     trial: None,
                 };
                 // The window of a trial that is kept is the first one of what comes next.
-                if trial.is_none_or(|trial| self.kept(now_ns, trial, &summary, parameters)) {
+                if trial.is_none_or(|trial| self.kept(now_ns, trial, parameters)) {
                     self.decide(now_ns, &summary, may_grow, parameters);
                 }
             }
@@ -161,13 +207,14 @@ impl Path {
         let loss_limited = self.loss_limited(summary);
         let gain = model::gain(
             self.target,
-            summary.throughput_bps,
+            self.rate.bps(),
             self.capacity.map(|known| known.bps),
         );
         if loss_limited
             && may_grow
             && self.target < parameters.max
             && gain >= parameters.gain
+            && self.rate.is_known()
             && now_ns >= self.open.until_ns
         {
             self.target += 1;
@@ -189,10 +236,8 @@ impl Path {
     }
 
     fn begin(&mut self, now_ns: u64, kind: Kind, summary: &Summary, parameters: &Parameters) {
-        let trial = Some(Trial {
-            kind,
-            before_bps: summary.throughput_bps,
-        });
+        let before = std::mem::take(&mut self.rate);
+        let trial = Some(Trial { kind, before });
         self.reference = Some(summary.loss);
         match kind {
             Kind::More => {
@@ -205,41 +250,45 @@ impl Path {
         }
     }
 
-    /// The window of a trial is over: did it bring what it should? If not, it is
-    /// undone.
-    fn kept(
-        &mut self,
-        now_ns: u64,
-        trial: Trial,
-        summary: &Summary,
-        parameters: &Parameters,
-    ) -> bool {
+    /// A window of a trial is over: has it brought what it should? If not, it is
+    /// undone; if that is not clear, it goes on.
+    fn kept(&mut self, now_ns: u64, trial: Trial, parameters: &Parameters) -> bool {
+        let (more, less) = match trial.kind {
+            Kind::More => (&self.rate, &trial.before),
+            Kind::Less => (&trial.before, &self.rate),
+        };
+        let error = more.error().hypot(less.error());
+        let gain = if less.bps() > 0.0 {
+            more.bps() / less.bps() - 1.0
+        } else {
+            0.0
+        };
+        let clear = gain - error / 2.0 >= parameters.gain || gain + error < parameters.gain;
         let window_ns = self.window_ns(parameters);
-        let ratio = |more: f64, less: f64| if less > 0.0 { more / less - 1.0 } else { 0.0 };
-        match trial.kind {
-            Kind::More => {
-                let kept = ratio(summary.throughput_bps, trial.before_bps) >= parameters.gain;
-                if kept {
-                    self.close.extend(now_ns, window_ns);
-                } else {
-                    self.target -= 1;
-                    self.open.extend(now_ns, window_ns);
-                    self.settle(now_ns, None, parameters);
-                }
-                kept
+        if !clear && self.rate.windows < TRIAL_WINDOWS_MAX {
+            self.phase = Phase::Measuring {
+                until_ns: now_ns.saturating_add(window_ns),
+                trial: Some(trial),
+            };
+            return false;
+        }
+        match (trial.kind, gain >= parameters.gain) {
+            (Kind::More, true) => self.close.extend(now_ns, window_ns),
+            (Kind::Less, false) => self.open.extend(now_ns, window_ns),
+            (Kind::More, false) => {
+                self.target -= 1;
+                self.open.extend(now_ns, window_ns);
+                self.settle(now_ns, None, parameters);
+                return false;
             }
-            Kind::Less => {
-                let kept = ratio(trial.before_bps, summary.throughput_bps) < parameters.gain;
-                if kept {
-                    self.open.extend(now_ns, window_ns);
-                } else {
-                    self.target += 1;
-                    self.close.extend(now_ns, window_ns);
-                    self.reopen(now_ns);
-                }
-                kept
+            (Kind::Less, true) => {
+                self.target += 1;
+                self.close.extend(now_ns, window_ns);
+                self.reopen(now_ns);
+                return false;
             }
         }
+        true
     }
 
     /// A subflow that was asked for did not come up.
@@ -262,6 +311,7 @@ impl Path {
     }
 
     fn settle(&mut self, now_ns: u64, trial: Option<Trial>, parameters: &Parameters) {
+        self.rate = Rate::default();
         let settle_ns = (parameters.interval_ns.saturating_mul(SETTLE_INTERVALS))
             .max(self.rtt_ns.saturating_mul(SETTLE_RTTS));
         self.phase = Phase::Settling {
