@@ -1,5 +1,7 @@
 //! `weft-agent`: see the library's documentation.
 
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,7 +15,9 @@ use tokio::sync::oneshot;
 use tonic::transport::Endpoint;
 use tracing::info;
 use tracing_subscriber::EnvFilter;
+use weft_agent::adaptive::Sample;
 use weft_agent::path_manager::{Manager, PathManager};
+use weft_agent::subflows::Subflows;
 use weft_agent::weft::{Flow, Pattern, Weft};
 use weft_agent::{follow, mptcp_pm, netlink};
 use weft_topology::{Host, Topology};
@@ -37,6 +41,9 @@ struct Cli {
 enum Command {
     /// Print the MPTCP connections that a scheduler of Weft serves
     Flows(Query),
+    /// Print what the kernel measures for each subflow of the connections that
+    /// hosts have opened, path by path, whatever the scheduler
+    Subflows(Query),
     /// Print the patterns that kernels hold
     Patterns(Query),
 }
@@ -122,6 +129,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match (cli.command, cli.serve) {
         (Some(Command::Flows(query)), _) => print_flows(&query),
+        (Some(Command::Subflows(query)), _) => print_subflows(&query),
         (Some(Command::Patterns(query)), _) => print_patterns(&query),
         (None, Some(serve)) => run(&serve),
         (None, None) => unreachable!("clap requires the arguments of one of them"),
@@ -204,26 +212,30 @@ struct OfHost<'a, T> {
 }
 
 fn print_flows(query: &Query) -> Result<()> {
-    query.print(Weft::flows, flow_text)
+    query.print(|netns| Weft::open(netns)?.flows(), flow_text)
+}
+
+fn print_subflows(query: &Query) -> Result<()> {
+    let paths = |netns: &Path| Ok(paths(Subflows::open(netns)?.by_connection()?));
+    query.print(paths, path_text)
 }
 
 fn print_patterns(query: &Query) -> Result<()> {
-    query.print(Weft::patterns, pattern_text)
+    query.print(|netns| Weft::open(netns)?.patterns(), pattern_text)
 }
 
 impl Query {
-    /// Prints what `dump` finds in every host, as one JSON array or line by
+    /// Prints what `dump` finds in the namespace of every host, as one JSON array or line by
     /// line as `text` says it.
     fn print<T: Serialize>(
         &self,
-        dump: impl Fn(&mut Weft) -> Result<Vec<T>, netlink::Error>,
+        dump: impl Fn(&Path) -> Result<Vec<T>, netlink::Error>,
         text: impl Fn(&Host, &T) -> String,
     ) -> Result<()> {
         let hosts = self.hosts.read()?;
         let mut found = Vec::new();
         for host in &hosts {
-            let dumped = Weft::open(&host.netns).and_then(|mut kernel| dump(&mut kernel));
-            for what in dumped.with_context(|| host.name.clone())? {
+            for what in dump(&host.netns).with_context(|| host.name.clone())? {
                 found.push((host, what));
             }
         }
@@ -267,6 +279,61 @@ fn flow_text(host: &Host, flow: &Flow) -> String {
             subflow.rtt_ns as f64 / 1e3,
             subflow.packets,
             subflow.bytes,
+        );
+    }
+    text
+}
+
+/// The subflows of a connection over one path.
+#[derive(Serialize)]
+struct PathSubflows {
+    token: u32,
+    local: Ipv4Addr,
+    remote: Ipv4Addr,
+    subflows: Vec<Sample>,
+}
+
+fn paths(connections: BTreeMap<u32, Vec<Sample>>) -> Vec<PathSubflows> {
+    let mut paths: BTreeMap<(u32, Ipv4Addr, Ipv4Addr), Vec<Sample>> = BTreeMap::new();
+    for (token, subflows) in connections {
+        for subflow in subflows {
+            let path = (token, *subflow.local.ip(), *subflow.remote.ip());
+            paths.entry(path).or_default().push(subflow);
+        }
+    }
+    let path = |((token, local, remote), subflows)| PathSubflows {
+        token,
+        local,
+        remote,
+        subflows,
+    };
+    paths.into_iter().map(path).collect()
+}
+
+fn path_text(host: &Host, path: &PathSubflows) -> String {
+    let count = path.subflows.len();
+    let mut text = format!(
+        "{} token {:08x} {} -> {}  {count} subflow{}",
+        host.name,
+        path.token,
+        path.local,
+        path.remote,
+        if count == 1 { "" } else { "s" },
+    );
+    for subflow in &path.subflows {
+        text += &format!(
+            "\n  port {}  rtt {:.1} us, lowest {:.1} us  {} packets sent, {} of them again  {} bytes acknowledged{}",
+            subflow.local.port(),
+            subflow.rtt_ns as f64 / 1e3,
+            subflow.rtt_min_ns as f64 / 1e3,
+            subflow.sent_packets,
+            subflow.retransmitted_packets,
+            subflow.acked_bytes,
+            if subflow.established {
+                ""
+            } else {
+                "  (opening)"
+            },
         );
     }
     text
@@ -318,9 +385,33 @@ mod tests {
         ];
         let cli = Cli::try_parse_from(daemon).unwrap();
         assert!(cli.command.is_none() && cli.serve.is_some());
+        let managed = [&daemon[..], &["--path-manager", "fixed:9"]].concat();
+        assert!(Cli::try_parse_from(managed).is_err());
         let query = ["weft-agent", "flows", "--topology", "t.json"];
         let cli = Cli::try_parse_from(query).unwrap();
         assert!(matches!(cli.command, Some(Command::Flows(_))));
         assert!(Cli::try_parse_from(["weft-agent"]).is_err());
+    }
+
+    #[test]
+    fn subflows_of_a_path_stand_together() {
+        let subflow = |local: &str| {
+            let remote = "10.2.1.1:5000".parse().unwrap();
+            Sample::first(local.parse().unwrap(), remote, 1)
+        };
+        let of_one = vec![
+            subflow("10.1.1.1:4000"),
+            subflow("10.1.1.2:4001"),
+            subflow("10.1.1.1:4002"),
+        ];
+        let paths = paths(BTreeMap::from([(7, of_one)]));
+        let shape: Vec<_> = paths
+            .iter()
+            .map(|path| (path.token, path.local.to_string(), path.subflows.len()))
+            .collect();
+        assert_eq!(
+            shape,
+            [(7, "10.1.1.1".into(), 2), (7, "10.1.1.2".into(), 1)]
+        );
     }
 }

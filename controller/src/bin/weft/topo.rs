@@ -100,6 +100,11 @@ pub struct FlowsArgs {
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
 
+    /// What the kernel measures for each subflow of the connections that hosts
+    /// have opened, path by path, whatever the scheduler
+    #[arg(long)]
+    subflows: bool,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -233,7 +238,7 @@ pub async fn flows(args: &FlowsArgs) -> Outcome {
     let agent = lab.status().await?.spec.paths.bin.join("weft-agent");
     let mut argv = vec![
         agent.to_string_lossy().into_owned(),
-        "flows".to_owned(),
+        if args.subflows { "subflows" } else { "flows" }.to_owned(),
         "--topology".to_owned(),
         "/run/weft/topology.json".to_owned(),
     ];
