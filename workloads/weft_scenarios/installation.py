@@ -73,4 +73,4 @@ def _kernel(environment: Mapping[str, str]) -> list[Path]:
         found = json.loads(current.read_text())
     except FileNotFoundError:
         raise ScenarioError(f"no {current} yet: run `make kernel` first") from None
-    return [Path(found["kernel"]), Path(found["module"])]
+    return [Path(found["kernel"]), *map(Path, found["modules"])]

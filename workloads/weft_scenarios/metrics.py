@@ -69,6 +69,7 @@ def _of_flows(flows: pl.DataFrame) -> dict[str, float]:
         "fct_max_ms": _number(fct_ms.max()),
         "completion_ms": span_ns / 1e6,
         "goodput_mbps": _number(flows["bytes"].sum()) * 8e3 / span_ns,
+        "subflows_mean": _number(flows["subflows"].mean()),
         "timeouts_per_flow": _number(flows["timeouts"].mean()),
         "retransmitted_packets": _number(flows["retransmissions"].sum()),
         "reinjected_bytes": _number(flows["reinjected_bytes"].sum()),

@@ -24,6 +24,7 @@ METRICS: dict[str, Quantity] = {
     "fct_max_ms": Quantity("Slowest flow's FCT", "ms"),
     "completion_ms": Quantity("Completion time of all flows", "ms"),
     "goodput_mbps": Quantity("Goodput", "Mbit/s"),
+    "subflows_mean": Quantity("Subflows of a connection at its end", ""),
     "timeouts_per_flow": Quantity("Timeouts per flow", ""),
     "retransmitted_packets": Quantity("Retransmitted packets", ""),
     "reinjected_bytes": Quantity("Bytes sent again on another subflow", "B"),
