@@ -2,10 +2,12 @@
 
 import csv
 import json
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
-from driver import Weft
+from driver import LIMIT_S, Lab, Labs, Weft
 
 pytestmark = pytest.mark.lab
 
@@ -53,3 +55,26 @@ def test_more_subflows_than_a_connection_has_are_refused(weft: Weft) -> None:
     assert done.returncode == 2
     assert "at most 8" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def per_path(lab: Lab) -> list[int]:
+    """Give how many subflows the connections have, path by path."""
+    return [len(path["subflows"]) for path in lab.json("flows", "--subflows")]
+
+
+def test_a_new_agent_takes_connections_over_as_they_are(labs: Labs, tmp_path: Path) -> None:
+    lab = labs.up(*FABRIC.split(), "--path-manager", "fixed:2")
+    flags = f"workload {TRAFFIC} --bytes 400MB --name {lab.name} --out"
+    command = lab.weft.command(*flags.split(), str(tmp_path / "x"))
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=lab.weft.folder) as load:
+        try:
+            deadline = time.monotonic() + LIMIT_S
+            while per_path(lab) != [2, 2]:
+                assert load.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            lab.shell("daemon kill weft-agent")
+            lab.shell("daemon start weft-agent")
+            assert per_path(lab) == [2, 2]
+        finally:
+            load.kill()

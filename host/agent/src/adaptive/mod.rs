@@ -29,11 +29,18 @@
 //!   before; a gain below the threshold closes the subflow again. One subflow less
 //!   is a trial as well, made where the path is not loss-limited: if the gain that
 //!   is given up was at or above the threshold, it is opened again. A random loss
-//!   makes throughput random too: a trial goes on for up to [`TRIAL_WINDOWS_MAX`]
+//!   makes throughput random too: a trial goes on for up to `TRIAL_WINDOWS_MAX`
 //!   windows while its outcome is within the error that so few losses leave.
 //! - *No flapping*: whatever a trial's outcome, the opposite of it, and a failed
 //!   trial itself, may be tried again only after a pause, which doubles each time
-//!   up to [`PAUSE_WINDOWS_MAX`] windows. A changed loss (by [`CHANGED`]) ends pauses.
+//!   up to `PAUSE_WINDOWS_MAX` windows. A changed loss (by [`CHANGED`]) ends pauses.
+//!
+//! # Limits
+//!
+//! Opening is the part of the end that has opened the connection, and it sees the
+//! loss of what it sends: a client that only receives keeps one subflow per path.
+//! Coupled congestion control (LIA, OLIA, BALIA) is made to give all subflows of a
+//! connection one share of a bottleneck; the law above is that of uncoupled ones.
 
 mod connection;
 pub mod measure;
