@@ -1,4 +1,4 @@
-"""A plain lab: the lab's Linux with Weft's modules and no network, for tests of the kernel."""
+"""A lab that runs one command, for tests of the kernel: plain, without a network, or with one."""
 
 import json
 import os
@@ -13,6 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / "target" / "release"
 KERNEL = ROOT / "topology" / "lab" / "kernel"
+
+PATTERN_TTL_NS = 200_000_000
 
 COMPLAINT = re.compile(
     r"BUG\b|WARNING:|Oops|Call Trace|Kernel panic|KASAN|UBSAN|general protection"
@@ -79,16 +81,17 @@ def run(
     needs: Sequence[Path] = (),
     seed: int = 1,
     arguments: Sequence[str] = (),
+    topology: dict[str, object] | None = None,
 ) -> Outcome:
     """Run a command in a lab of its own, on virtual time; the same `seed` gives the same run.
 
     `needs` are folders that it reads outside the repository, `arguments` are for
-    the kernel's command line.
+    the kernel's command line, `topology` is the TopologySpec of a fabric.
     """
     with tempfile.TemporaryDirectory(prefix="weft-") as name:
         folder = Path(name)
         spec = folder / "spec.json"
-        spec.write_text(json.dumps(description(kernel, argv, needs, seed, arguments)))
+        spec.write_text(json.dumps(description(kernel, argv, needs, seed, arguments, topology)))
         done = subprocess.run(
             [BIN / "weft-lab", "batch", spec, "--out", folder / "out"],
             capture_output=True,
@@ -143,10 +146,12 @@ def description(
     needs: Sequence[Path],
     seed: int,
     arguments: Sequence[str],
+    topology: dict[str, object] | None,
 ) -> dict[str, object]:
-    """Give the LabSpec (topology/lab/src/spec.rs) of a plain lab."""
+    """Give the LabSpec (topology/lab/src/spec.rs) of a lab."""
     return {
-        "topology": None,
+        "topology": topology,
+        "pattern_ttl_ns": PATTERN_TTL_NS,
         "seed": seed,
         "clock": "free",
         "paths": {

@@ -40,6 +40,7 @@ fn wrong_input_is_one_line_that_names_the_remedy_and_status_2() {
         ("run --bytes 5", "--pattern incast"),
         ("run --pattern incast --load 0.3", "--pattern random"),
         ("run --send-buffer 64", "such as 65536"),
+        ("run --congestion re/no", "such as cubic"),
         ("run --sheduler rb", "'--scheduler'"),
         ("run --leaves 1", "at least 2"),
         ("run --topology ring", "leaf-spine"),

@@ -17,8 +17,8 @@
  *
  *	w_i -= w_i / 2 x min(alpha_i, 1.5)
  *
- * With one path alpha is 1, and both are Reno's. With several subflows the slow
- * start threshold may be one packet. Slow start is TCP's.
+ * (min_ssthresh_packets in coupling.c says how far the window may go down). With one
+ * path alpha is 1, and both are Reno's. Slow start is TCP's.
  *
  * With v of formula.h, alpha_i = max(v_p) / v_i and the increase is
  *
@@ -112,7 +112,7 @@ static u32 balia_ssthresh_of(struct sock *sk)
 		return tcp_reno_ssthresh(sk);
 	ssthresh = balia_ssthresh(group->path, group->slots, ca->slot);
 	coupled_unlock(group);
-	return ssthresh;
+	return max(ssthresh, coupled_floor());
 }
 
 struct tcp_congestion_ops weft_balia __read_mostly = {

@@ -28,6 +28,7 @@
  * a socket's backlog.
  */
 #include <linux/hashtable.h>
+#include <linux/module.h>
 #include <linux/slab.h>
 #include <net/mptcp.h>
 
@@ -35,6 +36,18 @@
 #include "protocol.h"		/* net/mptcp/protocol.h */
 
 #define GROUPS_BITS	10
+
+/*
+ * The drafts of OLIA and Balia allow a slow start threshold of one packet when there
+ * are several subflows, to keep off congested paths. A window of one packet waits for
+ * the receiver's delayed ACK, though: 40 ms per packet, ten times the RTT in a data
+ * center, and what the MPTCP scheduler has queued there blocks the connection. So
+ * TCP's two are the default, and who has long RTTs can have the drafts' one.
+ */
+static ushort min_ssthresh_packets = 2;
+module_param(min_ssthresh_packets, ushort, 0644);
+MODULE_PARM_DESC(min_ssthresh_packets,
+		 "slow start threshold of olia and balia is at least this (2; the drafts: 1)");
 
 static DEFINE_HASHTABLE(coupled_groups, GROUPS_BITS);
 static DEFINE_SPINLOCK(coupled_groups_lock);
@@ -279,12 +292,20 @@ void coupled_cong_avoid(struct sock *sk, u32 ack, u32 acked,
 }
 
 /**
+ * coupled_floor() - the smallest slow start threshold with several subflows
+ *
+ * Return: packets, at least 1.
+ */
+u32 coupled_floor(void)
+{
+	return max_t(u32, READ_ONCE(min_ssthresh_packets), 1);
+}
+
+/**
  * coupled_ssthresh() - Reno's halving for a subflow that may have company
  * @sk: TCP socket, locked, which has seen a loss
  *
- * Return: the new slow start threshold. With other subflows it may be one packet
- * instead of TCP's two, so that a congested path keeps no more than that (OLIA and
- * Balia ask for it).
+ * Return: the new slow start threshold, packets.
  */
 u32 coupled_ssthresh(struct sock *sk)
 {
@@ -296,5 +317,5 @@ u32 coupled_ssthresh(struct sock *sk)
 	if (!group)
 		return tcp_reno_ssthresh(sk);
 	coupled_unlock(group);
-	return max(tcp_snd_cwnd(tcp_sk(sk)) >> 1, 1U);
+	return max(tcp_snd_cwnd(tcp_sk(sk)) >> 1, coupled_floor());
 }

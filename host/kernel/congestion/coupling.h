@@ -65,6 +65,7 @@ void coupled_set_state(struct sock *sk, u8 new_state);
 void coupled_cong_avoid(struct sock *sk, u32 ack, u32 acked,
 			coupled_formula formula);
 u32 coupled_ssthresh(struct sock *sk);
+u32 coupled_floor(void);
 
 extern struct tcp_congestion_ops weft_lia;
 extern struct tcp_congestion_ops weft_olia;

@@ -26,8 +26,8 @@
  *	        = -1 / (n |M|)		for i in M, if B\M is not empty
  *	        = 0			otherwise
  *
- * The window is halved at a loss; with several subflows the slow start threshold
- * may be one packet. Slow start is TCP's.
+ * The window is halved at a loss (min_ssthresh_packets in coupling.c says how far it
+ * may go down). Slow start is TCP's.
  *
  * With v of formula.h the first term is (v_i / V)^2 / w_i: at most 1 / w_i.
  */

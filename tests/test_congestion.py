@@ -1,0 +1,107 @@
+"""Coupled congestion control: fair to TCP, at work with rb, and Reno where nothing is coupled."""
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import plain_lab
+import pytest
+from driver import ROOT, Weft
+
+pytestmark = pytest.mark.lab
+
+COUPLED = ("lia", "olia", "balia", "wvegas")
+UNCOUPLED = ("reno", "cubic")
+
+LINK_BPS = 50_000_000
+
+
+def in_plain_lab(*argv: str | Path) -> str:
+    """Run a command in a plain lab; it and the kernel have nothing to complain about."""
+    done = plain_lab.run(plain_lab.kernel(), argv)
+    assert done.exit_code == 0, done.output
+    assert done.complaints() == []
+    return done.output
+
+
+@pytest.fixture(scope="module")
+def ratios() -> dict[str, float]:
+    """How much two subflows get beside one TCP connection on the same link, for each."""
+    program = ROOT / "tests" / "sharing.py"
+    shares = json.loads(in_plain_lab(sys.executable, program, *COUPLED, *UNCOUPLED))
+    for name, share in shares.items():
+        # Headers and the DSS option take 7 % of a full packet.
+        assert 0.9 * LINK_BPS < sum(share.values()) < LINK_BPS, (name, share)
+    return {name: share["mptcp"] / share["tcp"] for name, share in shares.items()}
+
+
+@pytest.mark.parametrize("name", COUPLED)
+def test_coupled_subflows_take_what_one_tcp_flow_takes(ratios: dict[str, float], name: str) -> None:
+    assert ratios[name] <= 1.2, ratios
+
+
+@pytest.mark.parametrize("name", UNCOUPLED)
+def test_uncoupled_subflows_take_more(ratios: dict[str, float], name: str) -> None:
+    assert ratios[name] > 1.4, ratios
+
+
+def run(weft: Weft, out: Path, arguments: str) -> list[dict[str, Any]]:
+    """Run flows; gives the rows of flows.csv."""
+    weft.run("run", *arguments.split(), "--out", str(out))
+    with (out / "flows.csv").open() as rows:
+        return list(csv.DictReader(rows))
+
+
+@pytest.mark.parametrize("name", COUPLED)
+def test_an_incast_ends_under_rb(weft: Weft, tmp_path: Path, name: str) -> None:
+    flows = run(weft, tmp_path / "x", f"--pattern incast --scheduler rb --congestion {name}")
+    assert len(flows) == 10
+    assert all(flow["fct_ns"] and int(flow["subflows"]) == 2 for flow in flows), flows
+    assert json.loads((tmp_path / "x" / "run.json").read_text())["workload"]["congestion"] == name
+
+
+def test_plain_tcp_is_reno_under_each(weft: Weft, tmp_path: Path) -> None:
+    tcp = "--pattern incast --protocol tcp --bytes 500KB --queue 60"
+    flows = {
+        name: run(weft, tmp_path / name, f"{tcp} --congestion {name}")
+        for name in ("reno", "cubic", *COUPLED)
+    }
+    assert any(int(flow["retransmissions"]) for flow in flows["reno"])
+    assert flows["cubic"] != flows["reno"]
+    for name in COUPLED:
+        assert flows[name] == flows["reno"], name
+
+
+REMOVE = """
+import socket, subprocess, time
+IPPROTO_MPTCP = 262
+def remove():
+    return subprocess.run(["rmmod", "weft_coupled"], stderr=subprocess.DEVNULL).returncode == 0
+def opened():
+    return socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_MPTCP)
+with opened() as listener, opened() as near:
+    listener.bind(("127.0.0.1", 5001))
+    listener.listen()
+    near.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"olia")
+    near.connect(("127.0.0.1", 5001))
+    with listener.accept()[0] as far:
+        near.sendall(bytes(100_000))
+        print(far.recv(1) == bytes(1), remove())
+# Its sockets outlive it for a while.
+time.sleep(120)
+print(remove())
+"""
+
+
+def test_the_module_stays_while_a_connection_uses_it() -> None:
+    assert in_plain_lab(sys.executable, "-c", REMOVE).split() == ["True", "False", "True"]
+
+
+def test_an_unknown_one_is_refused_with_those_that_there_are(weft: Weft, tmp_path: Path) -> None:
+    done = weft.try_run("run", "--flows", "1", "--congestion", "newreno", "--out", f"{tmp_path}/x")
+    assert done.returncode != 0
+    for name in ("newreno", *COUPLED, *UNCOUPLED):
+        assert name in done.stderr
+    assert not (tmp_path / "x").exists()
