@@ -6,7 +6,9 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,6 +104,19 @@ def run(
         if not (logs / "batch.log").exists():
             raise LabError(f"{done.stderr.strip()}\n{tail_of_logs(folder)}")
         return Outcome(done.returncode, text(logs / "batch.log"), text(logs / "console.log"))
+
+
+@contextmanager
+def pool(jobs: int) -> Iterator[ThreadPoolExecutor]:
+    """Give threads for several labs at a time; what has not begun at an interrupt never does.
+
+    The labs that run get the terminal's interrupt too, and stop.
+    """
+    executor = ThreadPoolExecutor(jobs)
+    try:
+        yield executor
+    finally:
+        executor.shutdown(cancel_futures=True)
 
 
 def run_program(

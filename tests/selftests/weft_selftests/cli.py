@@ -7,7 +7,6 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list:
         print("\n".join(plan.tests))
         return 0
-    runs = execute(plan, options.jobs)
+    try:
+        runs = execute(plan, options.jobs)
+    except KeyboardInterrupt:
+        return 130
     return report(runs, differences.read())
 
 
@@ -121,7 +123,7 @@ def execute(plan: Plan, jobs: int) -> list[Run]:
     """Run everything, several labs at a time; a line for each that is done."""
     work = [(t, s, seed) for t in plan.tests for seed in plan.seeds for s in plan.schedulers]
     plan.out.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(jobs) as pool:
+    with plain_lab.pool(jobs) as pool:
         futures = [pool.submit(one, plan, *item) for item in work]
         runs = []
         for future in futures:
