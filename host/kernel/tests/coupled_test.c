@@ -100,9 +100,9 @@ static void olia_cases(void)
 	growth_is("olia: and so has the other one",
 		  olia_growth(path, 2, 1), 1, 9 * 10);
 
-	/* RTT counts twice: 1000 / 100^2 = 0.1 < 600 / 50^2 = 0.24 */
+	/* RTT counts twice: 1000 / 100^2 = 0.1 < 400 / 50^2 = 0.16, though 10 > 8 */
 	path[0] = (struct coupled_path){ 20, 100, 1000, 0 };
-	path[1] = (struct coupled_path){ 10, 50, 600, 0 };
+	path[1] = (struct coupled_path){ 10, 50, 400, 0 };
 	/* v = 10, 10: (1/2)^2 / 10 + 1/2 / 10 = 3/40 */
 	growth_is("olia: a path is better by l/rtt^2",
 		  olia_growth(path, 2, 1), 3, 40);
