@@ -14,6 +14,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod capture;
 pub mod fabric;
 pub mod pipeline;
 pub mod queue_log;

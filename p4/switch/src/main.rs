@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use clap::{Parser, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
+use weft_switch::capture::{Captures, Selection};
 use weft_switch::fabric::TimestampUnit;
 use weft_switch::queue_log::QueueLog;
 use weft_switch::server::{Shared, World, serve};
@@ -25,6 +26,13 @@ struct Arguments {
     /// Folder for queues.csv
     #[arg(long, value_name = "DIR")]
     stats_dir: PathBuf,
+    /// Write every packet of these hosts, and of the queues in front of them, to the folder
+    /// capture in the stats folder; `all` for all hosts
+    #[arg(long, value_name = "HOSTS", value_delimiter = ',')]
+    capture: Vec<String>,
+    /// Of the queues in front of captured hosts only, or of all
+    #[arg(long, value_enum, default_value = "hosts", requires = "capture")]
+    arrivals: Arrivals,
     /// Created when all servers listen and all interfaces are open
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
@@ -34,6 +42,14 @@ struct Arguments {
     /// Seed of everything random: frames lost, what P4 programs draw
     #[arg(long, default_value_t = 1)]
     seed: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Arrivals {
+    /// Queues in front of captured hosts
+    Hosts,
+    /// All queues of all switches
+    All,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -85,13 +101,14 @@ fn main() -> ExitCode {
 async fn run(arguments: &Arguments, topology: &Topology) -> anyhow::Result<()> {
     let clock = Clock::new().context("clock")?;
     let unit = arguments.timestamps.into();
-    let world = World::new(topology, unit, clock.now_ns()?, arguments.seed)?;
+    let mut world = World::new(topology, unit, clock.now_ns()?, arguments.seed)?;
     let stop = Stop::new().context("eventfd")?;
     let waker = stop.clone();
+    let captures = captures(arguments, topology, &mut world)?;
     let shared = Shared::new(world, move || waker.wake());
     let log = arguments.stats_dir.join("queues.csv");
     let log = QueueLog::open(&log, topology).with_context(|| log.display().to_string())?;
-    let plane = DataPlane::open(shared.clone(), stop.clone(), clock, log)?;
+    let plane = DataPlane::open(shared.clone(), stop.clone(), clock, log, captures)?;
     serve(topology, &shared).await?;
 
     let mut plane = tokio::task::spawn_blocking(move || plane.run());
@@ -108,4 +125,20 @@ async fn run(arguments: &Arguments, topology: &Topology) -> anyhow::Result<()> {
     }
     stop.stop();
     plane.await?.context("data plane")
+}
+
+fn captures(
+    arguments: &Arguments,
+    topology: &Topology,
+    world: &mut World,
+) -> anyhow::Result<Option<Captures>> {
+    if arguments.capture.is_empty() {
+        return Ok(None);
+    }
+    let selection = Selection {
+        hosts: arguments.capture.clone(),
+        all_queues: arguments.arrivals == Arrivals::All,
+    };
+    let folder = arguments.stats_dir.join("capture");
+    Ok(Some(Captures::open(&folder, topology, &selection, world)?))
 }

@@ -178,6 +178,7 @@ impl Fabric {
             unit,
             deliveries: Vec::new(),
             notices: Vec::new(),
+            arrivals: Vec::new(),
             effects: Default::default(),
             spare_frames: Vec::new(),
         })

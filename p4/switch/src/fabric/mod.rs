@@ -47,6 +47,23 @@ pub struct Delivery {
     pub frame: Vec<u8>,
 }
 
+/// A packet that came to an observed egress queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// When, in nanoseconds.
+    pub at_ns: u64,
+    /// The switch, by its place in [`Fabric::switches`].
+    pub switch: usize,
+    /// The port's number.
+    pub port: u16,
+    /// Length of the frame as it came into the switch.
+    pub bytes: usize,
+    /// Packets that waited there already.
+    pub queue_packets: usize,
+    /// Whether there was no room for it.
+    pub dropped: bool,
+}
+
 /// What a switch has to say to its control plane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
@@ -80,6 +97,7 @@ pub struct Fabric {
     unit: TimestampUnit,
     deliveries: Vec<Delivery>,
     notices: Vec<Notice>,
+    arrivals: Vec<Arrival>,
     effects: Effects,
     spare_frames: Vec<Vec<u8>>,
 }
@@ -203,6 +221,21 @@ impl Fabric {
         into.append(&mut self.notices);
     }
 
+    /// From here on [`Fabric::take_arrivals`] tells of packets for this port.
+    pub fn observe(&mut self, switch: usize, port: u16) {
+        if let Some(node) = self.nodes.get_mut(switch) {
+            if let Some(index) = node.index(port) {
+                node.ports[index].observed = true;
+            }
+        }
+    }
+
+    /// Calls `report` with every arrival at an observed port since the last call, by time.
+    pub fn take_arrivals(&mut self, report: impl FnMut(&Arrival)) {
+        self.arrivals.iter().for_each(report);
+        self.arrivals.clear();
+    }
+
     /// Takes back the buffer of a delivered frame.
     pub fn recycle(&mut self, mut frame: Vec<u8>) {
         if self.spare_frames.len() < SPARE_FRAMES {
@@ -276,7 +309,19 @@ impl Fabric {
             return;
         };
         let port = &mut place.ports[index];
-        match port.enqueue(output.packet, now_ns) {
+        let (bytes, queue_packets) = (output.packet.length_bytes(), port.waiting());
+        let queued = port.enqueue(output.packet, now_ns);
+        if port.observed {
+            self.arrivals.push(Arrival {
+                at_ns: now_ns,
+                switch: node,
+                port: port.number,
+                bytes,
+                queue_packets,
+                dropped: queued.is_err(),
+            });
+        }
+        match queued {
             Err(packet) => place.discard(packet),
             Ok(()) if port.armed => {}
             Ok(()) if at_once && port.is_free(now_ns) => self.dequeue(node, index),

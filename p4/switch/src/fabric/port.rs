@@ -67,6 +67,8 @@ pub(super) struct Port {
     pub changed: bool,
     /// Whether the agenda holds the next dequeue.
     pub armed: bool,
+    /// Whether every arrival is to be told.
+    pub observed: bool,
     link: LinkProperties,
     queue: VecDeque<Queued>,
     /// When the link will have sent what it was given.
@@ -84,6 +86,7 @@ impl Port {
             stats: PortStats::default(),
             changed: false,
             armed: false,
+            observed: false,
             link,
             queue: VecDeque::new(),
             free_ns: 0,

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weft_topology::Topology;
 
-use crate::fabric::{BuildError, Delivery, Fabric, Notice, PortStats, TimestampUnit};
+use crate::fabric::{Arrival, BuildError, Delivery, Fabric, Notice, PortStats, TimestampUnit};
 
 use device::Device;
 
@@ -110,6 +110,16 @@ impl World {
     /// Takes back the buffer of a delivered frame.
     pub fn recycle(&mut self, frame: Vec<u8>) {
         self.fabric.recycle(frame);
+    }
+
+    /// See [`Fabric::observe`].
+    pub fn observe(&mut self, switch: usize, port: u16) {
+        self.fabric.observe(switch, port);
+    }
+
+    /// See [`Fabric::take_arrivals`].
+    pub fn take_arrivals(&mut self, report: impl FnMut(&Arrival)) {
+        self.fabric.take_arrivals(report);
     }
 
     /// See [`Fabric::take_changes`].

@@ -13,6 +13,7 @@ use super::clock::{Clock, be_punctual};
 use super::qdisc;
 use super::ring::Ring;
 use super::send::Sender;
+use crate::capture::Captures;
 use crate::fabric::Delivery;
 use crate::queue_log::QueueLog;
 use crate::server::{Shared, World};
@@ -97,6 +98,7 @@ pub struct DataPlane {
     sender: Sender,
     pacing: Pacing,
     log: QueueLog,
+    captures: Option<Captures>,
     lookahead_ns: u64,
     step_ns: u64,
     calibrate_at_ns: u64,
@@ -119,11 +121,18 @@ enum Wake {
 }
 
 impl DataPlane {
-    /// Opens the interfaces of all host ports of the world.
+    /// Opens the interfaces of all host ports of the world. `log` and `captures` are told what
+    /// happens there.
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn open(shared: Shared, stop: Stop, clock: Clock, log: QueueLog) -> Result<Self, Error> {
+    pub fn open(
+        shared: Shared,
+        stop: Stop,
+        clock: Clock,
+        log: QueueLog,
+        captures: Option<Captures>,
+    ) -> Result<Self, Error> {
         let world = shared.lock();
         let lookahead_ns = world.fabric().lookahead_ns();
         let step_ns = (2 * lookahead_ns).clamp(STEP_NS.0, STEP_NS.1);
@@ -166,6 +175,7 @@ impl DataPlane {
             clock,
             pacing,
             log,
+            captures,
             lookahead_ns,
             step_ns,
             calibrate_at_ns: 0,
@@ -175,7 +185,7 @@ impl DataPlane {
     /// Runs until [`Stop::stop`].
     ///
     /// # Errors
-    /// When clocks or sockets fail, or the queue log cannot be written.
+    /// When clocks or sockets fail, or the queue log or a capture cannot be written.
     pub fn run(mut self) -> io::Result<()> {
         be_punctual()?;
         let mut now_ns = self.clock.now_ns()?;
@@ -187,16 +197,25 @@ impl DataPlane {
                 now_ns = self.drain(&mut world, now_ns);
                 world.advance(now_ns, now_ns + self.lookahead_ns, &mut deliveries);
                 self.log.update(now_ns, &mut world);
+                if let Some(captures) = &mut self.captures {
+                    captures.update(now_ns, &mut world, &deliveries);
+                }
                 world.next_event_ns()
             };
             self.send(&mut deliveries)?;
             self.log.flush_if_due(now_ns)?;
+            if let Some(captures) = &mut self.captures {
+                captures.flush_if_due(now_ns)?;
+            }
             now_ns = match self.wait(now_ns, next_ns)? {
                 // The packet's own time is the present.
                 Wake::Packet => now_ns,
                 Wake::Time(at_ns) => at_ns,
                 Wake::Request => self.clock.now_ns()?,
             };
+        }
+        if let Some(captures) = &mut self.captures {
+            captures.flush(now_ns)?;
         }
         let shared = self.shared.clone();
         self.log.finish(now_ns, &mut shared.lock())
@@ -211,6 +230,7 @@ impl DataPlane {
             clock,
             host_ports,
             log,
+            captures,
             ..
         } = self;
         ring.drain(|packet| {
@@ -219,6 +239,9 @@ impl DataPlane {
                 now_ns = now_ns.max(began_ns);
                 let sent_ns = card.last_bit_ns(began_ns, packet.frame.len());
                 world.receive(*port, sent_ns, packet.frame);
+                if let Some(captures) = captures {
+                    captures.sent(*port, sent_ns, packet.frame);
+                }
                 log.wake();
             }
         });
@@ -271,7 +294,9 @@ impl DataPlane {
             self.clock.calibrate()?;
             self.calibrate_at_ns = now_ns + CALIBRATE_NS;
         }
-        let until_ns = next_ns.into_iter().chain(self.log.deadline_ns()).min();
+        let captures = self.captures.as_ref().and_then(Captures::deadline_ns);
+        let deadlines = [next_ns, self.log.deadline_ns(), captures];
+        let until_ns = deadlines.into_iter().flatten().min();
         self.poll(now_ns, until_ns)
     }
 
