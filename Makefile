@@ -11,6 +11,9 @@ FABRIC := TOPOLOGY LEAVES SPINES HOSTS RATE HOST_RATE SENDER_RATE DELAY QUEUE SP
 TRAFFIC := WORKLOAD LOAD FLOWS CONNECTIONS PATTERN SENDERS INTERARRIVAL BYTES SEND_BUFFER \
     RECEIVE_BUFFER PROTOCOL CONGESTION STALL_TIMEOUT SEED OUT
 
+# What to capture, for evidence: weft run, compare.
+CAPTURES := CAPTURE ARRIVALS
+
 # $(call flags,LEAVES HOST_RATE) is `--leaves 4 --host-rate 10gbit` for those that are set.
 flag = --$(subst _,-,$(shell echo $(1) | tr A-Z a-z)) '$($(1))'
 flags = $(foreach name,$(1),$(if $($(name)),$(call flag,$(name))))
@@ -20,7 +23,7 @@ SCENARIOS := .venv/bin/python -m weft_scenarios
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build kernel p4 topo down status shell workload run compare patterns paths \
-    telemetry flows scenario scenarios results selftests fuzz test lint fmt clean
+    telemetry flows evidence scenario scenarios results selftests fuzz test lint fmt clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +31,7 @@ help: ## this list
 	@echo "Variables are flags of target/release/weft, whose --help explains them:"
 	@echo "  fabric (topo, run, compare): $(FABRIC)" | fold -s -w 96
 	@echo "  traffic (workload, run, compare): $(TRAFFIC)" | fold -s -w 96
+	@echo "  capture (run, compare): $(CAPTURES)    evidence: RUN PACKETS=1"
 	@echo "  workload, run: SCHEDULER    compare: SCHEDULERS JOBS    run, topo: CPU"
 	@echo "  selftests: SCHEDULERS TESTS (quick, all or names) REPEATS SEED JOBS OUT"
 	@echo "  fuzz: SEED REPEATS ROUNDS JOBS"
@@ -56,10 +60,13 @@ down: $(WEFT) ## stop the running lab
 	@$(WEFT) topo down $(call flags,NAME)
 
 run: build kernel ## boot a lab of its own, run flows, stop: deterministic
-	@$(WEFT) run $(call flags,CPU $(FABRIC) $(TRAFFIC) SCHEDULER)
+	@$(WEFT) run $(call flags,CPU $(FABRIC) $(TRAFFIC) $(CAPTURES) SCHEDULER)
 
 compare: build kernel ## the same flows under several schedulers
-	@$(WEFT) compare $(call flags,SCHEDULERS JOBS $(FABRIC) $(TRAFFIC))
+	@$(WEFT) compare $(call flags,SCHEDULERS JOBS $(FABRIC) $(TRAFFIC) $(CAPTURES))
+
+evidence: $(WEFT) ## what happened to every packet of a captured run: RUN=runs/x
+	@$(WEFT) evidence $(if $(PACKETS),--packets) '$(RUN)'
 
 scenario: deps $(if $(SCENARIO),build kernel) ## an experiment of a paper: SCENARIO=rb-fig13 [QUICK=1]
 	@$(if $(SCENARIO),,$(SCENARIOS) list; echo 'give SCENARIO=NAME' >&2; exit 2)

@@ -107,7 +107,15 @@ def of_lab(spec: LabSpec, rundir: Path, topology: Path) -> list[Daemon]:
     common = ["--topology", str(topology)]
     stats = ["--stats-dir", str(rundir)]
     arguments = {
-        "weft-switch": [*common, *stats, "--timestamps", "ns", "--seed", str(spec.seed)],
+        "weft-switch": [
+            *common,
+            *stats,
+            "--timestamps",
+            "ns",
+            "--seed",
+            str(spec.seed),
+            *_capture(spec),
+        ],
         "weft-controller": [
             *common,
             *stats,
@@ -130,6 +138,12 @@ def of_lab(spec: LabSpec, rundir: Path, topology: Path) -> list[Daemon]:
         Daemon(name, [os.fspath(spec.paths.bin / name), *rest], rundir)
         for name, rest in arguments.items()
     ]
+
+
+def _capture(spec: LabSpec) -> list[str]:
+    if spec.capture is None:
+        return []
+    return ["--capture", ",".join(spec.capture.hosts), "--arrivals", spec.capture.arrivals]
 
 
 def _status(status: int) -> str:

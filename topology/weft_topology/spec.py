@@ -10,6 +10,7 @@ from weft_topology import naming
 from weft_topology.errors import UsageError
 
 ROUTINGS = ("weft", "ecmp")
+ARRIVALS = ("hosts", "all")
 CPU_PORT = 510
 """P4 port number of the controller; a switch's own ports stay below."""
 
@@ -108,6 +109,25 @@ class Paths:
 
 
 @dataclass(frozen=True)
+class CaptureSpec:
+    """What the switches capture, packet by packet."""
+
+    hosts: tuple[str, ...]
+    """Names, or `all`."""
+    arrivals: str
+    """Whose queues' arrivals are noted: those of these `hosts`, or `all`."""
+
+    def __post_init__(self) -> None:
+        """Refuses what weft-switch would not take."""
+        if not self.hosts:
+            raise UsageError("capture: hosts: name at least one, or all")
+        if self.arrivals not in ARRIVALS:
+            raise UsageError(
+                f"capture: arrivals {self.arrivals!r} is none of {', '.join(ARRIVALS)}"
+            )
+
+
+@dataclass(frozen=True)
 class LabSpec:
     """A whole lab; what the launcher alone needs is not read here."""
 
@@ -118,6 +138,7 @@ class LabSpec:
     """Of everything random."""
     path_manager: str = "kernel"
     """Who opens subflows, as `weft-agent --path-manager` takes it."""
+    capture: CaptureSpec | None = None
 
 
 def read_lab(path: Path) -> LabSpec:
@@ -145,7 +166,17 @@ def lab_of(document: Any) -> LabSpec:
         seed=_integer(document, "seed"),
         path_manager=_string({"path_manager": "kernel"} | document, "path_manager"),
         paths=Paths(**{f.name: Path(_string(paths, f.name)) for f in fields(Paths)}),
+        capture=_capture(document.get("capture")),
     )
+
+
+def _capture(document: Any) -> CaptureSpec | None:
+    if document is None:
+        return None
+    hosts = _value(document, "hosts")
+    if not isinstance(hosts, list) or not all(isinstance(host, str) for host in hosts):
+        raise UsageError(f"capture: hosts: not a list of names: {hosts!r}")
+    return CaptureSpec(tuple(hosts), _string(document, "arrivals"))
 
 
 def topology_of(document: dict[str, Any]) -> LeafSpineSpec:

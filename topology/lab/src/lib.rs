@@ -28,4 +28,7 @@ pub use batch::{BatchOptions, BatchOutcome, BatchProgress, run_batch};
 pub use error::{Error, Result};
 pub use exec::ExecRequest;
 pub use lab::{ClockPolicy, Lab, State, Status, Step, UpOptions};
-pub use spec::{BatchSpec, ClockMode, LabSpec, LeafSpineSpec, Paths, RoutingSpec, TopologySpec};
+pub use spec::{
+    ArrivalsSpec, BatchSpec, CaptureSpec, ClockMode, LabSpec, LeafSpineSpec, Paths, RoutingSpec,
+    TopologySpec,
+};

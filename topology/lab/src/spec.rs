@@ -24,6 +24,9 @@ pub struct LabSpec {
     pub seed: u64,
     /// How virtual time relates to real time at first.
     pub clock: ClockMode,
+    /// What the switches capture, packet by packet; `None` for nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<CaptureSpec>,
     /// Where things are on this machine; the lab sees them at the same paths.
     pub paths: Paths,
     /// What to run once the network is ready; the lab stops after it. `None`
@@ -102,6 +105,25 @@ pub enum ClockMode {
     Paused,
 }
 
+/// What the switches write to the folder `capture`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CaptureSpec {
+    /// Hosts whose cables are captured, by name; `all` for all.
+    pub hosts: Vec<String>,
+    /// Which queues' arrivals are written down.
+    pub arrivals: ArrivalsSpec,
+}
+
+/// Queues whose arrivals are written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ArrivalsSpec {
+    /// Those in front of captured hosts.
+    Hosts,
+    /// Those of all ports of all switches.
+    All,
+}
+
 /// Absolute paths on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paths {
@@ -174,6 +196,10 @@ mod tests {
             path_manager: "fixed:2".to_owned(),
             seed: 1,
             clock: ClockMode::Paced,
+            capture: Some(CaptureSpec {
+                hosts: vec!["h1_1".into()],
+                arrivals: ArrivalsSpec::All,
+            }),
             paths: Paths {
                 repo: "/weft".into(),
                 bin: "/weft/bin".into(),

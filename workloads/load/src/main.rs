@@ -248,6 +248,7 @@ fn run_info(
             completed,
             failed: rows.len() - completed,
             duration_ns: run.end_ns.saturating_sub(run.start_ns),
+            start_ns: run.start_ns,
         },
     }
 }

@@ -10,6 +10,7 @@ use weft_load::report;
 use weft_load::results::Results;
 use weft_load::units::format_duration;
 
+use crate::capture_args::CaptureArgs;
 use crate::fabric_args::FabricArgs;
 use crate::progress::RunBar;
 use crate::topo::MachineArgs;
@@ -33,11 +34,17 @@ pub struct Args {
     fabric: FabricArgs,
 
     #[command(flatten)]
+    capture: CaptureArgs,
+
+    #[command(flatten)]
     machine: MachineArgs,
 }
 
 /// Name of the results' folder inside.
 const RESULTS: &str = "results";
+
+/// Name of the captures' folder, inside and in the results.
+const CAPTURE: &str = "capture";
 
 /// Runs flows, shows progress, then the table.
 pub async fn run(args: Args) -> Outcome {
@@ -52,7 +59,7 @@ pub async fn run(args: Args) -> Outcome {
     );
     let out = outdir::choose(args.out, &name)?;
     let workload = args.workload.absolute(&std::env::current_dir()?);
-    let spec = lab_spec(&args.fabric, &workload, scheduler)?;
+    let spec = lab_spec(&args.fabric, &args.capture, &workload, scheduler)?;
     let done = execute(&spec, &out, &args.machine, RunBar::new(&name)).await?;
     display::out(format!(
         "{}{} of virtual time in {} of real time\nresults: {}\n",
@@ -67,6 +74,7 @@ pub async fn run(args: Args) -> Outcome {
 /// A lab with this fabric that runs this workload, as fast as the machine can.
 pub fn lab_spec(
     fabric: &FabricArgs,
+    capture: &CaptureArgs,
     workload: &WorkloadArgs,
     scheduler: &str,
 ) -> Result<LabSpec, Failure> {
@@ -80,6 +88,7 @@ pub fn lab_spec(
         &format!("{GUEST_RUNDIR}/{RESULTS}"),
         installation::revision(&spec.paths.repo),
     );
+    spec.capture = capture.spec();
     spec.batch = Some(BatchSpec {
         argv,
         needs: Vec::new(),
@@ -156,6 +165,10 @@ pub async fn execute(
             said.unwrap_or_else(|| format!("weft-load ended with status {}", outcome.exit_code)),
             work.join("log").display()
         );
+    }
+    let captured = work.join(CAPTURE);
+    if captured.exists() {
+        outdir::move_folder(&captured, &inside.join(CAPTURE))?;
     }
     outdir::move_folder(&inside, out)?;
     fs::remove_dir_all(&work).with_context(|| work.display().to_string())?;

@@ -15,6 +15,7 @@ use weft_load::report;
 use weft_load::results::Results;
 
 use crate::batch::{Done, execute, lab_spec};
+use crate::capture_args::CaptureArgs;
 use crate::fabric_args::FabricArgs;
 use crate::progress::RunBar;
 use crate::topo::MachineArgs;
@@ -41,6 +42,9 @@ pub struct Args {
 
     #[command(flatten)]
     fabric: FabricArgs,
+
+    #[command(flatten)]
+    capture: CaptureArgs,
 
     /// Memory of each lab
     #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = crate::topo::parse_memory)]
@@ -71,7 +75,7 @@ pub async fn run(args: Args) -> Outcome {
     for scheduler in &args.schedulers {
         jobs.push(Job {
             scheduler: scheduler.clone(),
-            spec: lab_spec(&args.fabric, &workload, scheduler)?,
+            spec: lab_spec(&args.fabric, &args.capture, &workload, scheduler)?,
             out: out.join(scheduler),
         });
     }

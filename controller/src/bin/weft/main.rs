@@ -3,9 +3,11 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod batch;
+mod capture_args;
 mod client;
 mod compare;
 mod display;
+mod evidence;
 mod fabric_args;
 mod installation;
 mod outdir;
@@ -58,6 +60,8 @@ enum Command {
     Run(batch::Args),
     /// Run the same flows under several schedulers, side by side
     Compare(compare::Args),
+    /// Show what happened to every packet of runs with --capture
+    Evidence(evidence::Args),
     /// Show the table of finished runs again, several side by side
     Report {
         /// Folders of runs
@@ -116,6 +120,9 @@ fn run(words: impl Iterator<Item = OsString>) -> Outcome {
     if let Command::Report { folders } = &cli.command {
         return report(folders);
     }
+    if let Command::Evidence(args) = &cli.command {
+        return evidence::run(args);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -130,7 +137,7 @@ fn run(words: impl Iterator<Item = OsString>) -> Outcome {
             Command::Workload(args) => workload::run(args).await,
             Command::Run(args) => batch::run(args).await,
             Command::Compare(args) => compare::run(args).await,
-            Command::Report { .. } => Ok(()),
+            Command::Report { .. } | Command::Evidence(_) => Ok(()),
         }
     })
 }

@@ -6,6 +6,7 @@
 //! | `flows.csv`    | a row per flow; see [`FlowRow`]                           |
 //! | `queues.csv`   | queue of every switch port, every ms in which it changed  |
 //! | `patterns.csv` | every allocation pattern that was in force                |
+//! | `capture/`     | packets, if it was asked for; see `weft-evidence`         |
 //!
 //! Times count from the start of the run. Nothing in them depends on the time
 //! of day or on where things lie, so equal runs give equal bytes.
@@ -137,6 +138,9 @@ pub struct RunOutcome {
     pub failed: usize,
     /// From the start of the run to the end of its last flow.
     pub duration_ns: u64,
+    /// Start of the run by `CLOCK_MONOTONIC`, which captures are stamped with.
+    #[serde(default)]
+    pub start_ns: u64,
 }
 
 /// A row of `flows.csv`.

@@ -31,6 +31,7 @@ pub(crate) fn info(scheduler: &str) -> RunInfo {
             completed: 1,
             failed: 1,
             duration_ns: 5,
+            start_ns: 7,
         },
     }
 }

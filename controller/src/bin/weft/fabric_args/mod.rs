@@ -105,6 +105,7 @@ impl FabricArgs {
             path_manager: self.path_manager.to_string(),
             seed,
             clock,
+            capture: None,
             paths,
             batch: None,
             kernel_arguments: Vec::new(),

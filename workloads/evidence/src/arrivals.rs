@@ -1,0 +1,104 @@
+//! Rows of `arrivals.csv`, one after the other.
+
+use std::fs::File;
+use std::path::Path;
+
+use csv::{ByteRecord, ReaderBuilder};
+
+use crate::error::Error;
+use crate::port::Arrival;
+
+/// Bytes read at once.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// The columns that are read.
+const COLUMNS: [&str; 6] = [
+    "time_ns",
+    "switch",
+    "port",
+    "bytes",
+    "queue_packets",
+    "dropped",
+];
+
+/// Where a packet came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// Name of the switch.
+    pub switch: &'a str,
+    /// Number of the port.
+    pub port: u16,
+}
+
+/// Calls `handle` with every row of the file at `path`; its times are by the file's clock.
+///
+/// # Errors
+/// When the file cannot be read or is damaged.
+pub fn read(
+    path: &Path,
+    mut handle: impl FnMut(Place<'_>, Arrival) -> Result<(), String>,
+) -> Result<(), Error> {
+    let file = File::open(path).map_err(Error::file(path))?;
+    let mut reader = ReaderBuilder::new()
+        .buffer_capacity(BUFFER_BYTES)
+        .from_reader(file);
+    let damaged = |line: u64, what: String| Error::Table {
+        path: path.to_owned(),
+        line,
+        what,
+    };
+    let header = reader.headers().map_err(|e| damaged(1, e.to_string()))?;
+    let mut columns = [0; COLUMNS.len()];
+    for (column, name) in columns.iter_mut().zip(COLUMNS) {
+        *column = header
+            .iter()
+            .position(|known| known == name)
+            .ok_or_else(|| damaged(1, format!("no column {name}")))?;
+    }
+    let mut record = ByteRecord::new();
+    loop {
+        let line = reader.position().line();
+        match reader.read_byte_record(&mut record) {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            Err(error) => return Err(damaged(line, error.to_string())),
+        }
+        parse(&record, columns)
+            .and_then(|(place, arrival)| handle(place, arrival))
+            .map_err(|what| damaged(line, what))?;
+    }
+}
+
+fn parse(
+    record: &ByteRecord,
+    columns: [usize; COLUMNS.len()],
+) -> Result<(Place<'_>, Arrival), String> {
+    let number = |field: usize| number(&record[columns[field]], COLUMNS[field]);
+    let switch = std::str::from_utf8(&record[columns[1]]);
+    let place = Place {
+        switch: switch.map_err(|error| format!("switch: {error}"))?,
+        port: u16::try_from(number(2)?).map_err(|error| format!("port: {error}"))?,
+    };
+    let arrival = Arrival {
+        at_ns: number(0)?,
+        bytes: number(3)?,
+        queue_packets: number(4)?,
+        dropped: number(5)? != 0,
+    };
+    Ok((place, arrival))
+}
+
+fn number(text: &[u8], column: &str) -> Result<u64, String> {
+    let digits = |total: u64, byte: &u8| {
+        let digit = u64::from(byte.wrapping_sub(b'0'));
+        let total = total.checked_mul(10)?.checked_add(digit)?;
+        (digit < 10).then_some(total)
+    };
+    match text.iter().try_fold(0, digits) {
+        Some(number) if !text.is_empty() => Ok(number),
+        _ => Err(format!(
+            "{column}: not a whole number: {:?}",
+            String::from_utf8_lossy(text)
+        )),
+    }
+}

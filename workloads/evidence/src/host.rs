@@ -1,0 +1,453 @@
+//! One host's capture: from segments to the directions of its connections.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use crate::mptcp::{Capable, Dss, Options};
+use crate::receiver::{Fate, Packet, Received, Receiver};
+use crate::segment::Segment;
+use crate::sender::{Sender, Sent};
+use crate::stream::{Mapping, Piece, Stream};
+
+/// What every host's capture calls a connection: the ends of its first subflow, and the sequence
+/// number of its first SYN, since ports are used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConnectionId {
+    /// Who opened it.
+    pub client: SocketAddrV4,
+    /// Who accepted it.
+    pub server: SocketAddrV4,
+    /// Sequence number of the SYN.
+    pub syn: u32,
+}
+
+/// A direction of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Direction {
+    /// Which connection.
+    pub connection: ConnectionId,
+    /// Whether data goes to who opened it.
+    pub to_client: bool,
+}
+
+impl Direction {
+    /// Who sends the data, and who receives it.
+    #[must_use]
+    pub fn ends(&self) -> (SocketAddrV4, SocketAddrV4) {
+        let ConnectionId { client, server, .. } = self.connection;
+        if self.to_client {
+            (server, client)
+        } else {
+            (client, server)
+        }
+    }
+}
+
+/// What happens in a capture, towards its host.
+pub trait Observer {
+    /// A connection was opened.
+    fn opened(&mut self, connection: ConnectionId);
+    /// What became of a packet that the host received.
+    fn packet(&mut self, direction: Direction, fate: Fate);
+    /// The host sent a Data ACK that moved by so many packets.
+    fn data_ack(&mut self, direction: Direction, ack: DataAck);
+}
+
+/// A Data ACK that moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DataAck {
+    /// When it left the host.
+    pub at_ns: u64,
+    /// Over which subflow.
+    pub subflow: u32,
+    /// The first byte that it does not acknowledge.
+    pub data_ack: u64,
+    /// Packets it moved by.
+    pub leap_packets: u64,
+}
+
+/// A connection, as one of its hosts saw it.
+#[derive(Debug)]
+pub struct Connection {
+    /// Which.
+    pub id: ConnectionId,
+    /// Whether this host opened it.
+    pub opened_here: bool,
+    /// Whether it speaks MPTCP.
+    pub mptcp: bool,
+    /// Subflows that carried data.
+    pub subflows: BTreeSet<u32>,
+    /// Subflows that were opened.
+    opened_subflows: u32,
+    /// First data sequence number of what this host sends and of what it receives.
+    first: Directions<Option<u64>>,
+    /// The direction from this host.
+    pub sender: Sender,
+    /// The direction towards this host.
+    pub receiver: Receiver,
+}
+
+impl Connection {
+    /// One of its directions.
+    #[must_use]
+    pub fn direction(&self, outgoing: bool) -> Direction {
+        Direction {
+            connection: self.id,
+            to_client: self.opened_here != outgoing,
+        }
+    }
+}
+
+/// Something for each direction.
+#[derive(Debug, Clone, Copy, Default)]
+struct Directions<T> {
+    outgoing: T,
+    incoming: T,
+}
+
+impl<T> Directions<T> {
+    fn of(&mut self, outgoing: bool) -> &mut T {
+        if outgoing {
+            &mut self.outgoing
+        } else {
+            &mut self.incoming
+        }
+    }
+}
+
+/// A subflow.
+#[derive(Debug)]
+struct Subflow {
+    connection: usize,
+    /// Its number within the connection.
+    number: u32,
+    /// Sequence number of the SYN that opened it.
+    syn: u32,
+    streams: Directions<Option<Stream>>,
+}
+
+/// What could not be used.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Ignored {
+    /// Frames that carry no TCP.
+    pub other_frames: u64,
+    /// Frames whose headers are cut off or contradict each other.
+    pub malformed_frames: u64,
+    /// Segments of subflows whose opening is not in the capture.
+    pub unknown_segments: u64,
+    /// Packets with data that no mapping says the place of.
+    pub unmapped_packets: u64,
+}
+
+/// Reads one host's capture.
+///
+/// Memory: one entry per connection and subflow, and what [`Receiver`], [`Sender`] and [`Stream`]
+/// say.
+#[derive(Debug)]
+pub struct Host {
+    addresses: Vec<Ipv4Addr>,
+    start_ns: u64,
+    connections: Vec<Connection>,
+    subflows: HashMap<(SocketAddrV4, SocketAddrV4), Subflow>,
+    tokens: BTreeMap<u32, usize>,
+    /// What could not be used.
+    pub ignored: Ignored,
+}
+
+impl Host {
+    /// The host with these addresses. Data before `start_ns` is followed, but not counted: it
+    /// belongs to no run.
+    #[must_use]
+    pub fn new(addresses: Vec<Ipv4Addr>, start_ns: u64) -> Self {
+        Self {
+            addresses,
+            start_ns,
+            connections: Vec::new(),
+            subflows: HashMap::new(),
+            tokens: BTreeMap::new(),
+            ignored: Ignored::default(),
+        }
+    }
+
+    /// Its connections, in the order of their first SYN, and what could not be used.
+    #[must_use]
+    pub fn finish(mut self) -> (Vec<Connection>, Ignored) {
+        for subflow in self.subflows.values_mut() {
+            let streams = [&subflow.streams.outgoing, &subflow.streams.incoming];
+            let waiting = streams.into_iter().flatten().map(Stream::waiting);
+            self.ignored.unmapped_packets += waiting.sum::<u64>();
+        }
+        (self.connections, self.ignored)
+    }
+
+    /// A segment that left or reached the host.
+    pub fn segment(&mut self, at_ns: u64, segment: &Segment<'_>, observer: &mut impl Observer) {
+        let outgoing = self.addresses.contains(segment.source.ip());
+        if !outgoing && !self.addresses.contains(segment.destination.ip()) {
+            self.ignored.unknown_segments += 1;
+            return;
+        }
+        let ends = if outgoing {
+            (segment.source, segment.destination)
+        } else {
+            (segment.destination, segment.source)
+        };
+        let options = Options::of(segment.options);
+        if segment.syn && segment.acknowledgment.is_none() {
+            self.open(ends, outgoing, segment, &options, observer);
+        }
+        let Some(subflow) = self.subflows.get_mut(&ends) else {
+            self.ignored.unknown_segments += 1;
+            return;
+        };
+        let Some(connection) = self.connections.get_mut(subflow.connection) else {
+            return;
+        };
+        if segment.syn && subflow.streams.of(outgoing).is_none() {
+            *subflow.streams.of(outgoing) = Some(Stream::new(segment.sequence));
+        }
+        if let Some(capable) = options.capable {
+            let index = subflow.connection;
+            for (token, known) in connection.learn_keys(outgoing, capable) {
+                if known {
+                    self.tokens.insert(token, index);
+                }
+            }
+        } else if segment.syn && segment.acknowledgment.is_some() && subflow.number == 0 {
+            // The answer to a first SYN says whether both want MPTCP.
+            connection.mptcp = false;
+        }
+        if segment.syn {
+            return;
+        }
+        let mut exchange = Exchange {
+            at_ns,
+            start_ns: self.start_ns,
+            outgoing,
+            connection,
+            subflow,
+            ignored: &mut self.ignored,
+        };
+        exchange.data(segment, &options, observer);
+        exchange.data_ack(segment, options.dss, observer);
+    }
+
+    /// A first SYN: a new subflow, unless it is sent again.
+    fn open(
+        &mut self,
+        ends: (SocketAddrV4, SocketAddrV4),
+        outgoing: bool,
+        segment: &Segment<'_>,
+        options: &Options,
+        observer: &mut impl Observer,
+    ) {
+        let known = self.subflows.get(&ends);
+        if known.is_some_and(|subflow| subflow.syn == segment.sequence) {
+            return;
+        }
+        let connection = match options.join_token {
+            Some(token) => match self.tokens.get(&token) {
+                Some(&connection) => connection,
+                // Its segments will count as unknown.
+                None => {
+                    self.subflows.remove(&ends);
+                    return;
+                }
+            },
+            None => {
+                let id = ConnectionId {
+                    client: segment.source,
+                    server: segment.destination,
+                    syn: segment.sequence,
+                };
+                observer.opened(id);
+                self.connections.push(Connection {
+                    id,
+                    opened_here: outgoing,
+                    mptcp: options.capable.is_some(),
+                    subflows: BTreeSet::new(),
+                    opened_subflows: 0,
+                    first: Directions::default(),
+                    sender: Sender::default(),
+                    receiver: Receiver::default(),
+                });
+                self.connections.len() - 1
+            }
+        };
+        let number = self.connections[connection].opened_subflows;
+        self.connections[connection].opened_subflows += 1;
+        let subflow = Subflow {
+            connection,
+            number,
+            syn: segment.sequence,
+            streams: Directions::default(),
+        };
+        self.subflows.insert(ends, subflow);
+    }
+}
+
+impl Connection {
+    /// Learns where data begins; returns the tokens of the keys, and whether there is one.
+    fn learn_keys(&mut self, outgoing: bool, capable: Capable) -> [(u32, bool); 2] {
+        let keys = [
+            (outgoing, capable.sender_key),
+            (!outgoing, capable.receiver_key),
+        ];
+        keys.map(|(outgoing, key)| match key {
+            Some(key) if self.first.of(outgoing).is_none() => {
+                let (token, initial) = key.token_and_initial_sequence();
+                *self.first.of(outgoing) = Some(initial.wrapping_add(1));
+                (token, true)
+            }
+            _ => (0, false),
+        })
+    }
+}
+
+/// A segment of a known subflow.
+struct Exchange<'a> {
+    at_ns: u64,
+    start_ns: u64,
+    outgoing: bool,
+    connection: &'a mut Connection,
+    subflow: &'a mut Subflow,
+    ignored: &'a mut Ignored,
+}
+
+impl Exchange<'_> {
+    fn data(&mut self, segment: &Segment<'_>, options: &Options, observer: &mut impl Observer) {
+        let outgoing = self.outgoing;
+        let Some(stream) = self.subflow.streams.of(outgoing) else {
+            self.ignored.unknown_segments += 1;
+            return;
+        };
+        if !self.connection.mptcp {
+            stream.make_plain();
+        }
+        let Some(offset) = stream.offset(segment.sequence) else {
+            return;
+        };
+        let first = *self.connection.first.of(outgoing);
+        let expected = self.connection.expected(outgoing);
+        let signalled = options.dss.and_then(|dss| dss.mapping);
+        let mapping = match (signalled, options.capable.and_then(|c| c.data_bytes)) {
+            (Some(signalled), _) => first
+                .and_then(|first| signalled.data_sequence.offset(first, expected))
+                .and_then(|place| Stream::mapping(signalled, place, offset)),
+            // With MP_CAPABLE comes the connection's first data.
+            (None, Some(bytes)) => Some(Mapping {
+                offset: 0,
+                data_sequence: 0,
+                bytes: bytes.into(),
+            }),
+            (None, None) => None,
+        };
+        if let Some(mapping) = mapping {
+            if mapping.offset != offset || mapping.bytes > segment.payload_bytes.into() {
+                let mut found = Vec::new();
+                stream.remember(mapping, |piece, place| found.push((piece, place)));
+                for (piece, place) in found {
+                    self.place(piece, place, observer);
+                }
+            }
+        }
+        if segment.payload_bytes == 0 {
+            return;
+        }
+        let Some(stream) = self.subflow.streams.of(outgoing) else {
+            return;
+        };
+        let piece = Piece {
+            at_ns: self.at_ns,
+            offset,
+            bytes: segment.payload_bytes,
+            late: stream.carry(offset, segment.payload_bytes),
+        };
+        let place = mapping.and_then(|mapping| mapping.data_sequence_of(offset));
+        match place.or_else(|| stream.recall(offset)) {
+            Some(place) => self.place(piece, place, observer),
+            None => self.ignored.unmapped_packets += u64::from(stream.wait(piece)),
+        }
+    }
+
+    /// Hands data to its direction of the connection.
+    fn place(&mut self, piece: Piece, data_sequence: u64, observer: &mut impl Observer) {
+        let connection = &mut *self.connection;
+        let counts = piece.at_ns >= self.start_ns;
+        let Some(end) = data_sequence.checked_add(piece.bytes.into()) else {
+            return;
+        };
+        if counts {
+            connection.subflows.insert(self.subflow.number);
+        }
+        if self.outgoing {
+            connection.sender.data(data_sequence, end, piece.late);
+            if !counts {
+                connection.sender.totals = Sent::default();
+            }
+            return;
+        }
+        let packet = Packet {
+            at_ns: piece.at_ns,
+            subflow: self.subflow.number,
+            retransmission: piece.late,
+            data_sequence,
+            bytes: piece.bytes,
+        };
+        let direction = connection.direction(false);
+        if !counts {
+            connection.receiver.data(packet, |_| {});
+            connection.receiver.totals = Received::default();
+            return;
+        }
+        let tell = |fate| observer.packet(direction, fate);
+        connection.receiver.data(packet, tell);
+    }
+
+    /// What the host acknowledges of what it received.
+    fn data_ack(&mut self, segment: &Segment<'_>, dss: Option<Dss>, observer: &mut impl Observer) {
+        if !self.outgoing {
+            return;
+        }
+        let connection = &mut *self.connection;
+        let expected = connection.expected(false);
+        let data_ack = if connection.mptcp {
+            let first = connection.first.incoming;
+            let signalled = dss.and_then(|dss| dss.data_ack);
+            first.and_then(|first| signalled?.offset(first, expected))
+        } else {
+            let stream = self.subflow.streams.incoming.as_ref();
+            stream.and_then(|stream| stream.offset(segment.acknowledgment?))
+        };
+        let Some(data_ack) = data_ack else {
+            return;
+        };
+        if self.at_ns < self.start_ns {
+            connection.receiver.data_ack(self.at_ns, data_ack, |_| {});
+            connection.receiver.totals = Received::default();
+            return;
+        }
+        let direction = connection.direction(false);
+        let tell = |fate| observer.packet(direction, fate);
+        if let Some(leap_packets) = connection.receiver.data_ack(self.at_ns, data_ack, tell) {
+            let ack = DataAck {
+                at_ns: self.at_ns,
+                subflow: self.subflow.number,
+                data_ack,
+                leap_packets,
+            };
+            observer.data_ack(direction, ack);
+        }
+    }
+}
+
+impl Connection {
+    /// About where its data is, to continue short numbers.
+    fn expected(&self, outgoing: bool) -> u64 {
+        if outgoing {
+            self.sender.highest()
+        } else {
+            self.receiver.next()
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! What happened to every packet of a captured run.
+//!
+//! ```text
+//! <host>.pcap  -> capture -> segment -> mptcp -> host -> receiver, sender --+
+//! arrivals.csv -> arrivals -------------------> port (queue, burstiness) ---+-> tables, summary
+//! ```
+//!
+//! [`evaluate`] reads the folder of a run and writes its folder `evidence`; README.md says what is
+//! in both, with definitions and their sources. All files are read once, from front to back;
+//! memory grows with the number of connections and ports, not with that of packets.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod arrivals;
+pub mod capture;
+pub mod distribution;
+mod error;
+mod evaluation;
+pub mod host;
+pub mod mptcp;
+pub mod port;
+pub mod receiver;
+pub mod segment;
+pub mod sender;
+pub mod series;
+pub mod stream;
+mod summary;
+mod tables;
+mod tally;
+
+pub use error::Error;
+pub use evaluation::{Options, evaluate};
+pub use summary::Summary;

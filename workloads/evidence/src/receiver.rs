@@ -1,0 +1,340 @@
+//! One direction of a connection, at the host that receives the data.
+//!
+//! Pure: data and Data ACKs go in with their time, what became of each packet comes out. Data is
+//! counted from 0, the connection's first byte.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::distribution::Distribution;
+
+/// Decimal digits of a connection's percentiles.
+const DIGITS: u8 = 2;
+
+/// Pieces that may wait, and packets that may miss their Data ACK; more than any window allows.
+const MOST: usize = 1 << 20;
+
+/// What waits for earlier data, and what for its Data ACK.
+///
+/// Memory: what the receiver's window allows, because a Data ACK ends all waiting before it. In a
+/// capture without any, at most a million packets.
+#[derive(Debug, Default)]
+pub struct Receiver {
+    /// Everything before has arrived.
+    next: u64,
+    /// Data behind a hole, by its start; pieces do not overlap.
+    waiting: BTreeMap<u64, Waiting>,
+    waiting_bytes: u64,
+    /// Ends of packets that are in order and not Data ACKed.
+    unacknowledged: VecDeque<u64>,
+    data_ack: u64,
+    /// What it comes to.
+    pub totals: Received,
+}
+
+/// A piece of data behind a hole.
+#[derive(Debug)]
+struct Waiting {
+    end: u64,
+    /// The packet that brought it; none for its second piece.
+    packet: Option<Packet>,
+}
+
+/// A packet with data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packet {
+    /// When it arrived.
+    pub at_ns: u64,
+    /// Over which subflow of the connection, from 0.
+    pub subflow: u32,
+    /// Whether the subflow had carried later data before.
+    pub retransmission: bool,
+    /// Its first byte.
+    pub data_sequence: u64,
+    /// Its length.
+    pub bytes: u32,
+}
+
+/// What became of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fate {
+    /// The packet.
+    pub packet: Packet,
+    /// How long it waited for earlier data; `None` if all of it had arrived before.
+    pub out_of_order_delay_ns: Option<u64>,
+}
+
+/// A direction of a connection in numbers.
+#[derive(Debug)]
+pub struct Received {
+    /// Arrival of the first packet with data.
+    pub first_ns: Option<u64>,
+    /// Arrival of the last one.
+    pub last_ns: u64,
+    /// Packets with data that arrived.
+    pub arrived_packets: u64,
+    /// Of these, all of whose data had arrived before.
+    pub duplicate_packets: u64,
+    /// Bytes that arrived, each counted once.
+    pub bytes: u64,
+    /// Out-of-order delay of each packet with new data.
+    pub delay_ns: Distribution<u32>,
+    /// Of these, how many were above 0.
+    pub out_of_order_packets: u64,
+    /// Bytes that waited, after each packet with new data.
+    pub queue_bytes: QueueBytes,
+    /// Packets that each Data ACK moved by.
+    pub leap_packets: Distribution<u32>,
+}
+
+/// Mean and maximum, without percentiles.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct QueueBytes {
+    /// Sum over all packets.
+    pub sum: u128,
+    /// Number of packets.
+    pub count: u64,
+    /// Most.
+    pub max: u64,
+}
+
+impl Default for Received {
+    fn default() -> Self {
+        Self {
+            first_ns: None,
+            last_ns: 0,
+            arrived_packets: 0,
+            duplicate_packets: 0,
+            bytes: 0,
+            delay_ns: Distribution::new(DIGITS),
+            out_of_order_packets: 0,
+            queue_bytes: QueueBytes::default(),
+            leap_packets: Distribution::new(DIGITS),
+        }
+    }
+}
+
+impl Receiver {
+    /// The first byte that has not arrived.
+    #[must_use]
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// A packet arrived. Calls `tell` for every packet whose fate is known now.
+    pub fn data(&mut self, packet: Packet, mut tell: impl FnMut(Fate)) {
+        let totals = &mut self.totals;
+        totals.first_ns.get_or_insert(packet.at_ns);
+        totals.last_ns = totals.last_ns.max(packet.at_ns);
+        totals.arrived_packets += 1;
+        let end = packet.data_sequence + u64::from(packet.bytes);
+        if packet.data_sequence <= self.next && self.next < end && self.waiting.is_empty() {
+            totals.bytes += end - self.next;
+            self.next = end;
+            self.deliver(packet, packet.at_ns, end, &mut tell);
+        } else if self.insert(packet, end) {
+            if self.waiting.len() > MOST {
+                self.next = self.waiting.keys().next().copied().unwrap_or(self.next);
+            }
+            self.advance(packet.at_ns, &mut tell);
+        } else {
+            self.totals.duplicate_packets += 1;
+            tell(Fate {
+                packet,
+                out_of_order_delay_ns: None,
+            });
+            return;
+        }
+        let queue = &mut self.totals.queue_bytes;
+        queue.sum += u128::from(self.waiting_bytes);
+        queue.count += 1;
+        queue.max = queue.max.max(self.waiting_bytes);
+    }
+
+    /// The receiver sent a Data ACK for everything before `data_ack`. Returns by how many packets
+    /// it moved, if it did.
+    pub fn data_ack(
+        &mut self,
+        at_ns: u64,
+        data_ack: u64,
+        mut tell: impl FnMut(Fate),
+    ) -> Option<u64> {
+        if data_ack <= self.data_ack {
+            return None;
+        }
+        self.data_ack = data_ack;
+        if data_ack > self.next && !self.waiting.is_empty() {
+            // It has arrived although the capture does not have it.
+            self.next = data_ack;
+            self.advance(at_ns, &mut tell);
+        }
+        self.next = self.next.max(data_ack);
+        let moved = self.unacknowledged.partition_point(|end| *end <= data_ack);
+        self.unacknowledged.drain(..moved);
+        // Nothing but the end of data (DATA_FIN) moves it by no packet.
+        if moved == 0 {
+            return None;
+        }
+        self.totals.leap_packets.record(moved as u64);
+        Some(moved as u64)
+    }
+
+    /// Stores what is new of a packet; returns whether anything is.
+    fn insert(&mut self, packet: Packet, end: u64) -> bool {
+        let mut start = packet.data_sequence.max(self.next);
+        if let Some((_, before)) = self.waiting.range(..=start).next_back() {
+            start = start.max(before.end);
+        }
+        let mut first = Some(packet);
+        while start < end {
+            let (gap_end, behind) = match self.waiting.range(start..).next() {
+                Some((at, waiting)) if *at < end => (*at, waiting.end),
+                _ => (end, end),
+            };
+            if start < gap_end {
+                let waiting = Waiting {
+                    end: gap_end,
+                    packet: first.take(),
+                };
+                self.waiting.insert(start, waiting);
+                self.waiting_bytes += gap_end - start;
+                self.totals.bytes += gap_end - start;
+            }
+            start = behind;
+        }
+        first.is_none()
+    }
+
+    /// Takes from what waits as far as there is no hole.
+    fn advance(&mut self, now_ns: u64, tell: &mut impl FnMut(Fate)) {
+        while let Some(entry) = self.waiting.first_entry() {
+            if *entry.key() > self.next {
+                return;
+            }
+            let (start, waiting) = entry.remove_entry();
+            self.waiting_bytes -= waiting.end - start;
+            self.next = self.next.max(waiting.end);
+            if let Some(packet) = waiting.packet {
+                self.deliver(packet, now_ns, waiting.end, tell);
+            }
+        }
+    }
+
+    fn deliver(&mut self, packet: Packet, now_ns: u64, end: u64, tell: &mut impl FnMut(Fate)) {
+        let delay_ns = now_ns.saturating_sub(packet.at_ns);
+        self.totals.delay_ns.record(delay_ns);
+        self.totals.out_of_order_packets += u64::from(delay_ns > 0);
+        if end > self.data_ack {
+            if self.unacknowledged.len() == MOST {
+                self.unacknowledged.pop_front();
+            }
+            self.unacknowledged.push_back(end);
+        }
+        tell(Fate {
+            packet,
+            out_of_order_delay_ns: Some(delay_ns),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn packet(at_ns: u64, data_sequence: u64, bytes: u32) -> Packet {
+        Packet {
+            at_ns,
+            subflow: 0,
+            retransmission: false,
+            data_sequence,
+            bytes,
+        }
+    }
+
+    #[test]
+    fn data_behind_a_hole_waits_until_it_is_filled() {
+        let mut receiver = Receiver::default();
+        let mut fates = Vec::new();
+        for (at_ns, start) in [(10, 0), (20, 2_000), (25, 3_000), (70, 1_000)] {
+            receiver.data(packet(at_ns, start, 1_000), |fate| {
+                fates.push((fate.packet.data_sequence, fate.out_of_order_delay_ns));
+            });
+        }
+        let expected = [
+            (0, Some(0)),
+            (1_000, Some(0)),
+            (2_000, Some(50)),
+            (3_000, Some(45)),
+        ];
+        assert_eq!(fates, expected);
+        assert_eq!(receiver.totals.queue_bytes.max, 2_000);
+        assert_eq!(receiver.totals.queue_bytes.sum, 3_000);
+        assert_eq!(receiver.totals.out_of_order_packets, 2);
+    }
+
+    #[test]
+    fn a_data_ack_leaps_over_what_a_hole_held_back() {
+        let mut receiver = Receiver::default();
+        let mut leaps = Vec::new();
+        for (start, data_ack) in [(0, 1_000), (2_000, 1_000), (3_000, 1_000), (1_000, 4_000)] {
+            receiver.data(packet(0, start, 1_000), |_| {});
+            leaps.push(receiver.data_ack(0, data_ack, |_| {}));
+        }
+        assert_eq!(leaps, [Some(1), None, None, Some(3)]);
+    }
+
+    #[test]
+    fn the_end_of_data_is_no_leap() {
+        let mut receiver = Receiver::default();
+        receiver.data(packet(0, 0, 100), |_| {});
+        assert_eq!(receiver.data_ack(0, 100, |_| {}), Some(1));
+        assert_eq!(receiver.data_ack(0, 101, |_| {}), None);
+    }
+
+    #[test]
+    fn what_the_capture_lacks_ends_when_the_host_acknowledges_it() {
+        let mut receiver = Receiver::default();
+        let mut fates = Vec::new();
+        receiver.data(packet(10, 1_000, 1_000), |_| {});
+        receiver.data_ack(40, 2_000, |fate| fates.push(fate.out_of_order_delay_ns));
+        assert_eq!(fates, [Some(30)]);
+        assert_eq!(receiver.next(), 2_000);
+    }
+
+    proptest! {
+        /// Against a model that looks at every byte.
+        #[test]
+        fn delays_are_those_of_the_definition(
+            packets in proptest::collection::vec((0_u64..60, 1_u32..15), 1..60),
+        ) {
+            let mut receiver = Receiver::default();
+            let mut fates = BTreeMap::new();
+            for (at_ns, (start, bytes)) in (0..).zip(&packets) {
+                receiver.data(packet(at_ns, *start, *bytes), |fate| {
+                    fates.insert(fate.packet.at_ns, fate.out_of_order_delay_ns);
+                });
+            }
+            // When each byte first arrived, and when all before it had.
+            let mut arrived = [u64::MAX; 80];
+            for (at_ns, (start, bytes)) in (0..).zip(&packets) {
+                for byte in &mut arrived[*start as usize..][..*bytes as usize] {
+                    *byte = (*byte).min(at_ns);
+                }
+            }
+            for (at_ns, (start, bytes)) in (0..).zip(&packets) {
+                let range = *start as usize..(*start + u64::from(*bytes)) as usize;
+                let expected = match range.into_iter().find(|byte| arrived[*byte] == at_ns) {
+                    None => Some(None),
+                    Some(first_new) => {
+                        let ready = arrived[..=first_new].iter().copied().max();
+                        ready.filter(|ready| *ready != u64::MAX).map(|ready| Some(ready - at_ns))
+                    }
+                };
+                prop_assert_eq!(fates.get(&at_ns).copied(), expected);
+            }
+            let new = arrived.iter().filter(|at| **at != u64::MAX).count() as u64;
+            prop_assert_eq!(receiver.totals.bytes, new);
+        }
+    }
+}
