@@ -172,6 +172,13 @@ def test_a_lab_document_is_read() -> None:
     assert spec.lab_of(LAB | {"path_manager": "fixed:2"}).path_manager == "fixed:2"
 
 
+def test_a_lab_document_says_what_to_capture() -> None:
+    assert spec.lab_of(LAB).capture is None
+    capture = {"hosts": ["h1_1", "h2_1"], "arrivals": "all"}
+    lab = spec.lab_of(LAB | {"capture": capture})
+    assert lab.capture == spec.CaptureSpec(("h1_1", "h2_1"), "all")
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -182,6 +189,9 @@ def test_a_lab_document_is_read() -> None:
         ({"topology": 7}, "topology: not an object"),
         ({"paths": {"repo": "/r"}}, "bin is missing"),
         ({"path_manager": 2}, "path_manager: not a string"),
+        ({"capture": {"hosts": "h1_1", "arrivals": "all"}}, "hosts: not a list of names: 'h1_1'"),
+        ({"capture": {"hosts": [], "arrivals": "all"}}, "hosts: name at least one, or all"),
+        ({"capture": {"hosts": ["all"], "arrivals": "x"}}, "'x' is none of hosts, all"),
         ({"pattern_ttl_ns": None}, "pattern_ttl_ns: not a whole number"),
     ],
 )

@@ -20,3 +20,5 @@ pub mod pipeline;
 pub mod queue_log;
 pub mod server;
 pub mod shell;
+#[cfg(test)]
+mod testing;

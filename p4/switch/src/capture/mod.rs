@@ -207,3 +207,113 @@ fn append(path: &Path, header: &[u8]) -> io::Result<File> {
     }
     Ok(file)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{echo, frame};
+
+    const ROW_BYTES: usize = 16 + 60;
+
+    fn selection(host: &str) -> Selection {
+        Selection {
+            hosts: vec![host.to_owned()],
+            all_queues: false,
+        }
+    }
+
+    #[test]
+    fn what_a_host_sends_and_gets_is_in_its_file_in_order_of_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("capture");
+        let (topology, mut world) = echo();
+        let mut captures = Captures::open(&path, &topology, &selection("all"), &mut world).unwrap();
+        assert_eq!(captures.deadline_ns(), None);
+        let frame = frame();
+        for sent_ns in [480, 960, 9_000] {
+            world.receive(0, sent_ns, &frame);
+            captures.sent(0, sent_ns, &frame);
+        }
+        let mut deliveries = Vec::new();
+        world.advance(0, 20_000, &mut deliveries);
+        captures.update(0, &mut world, &deliveries);
+        // There and back 1 us each, and 480 ns on the wire: what is not yet over waits.
+        captures.flush_if_due(FLUSH_NS - 1).unwrap();
+        assert_eq!(fs::read(path.join("h1_1.pcap")).unwrap().len(), 24);
+        captures.flush(9_000).unwrap();
+        let file = fs::read(path.join("h1_1.pcap")).unwrap();
+        assert_eq!(file.len(), 24 + 5 * ROW_BYTES);
+        let times: Vec<_> = file[24..]
+            .chunks(ROW_BYTES)
+            .map(|record| u32::from_le_bytes(record[4..8].try_into().unwrap()))
+            .collect();
+        assert_eq!(times, [480, 960, 2_960, 3_440, 9_000]);
+        assert_eq!(captures.deadline_ns(), Some(9_000 + FLUSH_NS));
+        captures.flush_if_due(9_000 + FLUSH_NS).unwrap();
+        let file = fs::read(path.join("h1_1.pcap")).unwrap();
+        assert_eq!(file.len(), 24 + 6 * ROW_BYTES);
+        assert_eq!(captures.deadline_ns(), None);
+        let arrivals = fs::read_to_string(path.join("arrivals.csv")).unwrap();
+        let expected = [
+            "time_ns,switch,port,peer,bytes,queue_packets,dropped",
+            "1480,leaf1,1,h1_1,60,0,0",
+            "1960,leaf1,1,h1_1,60,0,0",
+            "10000,leaf1,1,h1_1,60,0,0",
+        ];
+        assert_eq!(arrivals.lines().collect::<Vec<_>>(), expected);
+        let copied = Topology::read(&path.join("topology.json")).unwrap();
+        assert_eq!(copied, topology);
+    }
+
+    #[test]
+    fn a_full_queue_shows_in_what_came_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (topology, mut world) = echo();
+        let mut captures =
+            Captures::open(folder.path(), &topology, &selection("h1_1"), &mut world).unwrap();
+        (0..13).for_each(|_| world.receive(0, 0, &frame()));
+        world.advance(0, 50_000, &mut Vec::new());
+        captures.update(0, &mut world, &[]);
+        captures.flush(50_000).unwrap();
+        let arrivals = fs::read_to_string(folder.path().join("arrivals.csv")).unwrap();
+        // One on the wire, ten wait, two find no room.
+        let tails: Vec<_> = arrivals
+            .lines()
+            .skip(1)
+            .map(|row| row.rsplit_once("60,").unwrap().1.to_owned())
+            .collect();
+        let mut expected: Vec<_> = (0..11_u32)
+            .map(|i| format!("{},0", i.saturating_sub(1)))
+            .collect();
+        expected.extend(["10,1", "10,1"].map(str::to_owned));
+        assert_eq!(tails, expected);
+    }
+
+    #[test]
+    fn a_switch_that_starts_again_goes_on_with_its_files() {
+        let folder = tempfile::tempdir().unwrap();
+        for _ in 0..2 {
+            let (topology, mut world) = echo();
+            let mut captures =
+                Captures::open(folder.path(), &topology, &selection("h1_1"), &mut world).unwrap();
+            captures.sent(0, 5, &frame());
+            captures.update(5, &mut world, &[]);
+            captures.flush(5).unwrap();
+        }
+        let file = fs::read(folder.path().join("h1_1.pcap")).unwrap();
+        assert_eq!(file.len(), 24 + 2 * ROW_BYTES);
+    }
+
+    #[test]
+    fn a_host_that_is_none_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let (topology, mut world) = echo();
+        let error =
+            Captures::open(folder.path(), &topology, &selection("h9_9"), &mut world).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "--capture h9_9: no such host; there are h1_1"
+        );
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

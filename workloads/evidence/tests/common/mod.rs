@@ -289,6 +289,12 @@ fn topology() -> Value {
             "prefix_len": 24,
         })
     };
+    let link = |leaf: u8| {
+        json!({
+            "a": {"node": format!("h{leaf}_1"), "port": 0}, "b": {"node": "leaf1", "port": leaf},
+            "rate_bps": 1_000_000_000, "delay_ns": 1_000, "queue_packets": 10,
+        })
+    };
     json!({
         "version": 1, "name": "pair", "paths": 2, "routing": "weft",
         "hosts": [host(1), host(2)],
@@ -299,10 +305,7 @@ fn topology() -> Value {
                 {"number": 2, "interface": "", "link": 1},
             ],
         }],
-        "links": [1, 2].map(|leaf| json!({
-            "a": {"node": format!("h{leaf}_1"), "port": 0}, "b": {"node": "leaf1", "port": leaf},
-            "rate_bps": 1_000_000_000, "delay_ns": 1_000, "queue_packets": 10,
-        })),
+        "links": [link(1), link(2)],
     })
 }
 
