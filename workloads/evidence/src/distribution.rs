@@ -84,14 +84,20 @@ impl<C: Counter> Distribution<C> {
         self.max
     }
 
-    /// The value that `percentile` of 100 are not above.
+    /// The value that `percentile` of 100 values are not above; it has two decimal places.
     #[must_use]
     pub fn percentile(&self, percentile: f64) -> u64 {
         let Some(histogram) = &self.histogram else {
             return 0;
         };
+        // In whole numbers: 99.9% of 1000 is a bit more than 999 in floating-point ones.
+        let hundredths = (percentile * 100.0).round() as u128;
+        let rank = (u128::from(self.count) * hundredths)
+            .div_ceil(10_000)
+            .max(1);
+        let quantile = (rank as f64 - 0.5) / self.count as f64;
         histogram
-            .value_at_quantile(percentile / 100.0)
+            .value_at_quantile(quantile)
             .clamp(self.min, self.max)
     }
 

@@ -318,7 +318,8 @@ impl Exchange<'_> {
     fn data(&mut self, segment: &Segment<'_>, options: &Options, observer: &mut impl Observer) {
         let outgoing = self.outgoing;
         let Some(stream) = self.subflow.streams.of(outgoing) else {
-            self.ignored.unknown_segments += 1;
+            // A refusal has opened nothing; data shows that the capture lacks the opening.
+            self.ignored.unknown_segments += u64::from(segment.payload_bytes > 0);
             return;
         };
         if !self.connection.mptcp {

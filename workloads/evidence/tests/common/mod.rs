@@ -21,11 +21,11 @@ const SERVER_SYN: u32 = 0xffff_ff00;
 
 /// Who sends: `Client` is h1_1, which opens connections and sends data, `Server` is h2_1.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum From {
+pub enum Side {
     Client,
     Server,
 }
-pub use From::{Client, Server};
+pub use Side::{Client, Server};
 
 /// A connection with subflows, and the capture of its segments at one host's cable.
 pub struct Conversation {
@@ -169,7 +169,7 @@ impl Conversation {
     fn segment(
         &mut self,
         at_ns: u64,
-        from: From,
+        from: Side,
         subflow: u8,
         kind: Kind,
         sequence: u32,
@@ -211,7 +211,7 @@ enum Kind {
 type End = (Ipv4Addr, u16);
 
 /// Subflow 0 runs between the first addresses, subflow 1 from the client's second one.
-fn ends(from: From, subflow: u8) -> (End, End) {
+fn ends(from: Side, subflow: u8) -> (End, End) {
     let client = (
         Ipv4Addr::new(10, 1, 1, 1 + subflow),
         40_000 + u16::from(subflow),
