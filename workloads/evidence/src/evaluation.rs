@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use weft_load::results::Results;
 use weft_topology::Topology;
@@ -114,7 +114,7 @@ fn fill(
 
 /// Reads the arrivals of a run; what came before it does not belong to it.
 fn ports(
-    path: &PathBuf,
+    path: &Path,
     topology: &Topology,
     start_ns: u64,
     rows: usize,
@@ -125,14 +125,15 @@ fn ports(
         for port in &switch.ports {
             let link = &topology.links[port.link];
             places.insert((&switch.name, port.number), ports.len());
+            let rate_bps = link.rate_from_bps(&switch.name);
             let place = Place {
                 switch: switch.name.clone(),
                 port: port.number,
                 peer: topology.peer(switch, port).node.clone(),
-                rate_bps: link.rate_bps,
+                rate_bps,
                 queue_limit_packets: link.queue_packets,
             };
-            ports.push((place, Port::new(link.rate_bps, rows)));
+            ports.push((place, Port::new(rate_bps, rows)));
         }
     }
     arrivals::read(path, |place, mut arrival| {

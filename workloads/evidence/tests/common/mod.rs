@@ -1,5 +1,7 @@
 //! Captures made by hand: two hosts with two addresses each, and what passes the cable of one.
 
+#![allow(dead_code, clippy::unwrap_used)] // Who includes it uses a part of it.
+
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -93,7 +95,7 @@ impl Conversation {
     /// New data on a subflow, with a mapping of its own. Times count from the start of the run.
     pub fn data(&mut self, at_ns: u64, subflow: u8, place: u64, bytes: u16) -> u32 {
         let offset = self.sent[usize::from(subflow)];
-        self.sent[usize::from(subflow)] += u32::from(bytes);
+        self.sent[usize::from(subflow)] = offset.wrapping_add(bytes.into());
         self.data_at(at_ns, subflow, offset, place, bytes);
         offset
     }
@@ -106,9 +108,9 @@ impl Conversation {
 
     /// Data with any options.
     pub fn raw_data(&mut self, at_ns: u64, subflow: u8, offset: u32, option: &[u8], bytes: u16) {
-        let sequence = CLIENT_SYN + 1 + offset;
+        let sequence = (CLIENT_SYN + 1).wrapping_add(offset);
         self.segment(
-            START_NS + at_ns,
+            START_NS.wrapping_add(at_ns),
             Client,
             subflow,
             Kind::Ack,
@@ -124,7 +126,7 @@ impl Conversation {
         let number = initial.wrapping_add(1).wrapping_add(place) as u32;
         let mut option = vec![30, 14, 0x20, 0b0100];
         option.extend(number.to_be_bytes());
-        option.extend((offset + 1).to_be_bytes());
+        option.extend(offset.wrapping_add(1).to_be_bytes());
         option.extend(bytes.to_be_bytes());
         option
     }
@@ -143,7 +145,7 @@ impl Conversation {
         option.extend(if long { &number[..] } else { &number[4..] });
         let sequence = SERVER_SYN.wrapping_add(1);
         self.segment(
-            START_NS + at_ns,
+            START_NS.wrapping_add(at_ns),
             Server,
             subflow,
             Kind::Ack,
@@ -162,7 +164,7 @@ impl Conversation {
             .ack(CLIENT_SYN + 1 + offset);
         let mut frame = Vec::new();
         builder.write(&mut frame, &[]).unwrap();
-        self.record(START_NS + at_ns, &frame);
+        self.record(START_NS.wrapping_add(at_ns), &frame);
     }
 
     #[allow(clippy::too_many_arguments)]
