@@ -99,6 +99,10 @@ impl Stream {
 
     /// Remembers a mapping, and calls `found` for packets that waited for it.
     pub fn remember(&mut self, mapping: Mapping, mut found: impl FnMut(Piece, u64)) {
+        // Linux repeats it in every segment.
+        if self.mappings.back() == Some(&mapping) {
+            return;
+        }
         if self.mappings.len() == REMEMBERED {
             self.mappings.pop_front();
         }

@@ -114,6 +114,27 @@ fn a_mapping_may_span_segments() {
 }
 
 #[test]
+fn a_mapping_may_be_repeated_in_each_of_its_segments() {
+    let mut conversation = Conversation::open(KEY);
+    let option = conversation.mapping(0, 0, 3_000);
+    for (at_ns, offset) in [(10, 0), (20, 2_000), (30, 1_000)] {
+        conversation.raw_data(at_ns, 0, offset, &option, 1_000);
+    }
+    conversation.data_at(40, 1, 0, 3_000, 1_000);
+    let run = received(&conversation);
+    run.evaluate().unwrap();
+    assert_eq!(
+        run.rows("packets.csv", &PACKET),
+        [
+            "10 0 0 0 new",
+            "30 0 1000 0 retransmission",
+            "20 0 2000 10 new",
+            "40 1 3000 0 new",
+        ]
+    );
+}
+
+#[test]
 fn a_segment_whose_mapping_was_lost_is_placed_when_that_comes_again() {
     let mut conversation = Conversation::open(KEY);
     conversation.raw_data(10, 0, 1_000, &[], 1_000);
