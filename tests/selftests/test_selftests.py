@@ -58,12 +58,15 @@ def test_an_explained_difference_is_no_regression() -> None:
     assert verdict.judge(run, baseline, [known]) == Verdict(["b"], ["a1"])
 
 
-def test_an_explained_difference_that_no_longer_shows_is_stale() -> None:
+def test_an_explained_difference_that_was_run_and_no_longer_shows_is_stale() -> None:
     known = Difference(("rb",), "simult_flows", ("a*",), "because")
     baseline = run_of({"a1": Result.PASSED}, "default")
     good = run_of({"a1": Result.PASSED})
     judged = {0: verdict.judge(good, baseline, [known])}
     assert verdict.stale([good], judged, [known]) == [known]
+    other = run_of({"b": Result.PASSED})
+    unseen = {0: verdict.judge(other, run_of({"b": Result.PASSED}, "default"), [known])}
+    assert verdict.stale([other], unseen, [known]) == []
     bad = run_of({"a1": Result.FAILED}, seed=2)
     judged[1] = verdict.judge(bad, baseline, [known])
     assert verdict.stale([good, bad], judged, [known]) == []

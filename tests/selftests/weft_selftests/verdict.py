@@ -71,7 +71,7 @@ def stale(
     for one in differences:
         looked = shown = False
         for index, run in enumerate(runs):
-            if run.script == one.test and run.scheduler in one.schedulers:
+            if any(one.covers(run.scheduler, run.script, name) for name in run.results):
                 looked = True
                 shown |= any(
                     one.covers(run.scheduler, run.script, name)
