@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use weft_load::results::Results;
@@ -102,7 +103,7 @@ fn fill(
     let ports = ports(
         &captures.join("arrivals.csv"),
         topology,
-        start_ns,
+        start_ns..=start_ns.saturating_add(results.info.outcome.duration_ns),
         options.rows,
     )?;
     let summary = Summary::of(results, &hosts, frames, &tally, &ports);
@@ -112,11 +113,12 @@ fn fill(
     Ok(summary)
 }
 
-/// Reads the arrivals of a run; what came before it does not belong to it.
+/// Reads the arrivals of a run; what came before or after does not belong to it: all
+/// connections open at once, and close at once.
 fn ports(
     path: &Path,
     topology: &Topology,
-    start_ns: u64,
+    run_ns: RangeInclusive<u64>,
     rows: usize,
 ) -> Result<Vec<(Place, Port)>, Error> {
     let mut places: BTreeMap<(&str, u16), usize> = BTreeMap::new();
@@ -137,15 +139,14 @@ fn ports(
         }
     }
     arrivals::read(path, |place, mut arrival| {
-        let Some(at_ns) = arrival.at_ns.checked_sub(start_ns) else {
-            return Ok(());
-        };
-        arrival.at_ns = at_ns;
         let index = places.get(&(place.switch, place.port));
         let (_, port) = index
             .and_then(|index| ports.get_mut(*index))
             .ok_or_else(|| format!("{} port {}: no such port", place.switch, place.port))?;
-        port.arrive(arrival);
+        if run_ns.contains(&arrival.at_ns) {
+            arrival.at_ns -= run_ns.start();
+            port.arrive(arrival);
+        }
         Ok(())
     })?;
     ports.retain(|(_, port)| port.arrived_packets > 0);

@@ -267,7 +267,8 @@ fn a_queue_is_summed_up_from_what_came_to_it() {
         })
         .collect();
     let boot = "7,leaf1,1,h1_1,60,0,0\n";
-    let run = Run::new(&[], &(boot.to_owned() + &arrivals.concat()));
+    let close = format!("{},leaf1,2,h2_1,90,0,0\n", start_ns + 1_000_001);
+    let run = Run::new(&[], &(boot.to_owned() + &arrivals.concat() + &close));
     let summary = run.evaluate().unwrap();
     assert_eq!((summary.arrived_packets, summary.dropped_packets), (4, 1));
     assert_eq!(summary.loss_rate, 0.25);
