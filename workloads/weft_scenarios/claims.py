@@ -20,7 +20,7 @@ from weft_scenarios.results import Results, chosen, point_text
 from weft_scenarios.scenario import Axis, Claim, Scenario, Where
 from weft_scenarios.stats import Spread, spread
 
-HOLDS, FAILS, OPEN = "holds", "fails", "open"
+OUTCOMES = HOLDS, FAILS, OPEN = ("holds", "fails", "open")
 Place = Mapping[str, str]
 
 

@@ -95,9 +95,10 @@ def _budget(scenarios: Sequence[Scenario], runs: Sequence[Run], jobs: int) -> st
                 seconds = sum(run.seconds for run in mine)
                 each = f"{seconds / len(mine):.1f}"
                 rows.append([one.name, experiment.name, str(len(mine)), each, f"{seconds:.0f}"])
-    total = sum(run.seconds for run in runs)
+    distinct = matrix.distinct(runs)
+    total = sum(run.seconds for run in distinct)
     return (
-        f"{tables.plain(rows)}\n{len(runs)} runs, about {total / jobs / 60:.1f} min "
+        f"{tables.plain(rows)}\n{len(distinct)} different runs, about {total / jobs / 60:.1f} min "
         f"with {jobs} at a time; less what is done already\n"
     )
 
@@ -135,10 +136,11 @@ def _show(one: Scenario, installed: Installation, outcome: Outcome, quick: bool)
         rows = tables.of_plot(one, picture, measured)
         if rows:
             print(f"\n{picture.title}\n\n{tables.plain(rows)}")
-    if one.claims:
-        print()
+    print()
     for claim in one.claims:
         verdict = judge(one, claim, measured)
+        if not verdict.points and not verdict.missing:
+            continue  # Its points are left out of the quick set.
         print(f"{verdict.word().upper()}: {claim.text} ({claim.source})")
         print(f"    {report.summary(verdict)}")
     print(f"results and plots: {folder.relative_to(ROOT)}")

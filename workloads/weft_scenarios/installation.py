@@ -32,7 +32,8 @@ class Installation:
 
     def key(self, run: Run) -> str:
         """Name the run: equal for runs that give equal results."""
-        text = json.dumps([self.digest, *run.arguments()])
+        flags = sorted(run.all_flags().items())
+        text = json.dumps([self.digest, flags])
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
     def flags(self) -> set[str]:

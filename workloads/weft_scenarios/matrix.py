@@ -1,7 +1,7 @@
 """Which runs an experiment consists of."""
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from weft_scenarios.reader import Value
@@ -21,12 +21,15 @@ class Run:
     seconds: float
     """Real time that it takes alone on a CPU, about."""
 
+    def all_flags(self) -> dict[str, str]:
+        """Give the flags of `weft run`, without dashes, but for the folder of the results."""
+        capture = {"capture": "all"} if self.evidence else {}
+        return {**self.flags, "seed": str(self.seed), **capture}
+
     def arguments(self) -> list[str]:
         """Give the arguments of `weft`, but for the folder of the results."""
-        flags = {**self.flags, "seed": str(self.seed)}
-        if self.evidence:
-            flags["capture"] = "all"
-        return ["run", *(word for name, value in flags.items() for word in (f"--{name}", value))]
+        flags = self.all_flags().items()
+        return ["run", *(word for name, value in flags for word in (f"--{name}", value))]
 
     def __str__(self) -> str:
         """Give a short name for messages."""
@@ -39,6 +42,12 @@ def runs(scenario: Scenario, quick: bool) -> Iterator[Run]:
     for experiment in scenario.experiments:
         if not quick or experiment.quick:
             yield from _expand(scenario, experiment, quick)
+
+
+def distinct(runs: Iterable[Run]) -> list[Run]:
+    """Keep one of runs with the same flags: figures share points."""
+    found = {tuple(sorted(run.all_flags().items())): run for run in runs}
+    return list(found.values())
 
 
 def axes(experiment: Experiment, quick: bool) -> list[Axis]:

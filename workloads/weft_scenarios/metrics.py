@@ -3,20 +3,17 @@
 Reads what `weft run` and `weft evidence` wrote; the columns' meaning is theirs.
 """
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
+from weft_scenarios import curves, evidence
+from weft_scenarios.curves import Curve, course, number, quantiles
 from weft_scenarios.errors import ScenarioError
-
-Curve = tuple[Sequence[float], Sequence[float]]
-"""x and y: percent and value of a distribution, or ms and value of a course over time."""
-
-_PERCENTS = [*range(100), 99.5, 99.9, 100]
-_COURSE_POINTS = 400
 
 
 @dataclass(frozen=True)
@@ -27,6 +24,8 @@ class Measured:
     curves: Mapping[str, Curve]
     kernel: str
     revision: str
+    by: str = ""
+    """Digest of the code that measured."""
 
     def to_json(self) -> str:
         """Write it down."""
@@ -38,72 +37,79 @@ class Measured:
         return cls(**json.loads(text))
 
 
+def code() -> str:
+    """Identify the code that measures: with other code, finished runs are measured again."""
+    files = (Path(module.__file__ or "").read_bytes() for module in (curves, evidence))
+    own = Path(__file__).read_bytes()
+    return hashlib.sha256(b"".join([*files, own])).hexdigest()[:12]
+
+
 def measure(folder: Path) -> Measured:
     """Read the folder of a run."""
     try:
-        info = json.loads((folder / "run.json").read_text())
-        flows = pl.read_csv(folder / "flows.csv", schema_overrides={"error": pl.String})
-        queues = pl.read_csv(folder / "queues.csv")
-    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+        return _measure(folder)
+    except (OSError, ValueError, KeyError, pl.exceptions.PolarsError) as error:
         raise ScenarioError(f"{folder}: not the folder of a run: {error}") from None
+
+
+def _measure(folder: Path) -> Measured:
+    info = json.loads((folder / "run.json").read_text())
+    flows = pl.read_csv(folder / "flows.csv", schema_overrides={"error": pl.String})
+    queues = pl.read_csv(folder / "queues.csv")
     completed = flows.filter(pl.col("fct_ns").is_not_null())
     if completed.is_empty():
         raise ScenarioError(f"{folder}: no flow completed")
-    last_hop = queues.filter(pl.col("peer").is_in(flows["dst"].unique().to_list()))
-    metrics = _of_flows(completed) | _of_queues(queues, last_hop)
-    curves = {
+    receivers = flows["dst"].unique().sort().to_list()
+    last_hop = queues.filter(pl.col("peer").is_in(receivers))
+    metrics = _of_flows(completed)
+    metrics |= _of_queues(queues, last_hop, metrics["completion_ms"])
+    drawn = {
         "fct_ms": quantiles(completed["fct_ns"] / 1e6),
-        "queue_packets": _course(last_hop["time_ns"] / 1e6, last_hop["queue_max_packets"]),
+        "queue_packets": course(last_hop["time_ns"] / 1e6, last_hop["queue_max_packets"]),
     }
-    return Measured(metrics, curves, info["kernel"], info.get("revision") or "unknown")
+    if (folder / evidence.FOLDER).exists():
+        metrics |= evidence.metrics(folder, receivers)
+        drawn |= evidence.curves(folder, receivers)
+    return Measured(metrics, drawn, info["kernel"], info.get("revision") or "unknown", code())
 
 
 def _of_flows(flows: pl.DataFrame) -> dict[str, float]:
     fct_ms = flows["fct_ns"] / 1e6
     end_ns = (flows["start_ns"] + flows["fct_ns"]).max()
-    span_ns = _number(end_ns) - _number(flows["start_ns"].min())
+    span_ns = number(end_ns) - number(flows["start_ns"].min())
     return {
-        "fct_mean_ms": _number(fct_ms.mean()),
-        "fct_median_ms": _number(fct_ms.median()),
-        "fct_p99_ms": _number(fct_ms.quantile(0.99, "nearest")),
-        "fct_max_ms": _number(fct_ms.max()),
+        "fct_mean_ms": number(fct_ms.mean()),
+        "fct_median_ms": number(fct_ms.median()),
+        "fct_p99_ms": number(fct_ms.quantile(0.99, "nearest")),
+        "fct_max_ms": number(fct_ms.max()),
         "completion_ms": span_ns / 1e6,
-        "goodput_mbps": _number(flows["bytes"].sum()) * 8e3 / span_ns,
-        "subflows_mean": _number(flows["subflows"].mean()),
-        "timeouts_per_flow": _number(flows["timeouts"].mean()),
-        "retransmitted_packets": _number(flows["retransmissions"].sum()),
-        "reinjected_bytes": _number(flows["reinjected_bytes"].sum()),
+        "goodput_mbps": number(flows["bytes"].sum()) * 8e3 / span_ns,
+        "subflows_mean": number(flows["subflows"].mean()),
+        "timeouts_per_flow": number(flows["timeouts"].mean()),
+        "retransmitted_packets": number(flows["retransmissions"].sum()),
+        "reinjected_bytes": number(flows["reinjected_bytes"].sum()),
     }
 
 
-def _of_queues(queues: pl.DataFrame, last_hop: pl.DataFrame) -> dict[str, float]:
+def _of_queues(queues: pl.DataFrame, last_hop: pl.DataFrame, span_ms: float) -> dict[str, float]:
     # Counters are cumulative: the last row of each port has its total.
-    dropped = _number(_totals(queues)["dropped_packets"].sum())
-    delivered = _number(_totals(last_hop)["tx_packets"].sum())
-    return {
-        "loss_percent": 100 * dropped / max(dropped + delivered, 1),
-        "queue_max_packets": _number(last_hop["queue_max_packets"].max()),
+    totals = queues.group_by("switch", "port", "peer", maintain_order=True).last()
+    dropped = number(totals["dropped_packets"].sum())
+    receivers = last_hop["peer"].unique().to_list()
+    delivered = number(totals.filter(pl.col("peer").is_in(receivers))["tx_packets"].sum())
+    metrics = {
+        "loss_percent": _percent(dropped, delivered),
+        "queue_max_packets": number(last_hop["queue_max_packets"].max()),
     }
+    # Where the traffic of the first leaf enters a path.
+    uplinks = totals.filter((pl.col("switch") == "leaf1") & pl.col("peer").str.starts_with("spine"))
+    columns = ("peer", "tx_packets", "tx_bytes", "dropped_packets")
+    for peer, packets, octets, lost in uplinks.select(columns).rows():
+        path = peer.replace("spine", "path")
+        metrics[f"{path}_loss_percent"] = _percent(lost, packets)
+        metrics[f"{path}_mbps"] = octets * 8 / span_ms / 1e3
+    return metrics
 
 
-def _totals(queues: pl.DataFrame) -> pl.DataFrame:
-    return queues.group_by("switch", "port", maintain_order=True).last()
-
-
-def quantiles(values: pl.Series) -> Curve:
-    """Give the distribution of values, by percent."""
-    return _PERCENTS, [_number(values.quantile(p / 100, "nearest")) for p in _PERCENTS]
-
-
-def _course(time_ms: pl.Series, values: pl.Series) -> Curve:
-    """Give a course over time, thinned out to the highest value of each interval."""
-    frame = pl.DataFrame({"time": time_ms, "value": values})
-    if len(frame) > _COURSE_POINTS:
-        end = max(_number(time_ms.max()), 1e-9)
-        slot = (pl.col("time") * _COURSE_POINTS / end).floor()
-        frame = frame.group_by(slot, maintain_order=True).agg(pl.all().max())
-    return frame["time"].to_list(), frame["value"].to_list()
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
+def _percent(lost: float, passed: float) -> float:
+    return 100 * lost / max(lost + passed, 1)

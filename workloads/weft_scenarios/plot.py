@@ -19,7 +19,9 @@ from weft_scenarios.results import Results, chosen, point_text
 from weft_scenarios.scenario import Axis, Experiment, Plot, Scenario
 from weft_scenarios.stats import spread
 
-_FACET_INCHES = (2.9, 2.4)
+_FACET_INCHES = (3.1, 2.4)
+_LEGEND_LETTERS = 38
+"""That fit beside each other into the legend of a panel, without the lines."""
 _CAP_POINTS = 2.0
 
 
@@ -41,6 +43,7 @@ def draw(scenario: Scenario, plot: Plot, results: Results, path: Path) -> bool:
             1,
             len(facets),
             figsize=(width * len(facets) + 0.3, height + 0.5),
+            sharex=plot.kind == "cdf",
             sharey=True,
             squeeze=False,
             layout="constrained",
@@ -49,15 +52,21 @@ def draw(scenario: Scenario, plot: Plot, results: Results, path: Path) -> bool:
             part = frame if facet is None else frame.filter(pl.col(plot.facet or "") == facet)
             _draw_facet(axes, plot, experiment, part)
             if facet is not None:
-                axes.set_title(f"{_axis(experiment, plot.facet).label}: {facet}")
+                axes.set_title(_facet_title(_axis(experiment, plot.facet), facet))
         _label(grid[0], plot, experiment)
         handles: dict[str, Any] = {}
         for axes in grid[0]:
             handles |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-        if len(handles) > 1:
-            columns = min(len(handles), 3 * len(facets))
+        if len(handles) > 1 and plot.x != plot.series:
+            longest = max(map(len, handles)) + 5
+            columns = max(len(facets) * _LEGEND_LETTERS // longest, 2)
+            series = _axis(experiment, plot.series)
             figure.legend(
-                handles.values(), handles.keys(), loc="outside upper center", ncols=columns
+                handles.values(),
+                handles.keys(),
+                title=None if series.name == "scheduler" else series.label,
+                loc="outside upper center",
+                ncols=min(len(handles), columns),
             )
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".svg":
@@ -66,6 +75,12 @@ def draw(scenario: Scenario, plot: Plot, results: Results, path: Path) -> bool:
             figure.savefig(path, dpi=130)
         plt.close(figure)
     return True
+
+
+def _facet_title(axis: Axis, value: str) -> str:
+    if axis.name == "scheduler":
+        return style.looks(axis, [value])[value].name
+    return f"{axis.label}: {value}"
 
 
 def _axis(experiment: Experiment, name: str | None) -> Axis:
@@ -146,6 +161,8 @@ def _draw_points(
     errors = [[min(h, m) for h, m in zip(halves, means, strict=True)], halves]
     if plot.kind == "bars" or not _numeric(x_axis):
         order = [point_text(value) for value in x_axis.values()]
+        if plot.x == plot.series:
+            number, count = 0, 1
         width = 0.8 / count
         places = [order.index(v) + (number - (count - 1) / 2) * width for v in shown]
         axes.bar(
@@ -160,11 +177,15 @@ def _draw_points(
             edgecolor="white",
             linewidth=0,
         )
-        axes.set_xticks(range(len(order)), order)
+        names = {v: look.name for v, look in style.looks(x_axis, order).items()}
+        axes.set_xticks(range(len(order)), [_wrapped(names[v]) for v in order])
         axes.grid(visible=False, axis="x")
         return
+    # Beside each other, so that no interval hides another.
+    places = [float(value) for value in x_axis.values()]
+    aside = 0.006 * (max(places) - min(places)) * (number - (count - 1) / 2)
     axes.errorbar(
-        [float(value) for value in shown],
+        [float(value) + (0.0 if "x" in plot.log else aside) for value in shown],
         means,
         errors,
         color=look.colour,
@@ -174,6 +195,10 @@ def _draw_points(
         capsize=_CAP_POINTS,
         label=look.name,
     )
+
+
+def _wrapped(name: str) -> str:
+    return name.replace(", ", ",\n").replace(" with ", "\nwith ").replace("MPTCP-", "MPTCP-\n")
 
 
 def _numeric(axis: Axis) -> bool:
@@ -198,9 +223,10 @@ def _label(grid: Sequence[Axes], plot: Plot, experiment: Experiment) -> None:
             axes.set_xlabel(_axis(experiment, plot.x).label)
         if plot.kind != "cdf" and "y" not in plot.log:
             axes.set_ylim(bottom=0)
-        if "x" in plot.log and plot.kind in ("line", "bars"):
+        if plot.kind == "line" and _numeric(_axis(experiment, plot.x)):
             values = [float(v) for v in _axis(experiment, plot.x).values()]
             axes.set_xticks(values, [f"{value:g}" for value in values])
+            axes.minorticks_off()
     if plot.kind == "cdf":
         grid[0].set_ylabel("Share at most (%)")
     else:

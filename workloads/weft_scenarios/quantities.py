@@ -29,12 +29,31 @@ METRICS: dict[str, Quantity] = {
     "retransmitted_packets": Quantity("Retransmitted packets", ""),
     "reinjected_bytes": Quantity("Bytes sent again on another subflow", "B"),
     "loss_percent": Quantity("Packets lost in switches", "%"),
+    "path1_loss_percent": Quantity("Packets lost at the first path's entry", "%"),
+    "path2_loss_percent": Quantity("Packets lost at the second path's entry", "%"),
+    "path1_mbps": Quantity("Sent over the first path", "Mbit/s"),
+    "path2_mbps": Quantity("Sent over the second path", "Mbit/s"),
     "queue_max_packets": Quantity("Longest queue of the last hop", "packets"),
+    # With evidence.
+    "ooo_delay_mean_us": Quantity("Mean out-of-order delay", "µs"),
+    "ooo_delay_p99_us": Quantity("99th percentile out-of-order delay", "µs"),
+    "ooo_delay_max_us": Quantity("Longest out-of-order delay", "µs"),
+    "ooo_queue_mean_kb": Quantity("Mean out-of-order queue", "kB"),
+    "ooo_queue_max_kb": Quantity("Longest out-of-order queue", "kB"),
+    "data_ack_leap_mean_packets": Quantity("Mean Data ACK leap", "packets"),
+    "data_ack_leap_max_packets": Quantity("Largest Data ACK leap", "packets"),
+    "queue_mean_packets": Quantity("Mean queue of the last hop", "packets"),
+    "bursty_strength_mean_packets": Quantity("Mean bursty strength", "packets"),
+    "bursty_strength_max_packets": Quantity("Maximum bursty strength", "packets"),
+    "last_hop_loss_percent": Quantity("Packets lost at the last hop", "%"),
+    "reinjected_packets": Quantity("Packets sent again on another subflow", ""),
 }
-"""Of a whole run; `metrics.py` says how each is computed."""
+"""Of a whole run; `metrics.py` and `evidence.py` say how each is computed."""
 
 CURVES: dict[str, Quantity] = {
     "fct_ms": Quantity("FCT", "ms"),
     "queue_packets": Quantity("Queue of the last hop", "packets"),
+    "ooo_delay_us": Quantity("Out-of-order delay", "µs"),
+    "data_ack_leap_packets": Quantity("Data ACK leap", "packets"),
 }
 """Distributions over flows or packets, and courses over time."""

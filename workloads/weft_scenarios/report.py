@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weft_scenarios import plot, results, tables
-from weft_scenarios.claims import FAILS, HOLDS, OPEN, Judged, Verdict, judge
+from weft_scenarios.claims import OUTCOMES, Judged, Verdict, judge
 from weft_scenarios.errors import ScenarioError
-from weft_scenarios.quantities import METRICS
+from weft_scenarios.quantities import CURVES, METRICS
 from weft_scenarios.results import Results
 from weft_scenarios.scenario import Claim, Scenario
 
@@ -72,7 +72,8 @@ def _section(
             parts.append(f"![{picture.title}]({pictures.name}/{file.name})")
             rows = tables.of_plot(scenario, picture, measured)
             if rows:
-                title = f"{picture.title}: {METRICS[picture.quantity].axis_label()}"
+                quantity = (METRICS | CURVES)[picture.quantity]
+                title = f"{picture.title}: {quantity.axis_label()}"
                 table = tables.markdown(rows)
                 parts.append(f"<details><summary>{title}</summary>\n\n{table}\n\n</details>")
     if measured.about.failed:
@@ -89,25 +90,27 @@ def _flat(text: str) -> str:
 def _verdict(verdict: Verdict) -> str:
     claim = verdict.claim
     reading = f" Read as: {_flat(claim.reading)}" if claim.reading else ""
-    lines = [f"> {_flat(claim.text)} ({claim.source})", ""]
-    lines.append(f"**{verdict.word().capitalize()}**, {summary(verdict)}.{reading}")
-    return "\n".join(lines)
+    quote = f"> {_flat(claim.text)} ({claim.source})"
+    word = verdict.word().capitalize()
+    return f"{quote}\n\n**{word}.**{reading} Measured: {summary(verdict)}."
 
 
 def summary(verdict: Verdict) -> str:
-    """Say at how many points a claim holds, and the clearest and the worst of them."""
+    """Say at how many points a claim holds, and which agree with it most and least."""
     total = len(verdict.points)
     if not total:
         return "none of its runs gave results"
-    counts = [(HOLDS, "holds"), (FAILS, "fails"), (OPEN, "is open")]
-    said = [f"{word} at {n} of {total} points" for o, word in counts if (n := verdict.count(o))]
-    if verdict.missing:
-        said.append(f"{verdict.missing} points have no results")
     ranked = sorted(verdict.points, key=lambda point: _rank(verdict.claim, point))
-    shown = [f"best {_numbers(verdict, ranked[0])}"]
+    if total == 1 and not verdict.missing:
+        return _numbers(verdict, ranked[0])
+    counts = [f"{outcome} at {n}" for outcome in OUTCOMES if (n := verdict.count(outcome))]
+    said = [f"{', '.join(counts)} of {total} points"]
+    if verdict.missing:
+        said.append(f"{verdict.missing} more have no results")
+    said.append(f"at best {_numbers(verdict, ranked[0])}")
     if total > 1:
-        shown.append(f"worst {_numbers(verdict, ranked[-1])}")
-    return f"{', '.join(said)}; {'; '.join(shown)}"
+        said.append(f"at worst {_numbers(verdict, ranked[-1])}")
+    return "; ".join(said)
 
 
 def _rank(claim: Claim, point: Judged) -> float:
@@ -121,11 +124,9 @@ def _rank(claim: Claim, point: Judged) -> float:
 
 def _numbers(verdict: Verdict, point: Judged) -> str:
     unit = METRICS[verdict.claim.metric].unit
-    its = (
-        f"{tables.number(verdict.claim.limit or 0.0)}"
-        if point.versus is None
-        else tables.with_spread(point.versus)
-    )
-    times = "" if point.ratio is None else f", {tables.number(point.ratio, 2)} times"
+    limit = tables.number(verdict.claim.limit or 0.0)
+    its = limit if point.versus is None else tables.with_spread(point.versus)
     place = ", ".join(f"{axis} {value}" for axis, value in point.place.items())
-    return f"{tables.with_spread(point.which)} against {its} {unit}{times} ({place})"
+    pair = f"{tables.with_spread(point.which)} against {its} {unit}".strip()
+    times = "" if point.ratio is None else f", {tables.number(point.ratio, 2)} times"
+    return f"{pair}{times} ({place})"

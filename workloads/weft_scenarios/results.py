@@ -108,12 +108,13 @@ def write(folder: Path, results: Results) -> None:
 def read(scenario: Scenario, folder: Path) -> Results:
     """Read what `write` wrote."""
     axes = {axis.name: pl.String for e in scenario.experiments for axis in e.axes}
-    schema = {"experiment": pl.String, **axes}
+    schema: dict[str, type[pl.DataType]] = {"experiment": pl.String, **axes}
+    numbers: dict[str, type[pl.DataType]] = dict.fromkeys(METRICS, pl.Float64)
     try:
         about = About(**json.loads((folder / "about.json").read_text()))
-        runs = pl.read_csv(folder / "results.csv", schema_overrides=schema)
+        runs = pl.read_csv(folder / "results.csv", schema_overrides=schema | numbers)
         curves = pl.read_csv(folder / "curves.csv", schema_overrides=schema)
-        missing = [name for name in schema if name not in runs.columns]
+        missing = [name for name in (*schema, *METRICS) if name not in runs.columns]
     except (OSError, ValueError, TypeError, pl.exceptions.PolarsError):
         missing = ["results"]
     if missing:

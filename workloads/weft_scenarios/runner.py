@@ -15,10 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from weft_scenarios import evidence
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.installation import ROOT, Installation
 from weft_scenarios.matrix import Run
-from weft_scenarios.metrics import Measured, measure
+from weft_scenarios.metrics import Measured, code, measure
 
 _MEASURED = "measured.json"
 _PATIENCE_S = 20.0
@@ -45,14 +46,20 @@ class Store:
     def __init__(self, folder: Path) -> None:
         """Create `folder` if it is not there."""
         self.folder = folder
+        self._code = code()
         folder.mkdir(parents=True, exist_ok=True)
 
     def find(self, key: str) -> Measured | None:
-        """Give what a finished run gave."""
+        """Give what a finished run gave; measured again if what measures has changed."""
+        folder = self.folder / key
         try:
-            return Measured.from_json((self.folder / key / _MEASURED).read_text())
-        except (FileNotFoundError, ValueError, TypeError):
+            measured = Measured.from_json((folder / _MEASURED).read_text())
+            if measured.by != self._code:
+                measured = measure(folder)
+                (folder / _MEASURED).write_text(measured.to_json())
+        except (FileNotFoundError, ValueError, TypeError, ScenarioError):
             return None
+        return measured
 
     def begin(self, key: str) -> Path:
         """Give the folder that the run `key` may write; it does not exist."""
@@ -136,8 +143,7 @@ class Runner:
             if run.evidence:
                 await self._weft(["evidence", str(working)])
             measured = measure(working)
-            for capture in working.rglob("*.pcap*"):
-                capture.unlink()
+            shutil.rmtree(working / evidence.CAPTURE, ignore_errors=True)
             self.store.finish(key, working, measured)
         finally:
             self.store.abandon(working)

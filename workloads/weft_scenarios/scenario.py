@@ -144,7 +144,8 @@ def read(name: str, folder: Path = FOLDER) -> Scenario:
 
 
 def _scenario(name: str, table: Table) -> Scenario:
-    experiments = tuple(_experiment(row) for row in table.tables("experiment"))
+    flags = table.flags("flags")
+    experiments = tuple(_experiment(row, flags) for row in table.tables("experiment"))
     if not experiments:
         raise table.fail("no [[experiment]]; give at least one")
     _distinct([e.name for e in experiments], table, "experiment")
@@ -164,7 +165,7 @@ def _scenario(name: str, table: Table) -> Scenario:
     return scenario
 
 
-def _experiment(table: Table) -> Experiment:
+def _experiment(table: Table, flags: Mapping[str, str]) -> Experiment:
     axes = [_axis(row) for row in table.tables("axis")]
     for flag, label in (("scheduler", "Scheduler"), ("congestion", "Congestion control")):
         values = table.names(flag, [])
@@ -173,7 +174,7 @@ def _experiment(table: Table) -> Experiment:
     _distinct([axis.name for axis in axes], table, "axis")
     experiment = Experiment(
         name=table.text("name"),
-        flags=table.flags("flags"),
+        flags={**flags, **table.flags("flags")},
         axes=tuple(axes),
         seeds=table.count("seeds"),
         seconds=table.number("seconds"),

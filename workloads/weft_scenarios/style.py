@@ -52,8 +52,7 @@ SHEET = Path(__file__).with_name("weft.mplstyle")
 def looks(axis: Axis, values: list[str]) -> dict[str, Look]:
     """Give the look of each point of an axis."""
     if axis.name == "scheduler":
-        plain = Look("", _GREY, "o")
-        return {v: SCHEDULERS.get(v, Look(v, plain.colour, plain.marker)) for v in values}
+        return {v: SCHEDULERS.get(v, Look(v, _GREY, "o")) for v in values}
     order = [point_text(value) for value in axis.values()]
     step = (len(_SHADES) - 1) / max(len(order) - 1, 1)
     return {

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from weft_scenarios.quantities import METRICS
-from weft_scenarios.results import Results, point_text
+from weft_scenarios.quantities import CURVES, METRICS
+from weft_scenarios.results import Results, chosen, point_text
 from weft_scenarios.scenario import Experiment, Plot, Scenario
 from weft_scenarios.stats import Spread, spread
 
 Row = Sequence[str]
+
+_PERCENTS = [50.0, 90.0, 99.0, 100.0]
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -46,16 +48,41 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def of_plot(scenario: Scenario, plot: Plot, results: Results) -> list[Row]:
-    """Give the numbers of a plot of points: a row per point, a column per series."""
+    """Give the numbers of a plot: a row per point, a column per series; none of a course."""
     experiment = scenario.experiment(plot.experiment)
+    if plot.kind == "course":
+        return []
+    if plot.x is None:
+        return _of_distribution(experiment, plot, results)
     frame = results.of(plot.experiment, plot.where)
     frame = frame.filter(pl.col(plot.quantity).is_not_null())
-    if plot.x is None or frame.is_empty():
+    across = [name for name in (plot.facet, plot.x) if name]
+    return _rows(experiment, plot, frame, across, METRICS[plot.quantity].axis_label())
+
+
+def _of_distribution(experiment: Experiment, plot: Plot, results: Results) -> list[Row]:
+    """Give some percentiles of a distribution."""
+    frame = results.curves.filter(
+        (pl.col("experiment") == plot.experiment)
+        & (pl.col("curve") == plot.quantity)
+        & pl.col("x").is_in(_PERCENTS)
+    )
+    frame = chosen(frame, plot.where).with_columns(
+        pl.format("{}%", pl.col("x").cast(pl.Int64)).alias("percentile"),
+        pl.col("y").alias(plot.quantity),
+    )
+    across = [*([plot.facet] if plot.facet else []), "percentile"]
+    return _rows(experiment, plot, frame, across, CURVES[plot.quantity].axis_label())
+
+
+def _rows(
+    experiment: Experiment, plot: Plot, frame: pl.DataFrame, across: list[str], what: str
+) -> list[Row]:
+    if frame.is_empty():
         return []
-    series = _there(experiment, plot.series, frame)
-    across = [name for name in (plot.facet, plot.x) if name and name != plot.series]
-    labels = [axis.label for name in across if (axis := experiment.axis(name))]
-    rows: list[Row] = [[*labels, *(series or [METRICS[plot.quantity].axis_label()])]]
+    series = [] if plot.series == plot.x else _there(experiment, plot.series, frame)
+    labels = [axis.label if (axis := experiment.axis(name)) else name for name in across]
+    rows: list[Row] = [[*labels, *(series or [what])]]
     points = frame.select(across).unique(maintain_order=True).rows()
     order = {name: _there(experiment, name, frame) for name in across}
     points.sort(key=lambda point: [order[n].index(p) for n, p in zip(across, point, strict=True)])
@@ -72,6 +99,6 @@ def of_plot(scenario: Scenario, plot: Plot, results: Results) -> list[Row]:
 def _there(experiment: Experiment, axis_name: str, frame: pl.DataFrame) -> list[str]:
     axis = experiment.axis(axis_name)
     if axis is None:
-        return []
+        return frame[axis_name].unique(maintain_order=True).to_list() if axis_name in frame else []
     there = set(frame[axis_name].to_list())
     return [text for value in axis.values() if (text := point_text(value)) in there]

@@ -1,0 +1,80 @@
+"""Numbers and curves of a run whose packets were captured.
+
+The files and their columns are explained in evidence/README.md.
+"""
+
+from pathlib import Path
+
+import polars as pl
+
+from weft_scenarios.curves import Curve, course, number, quantiles
+
+FOLDER = "evidence"
+CAPTURE = "capture"
+"""What `weft run` captured; nobody needs it once there is evidence."""
+
+
+def metrics(run: Path, receivers: list[str]) -> dict[str, float]:
+    """Give the numbers of all connections, and of the last hop to `receivers`."""
+    sent_to = pl.col("destination").is_in(receivers)
+    connections = _read(run, "connections").filter(sent_to & (pl.col("data_packets") > 0))
+    ports = _read(run, "ports").filter(pl.col("peer").is_in(receivers))
+    if connections.is_empty() or ports.is_empty():
+        return {}
+    weight = connections["data_packets"]
+
+    def mean(column: str) -> float:
+        return number((connections[column] * weight).sum()) / number(weight.sum())
+
+    delays = _delays(run)
+    return {
+        "ooo_delay_mean_us": mean("out_of_order_delay_mean_ns") / 1e3,
+        "ooo_delay_p99_us": delays.at(99) / 1e3,
+        "ooo_delay_max_us": number(connections["out_of_order_delay_max_ns"].max()) / 1e3,
+        "ooo_queue_mean_kb": mean("out_of_order_queue_mean_bytes") / 1e3,
+        "ooo_queue_max_kb": number(connections["out_of_order_queue_max_bytes"].max()) / 1e3,
+        "data_ack_leap_mean_packets": mean("data_ack_leap_mean_packets"),
+        "data_ack_leap_max_packets": number(connections["data_ack_leap_max_packets"].max()),
+        "queue_mean_packets": number(ports["queue_mean_packets"].max()),
+        "bursty_strength_mean_packets": number(ports["bursty_strength_mean_packets"].max()),
+        "bursty_strength_max_packets": number(ports["bursty_strength_max_packets"].max()),
+        "last_hop_loss_percent": 100 * number(ports["loss_rate"].max()),
+        "reinjected_packets": number(connections["reinjected_packets"].sum()),
+    }
+
+
+def curves(run: Path, receivers: list[str]) -> dict[str, Curve]:
+    """Give the distribution of delays and leaps, and the queue over time."""
+    delays = _delays(run)
+    queue = _read(run, "queue").filter(pl.col("peer").is_in(receivers))
+    return {
+        "ooo_delay_us": (delays.percents, [delay / 1e3 for delay in delays.values]),
+        "data_ack_leap_packets": _leaps(run),
+        "queue_packets": course(queue["time_ns"] / 1e6, queue["queue_max_packets"]),
+    }
+
+
+class _Distribution:
+    def __init__(self, table: pl.DataFrame, column: str) -> None:
+        self.percents: list[float] = table["percentile"].cast(pl.Float64).to_list()
+        self.values: list[float] = table[column].cast(pl.Float64).to_list()
+
+    def at(self, percent: float) -> float:
+        """Give the first percentile that is not below `percent`."""
+        pairs = zip(self.percents, self.values, strict=True)
+        return next((value for at, value in pairs if at >= percent), 0.0)
+
+
+def _delays(run: Path) -> _Distribution:
+    return _Distribution(_read(run, "out_of_order_delay"), "out_of_order_delay_ns")
+
+
+def _leaps(run: Path) -> Curve:
+    """Give the distribution of leaps over Data ACKs."""
+    table = _read(run, "data_ack_leaps").sort("leap_packets")
+    each = table.select(pl.col("leap_packets").repeat_by("data_acks").explode())
+    return quantiles(each["leap_packets"])
+
+
+def _read(run: Path, name: str) -> pl.DataFrame:
+    return pl.read_csv(run / FOLDER / f"{name}.csv", infer_schema_length=None)
