@@ -23,6 +23,10 @@ _FACET_INCHES = (3.1, 2.4)
 _LEGEND_LETTERS = 38
 """That fit beside each other into the legend of a panel, without the lines."""
 _CAP_POINTS = 2.0
+_GAP = 20
+"""Times the usual distance of two points of a course: more is a gap."""
+_LINEAR = 10
+"""Below, a logarithmic axis is linear, so that it can show 0."""
 
 
 def draw(scenario: Scenario, plot: Plot, results: Results, path: Path) -> bool:
@@ -119,24 +123,27 @@ def _draw_series(
     if plot.kind == "cdf":
         _draw_cdf(axes, look, frame)
     elif plot.kind == "course":
-        first = frame.filter(pl.col("seed") == frame["seed"].min())
-        axes.plot(first["x"], first["y"], color=look.colour, linewidth=0.8, label=look.name)
+        _draw_course(axes, look, frame)
     else:
         _draw_points(axes, plot, experiment, look, frame, number, count)
 
 
 def _draw_cdf(axes: Axes, look: style.Look, frame: pl.DataFrame) -> None:
-    """Draw the mean over seeds of every percentile, and their range."""
-    lines = frame.group_by("x").agg(
-        pl.col("y").mean().alias("mean"),
-        pl.col("y").min().alias("low"),
-        pl.col("y").max().alias("high"),
-    )
-    lines = lines.sort("x")
-    axes.plot(lines["mean"], lines["x"], color=look.colour, linestyle=look.line, label=look.name)
-    axes.fill_betweenx(
-        lines["x"], lines["low"], lines["high"], color=look.colour, alpha=0.12, linewidth=0
-    )
+    """Draw the distribution over all seeds together, each with the same weight."""
+    values = frame.filter(pl.col("x") == pl.col("x").floor())["y"].sort().to_list()
+    shares = [100 * rank / len(values) for rank in range(1, len(values) + 1)]
+    axes.step(values, shares, where="post", color=look.colour, linestyle=look.line, label=look.name)
+
+
+def _draw_course(axes: Axes, look: style.Look, frame: pl.DataFrame) -> None:
+    """Draw the first seed; nothing where nothing was observed for long."""
+    first = frame.filter(pl.col("seed") == frame["seed"].min()).sort("x")
+    gap = pl.col("x").diff()
+    idle = (gap > _GAP * gap.median()).fill_null(value=False)
+    runs = first.with_columns(idle.cum_sum().alias("run")).partition_by("run")
+    for number, part in enumerate(runs):
+        label = look.name if number == 0 else None
+        axes.plot(part["x"], part["y"], color=look.colour, linewidth=0.8, label=label)
 
 
 def _draw_points(
@@ -208,7 +215,7 @@ def _numeric(axis: Axis) -> bool:
 def _label(grid: Sequence[Axes], plot: Plot, experiment: Experiment) -> None:
     for axes in grid:
         if "x" in plot.log:
-            axes.set_xscale("symlog", linthresh=1)
+            axes.set_xscale("symlog", linthresh=_LINEAR)
         if "y" in plot.log:
             axes.set_yscale("log")
             axes.yaxis.set_major_formatter(ScalarFormatter())
