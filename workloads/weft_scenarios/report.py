@@ -43,7 +43,7 @@ def write(scenarios: Sequence[Scenario], runs: Path, target: Path) -> list[str]:
         link = f"[{scenario.name}](#{scenario.name})"
         rows += [[link, v.claim.text, v.claim.source, f"**{v.word()}**"] for v in verdicts]
         parts.append(_section(scenario, measured, verdicts, pictures))
-    head = [_HEAD, _origin(found), tables.markdown(rows)]
+    head = [_HEAD, _origin(found, missing), tables.markdown(rows)]
     text = "\n\n".join(part.strip() for part in [*head, *parts]) + "\n"
     partial = target.with_suffix(".partial")
     partial.write_text(text, encoding="utf-8")
@@ -51,10 +51,11 @@ def write(scenarios: Sequence[Scenario], runs: Path, target: Path) -> list[str]:
     return missing
 
 
-def _origin(found: Sequence[Results]) -> str:
+def _origin(found: Sequence[Results], missing: Sequence[str]) -> str:
     kernels = sorted({kernel for r in found for kernel in r.about.kernels})
     count = sum(r.about.runs for r in found)
-    return f"{count} runs on {' and '.join(kernels) or 'no kernel'}."
+    without = f" Not run yet: {', '.join(missing)}." if missing else ""
+    return f"{count} runs on {' and '.join(kernels) or 'no kernel'}.{without}"
 
 
 def _section(
