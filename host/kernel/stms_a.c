@@ -66,6 +66,26 @@ static s64 scaled_true_gap(const struct weft_view *view, unsigned int n,
 	return max_t(s64, min_t(u64, packets, GAP_MAX) * GAP_SCALE, 1);
 }
 
+/*
+ * The largest gap that there can be. Of OWD_s - OWD_f no more is known than that it
+ * is at most RTT_s, so Gap <= B_f RTT_s. Without a limit, leaps that have another
+ * reason than order (a receiver that reads late) push the gap beyond what the send
+ * buffer holds; then the slow subflow gets nothing and no leap ever takes it back.
+ */
+static s64 scaled_gap_limit(const struct weft_view *view, unsigned int n,
+			    const struct weft_view *slow)
+{
+	u64 packets = 0;
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		if (view[i].slot != slow->slot && view[i].srtt_us &&
+		    view[i].srtt_us <= slow->srtt_us)
+			packets += div64_u64((u64)view[i].cwnd_packets * slow->srtt_us,
+					     view[i].srtt_us);
+	return max_t(s64, min_t(u64, packets, GAP_MAX) * GAP_SCALE, 1);
+}
+
 /* The slow subflow's gap, shared out by what each faster one would carry. */
 static u32 adjusted_gap(void *context, const struct weft_view *fast,
 			const struct weft_view *slow)
@@ -87,17 +107,19 @@ static u32 adjusted_gap(void *context, const struct weft_view *fast,
  * Algorithm 2 for one slow subflow. The average times adjust_interval is what is
  * left of all deltas so far; kept in that form nothing is lost to rounding.
  */
-static void adjust(struct weft_stms_a *a, unsigned int slot, s64 delta)
+static void adjust(struct weft_stms_a *a, const struct weft_view *slow, s64 delta)
 {
 	s32 interval = min(max(stms_adjust_interval_acks, 1U), 1024U);
+	u8 slot = slow->slot;
 	s64 average;
 
 	a->rest[slot] += delta * GAP_SCALE;
 	average = div_s64(a->rest[slot], interval);
 	a->rest[slot] -= average;
 	if (a->gap[slot])
-		a->gap[slot] = max_t(s64, 1, min_t(s64, GAP_MAX * GAP_SCALE,
-						   a->gap[slot] + average));
+		a->gap[slot] = max_t(s64, 1,
+				     min_t(s64, a->gap[slot] + average,
+					   scaled_gap_limit(a->view, a->n, slow)));
 }
 
 /*
@@ -121,16 +143,16 @@ static void weft_stms_a_acked(struct weft_stms_a *a, u64 una)
 	a->una = una;
 
 	for (i = 0; i < a->n; i++) {
-		u8 slot = a->view[i].slot;
+		const struct weft_view *slow = &a->view[i];
 		s64 delta = 0;
 
 		if ((int)i == fast)
 			continue;
-		if (packets > 2 && edge == slot)
+		if (packets > 2 && edge == slow->slot)
 			delta = packets;
 		else if (packets > 2 && edge == a->view[fast].slot)
 			delta = -packets;
-		adjust(a, slot, delta);
+		adjust(a, slow, delta);
 	}
 }
 

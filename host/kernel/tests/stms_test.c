@@ -78,6 +78,7 @@ static void settle(struct weft_stms_a *a)
 static void adjusting(void)
 {
 	struct weft_stms_a *a = connection();
+	int i;
 
 	weft_stms_a_acked(a, 11 * PAYLOAD);
 	settle(a);
@@ -92,6 +93,15 @@ static void adjusting(void)
 	settle(a);
 	report(a->gap[1] / GAP_SCALE == 50 || a->gap[1] / GAP_SCALE == 49,
 	       "and by 10 in the end");
+
+	/* B_f RTT_s = 20 packets in 20 ms, for 100 ms */
+	a = connection();
+	a->una = 11 * PAYLOAD;
+	for (i = 0; i < 50; i++) {
+		weft_trail_add(&a->trail, a->una, a->una + 50 * PAYLOAD, 1);
+		weft_stms_a_acked(a, a->una + 50 * PAYLOAD);
+	}
+	report(a->gap[1] == 100 * GAP_SCALE, "the gap is at most what can be under way");
 
 	a = connection();
 	weft_stms_a_acked(a, 3 * PAYLOAD);
