@@ -9,11 +9,13 @@ use super::digest::{QUEUE_DIGEST, RTT_DIGEST};
 use super::program::{Error, Key, Program};
 use crate::fabric::{Fabric, PortUse};
 
-/// Shortest time between two samples of a path or a queue.
-const SAMPLE_INTERVAL: Duration = Duration::from_millis(1);
+/// Bounds of the time between two samples of a path or a queue, which is also how
+/// long samples wait for others in a digest message. In between it is a quarter
+/// of the shortest RTT: hosts notice nothing sooner, and a message costs as much
+/// as many packets. Patterns are renewed every 10 ms (MPTCP-RB, section 4).
+const SAMPLE_INTERVAL_NS: (u64, u64) = (1_000_000, 10_000_000);
 
-/// A digest message leaves a switch after this time or with so many samples.
-const DIGEST_TIMEOUT: Duration = Duration::from_millis(1);
+/// A digest message leaves a switch with so many samples at the latest.
 const DIGEST_SAMPLES: i32 = 64;
 
 /// Samples that were not acknowledged for so long may come again.
@@ -62,7 +64,8 @@ pub fn desired(
         Role::Leaf => leaf_entries(fabric, switch, program)?,
         Role::Spine => spine_entries(fabric, switch, program)?,
     };
-    let interval = SAMPLE_INTERVAL.as_nanos() / u128::from(unit.ns());
+    let interval_ns = sample_interval_ns(fabric);
+    let interval = u128::from(interval_ns / unit.ns());
     entries.push(program.default_entry(
         "telemetry.policy",
         "telemetry.sample_every",
@@ -78,7 +81,7 @@ pub fn desired(
             Ok(DigestEntry {
                 digest_id: program.digest_id(name)?,
                 config: Some(digest_entry::Config {
-                    max_timeout_ns: DIGEST_TIMEOUT.as_nanos() as i64,
+                    max_timeout_ns: interval_ns as i64,
                     max_list_size: DIGEST_SAMPLES,
                     ack_timeout_ns: DIGEST_ACK_TIMEOUT.as_nanos() as i64,
                 }),
@@ -86,6 +89,16 @@ pub fn desired(
         })
         .collect::<Result<_, Error>>()?;
     Ok(Desired { entries, digests })
+}
+
+fn sample_interval_ns(fabric: &Fabric) -> u64 {
+    let rtts = fabric.pairs().flat_map(|pair| {
+        let paths = 0..fabric.paths();
+        paths.filter_map(move |path| fabric.configured_rtt_ns(pair, path))
+    });
+    let (least, most) = SAMPLE_INTERVAL_NS;
+    rtts.min()
+        .map_or(least, |rtt_ns| (rtt_ns / 4).clamp(least, most))
 }
 
 fn leaf_entries(
