@@ -68,7 +68,7 @@ impl Switches {
         let mut deliveries = Vec::new();
         // No further than the packet itself, or its answer would be late.
         while deliveries.is_empty() {
-            self.now_ns = world.next_event_ns().expect("the packet is lost") + 1;
+            self.now_ns = world.fabric().next_event_ns().expect("the packet is lost") + 1;
             world.advance(self.now_ns, self.now_ns, &mut deliveries);
         }
         deliveries[0].at_ns

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use weft_topology::{Host, Link, Role, Switch, Topology};
+use weft_topology::{Change, Host, Link, Role, Switch, Topology};
 
 use crate::pattern::PATHS_MAX;
 
@@ -99,6 +99,16 @@ impl Hop {
         }
     }
 
+    /// This hop, as slow, long and deep as a change makes it.
+    fn at_worst(self, change: &Change) -> Self {
+        let queue = change.queue_packets.map_or(0, u64::from);
+        Self {
+            rate_bps: self.rate_bps.min(change.rate_bps.unwrap_or(u64::MAX)),
+            delay_ns: self.delay_ns.max(change.delay_ns.unwrap_or(0)),
+            queue_packets: self.queue_packets.max(queue),
+        }
+    }
+
     /// Time on the wire of a packet of `length_bytes` (IPv4).
     fn serialisation_ns(&self, length_bytes: u16) -> u64 {
         let bits = u128::from(u64::from(length_bytes) + ETHERNET_HEADER_BYTES) * 8;
@@ -123,6 +133,8 @@ pub struct Fabric {
     topology: Topology,
     /// Leaf and path -> the cable between the leaf and the path's spine.
     uplinks: BTreeMap<(u8, u8), Hop>,
+    /// The same at their worst, if links change while traffic runs.
+    worst_uplinks: BTreeMap<(u8, u8), Hop>,
     /// Address -> its host's leaf and cable.
     addresses: BTreeMap<Ipv4Addr, (u8, Hop)>,
     /// Leaf -> the cable of its first host.
@@ -146,6 +158,7 @@ impl Fabric {
         }
         let mut fabric = Self {
             uplinks: BTreeMap::new(),
+            worst_uplinks: BTreeMap::new(),
             addresses: BTreeMap::new(),
             host_links: BTreeMap::new(),
             ports: BTreeMap::new(),
@@ -282,18 +295,26 @@ impl Fabric {
     }
 
     /// The longest time that all queues between the leaf of `source` and
-    /// `destination` can hold a packet and its ACK together.
+    /// `destination` can hold a packet and its ACK together, and links that
+    /// change can keep them longer.
     #[must_use]
     pub fn queues_ns(&self, source: Ipv4Addr, destination: Ipv4Addr, path: u8) -> Option<u64> {
         let pair = self.pair_of(source, destination)?;
         let up = self.uplinks.get(&(pair.source, path))?;
         let down = self.uplinks.get(&(pair.destination, path))?;
         let far = self.addresses.get(&destination)?.1;
+        let worst_up = self.worst_uplinks.get(&(pair.source, path))?;
+        let worst_down = self.worst_uplinks.get(&(pair.destination, path))?;
+        let round_ns = |hop: &Hop| hop.crossing_ns(FULL_SIZE_BYTES) + hop.crossing_ns(ACK_BYTES);
+        let longer_ns = |worst, usual| round_ns(worst).saturating_sub(round_ns(usual));
+        let longer_ns = longer_ns(worst_up, up) + longer_ns(worst_down, down);
         // Both ends of each cable: there with the data, back with the ACK.
         Some(
-            [up, down, &far]
+            [worst_up, worst_down, &far]
                 .iter()
-                .fold(0, |sum: u64, hop| sum.saturating_add(2 * hop.queue_ns())),
+                .fold(longer_ns, |sum: u64, hop| {
+                    sum.saturating_add(2 * hop.queue_ns())
+                }),
         )
     }
 
@@ -364,7 +385,12 @@ impl Fabric {
                         spine: spine.name.clone(),
                         path,
                     })?;
-                self.uplinks.insert((leaf.index, path), Hop::of(link));
+                let hop = Hop::of(link);
+                let schedule = self.topology.schedule.iter().flat_map(|s| &s.changes);
+                let changes = schedule.filter(|change| change.switch == spine.name);
+                let worst = changes.fold(hop, Hop::at_worst);
+                self.uplinks.insert((leaf.index, path), hop);
+                self.worst_uplinks.insert((leaf.index, path), worst);
             }
         }
         Ok(())

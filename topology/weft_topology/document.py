@@ -18,7 +18,7 @@ VERSION = 1
 def of_topo(topo: Topo) -> dict[str, Any]:
     """Document of a described topology."""
     links = [info for _, _, info in topo.links(sort=False, withInfo=True)]
-    return {
+    document = {
         "version": VERSION,
         "name": topo.name,
         "paths": topo.paths,
@@ -29,6 +29,9 @@ def of_topo(topo: Topo) -> dict[str, Any]:
         ],
         "links": [_link(info) for info in links],
     }
+    if topo.changes:
+        document["schedule"] = {"socket": naming.SCHEDULE_SOCKET, "changes": topo.changes}
+    return document
 
 
 def write(document: dict[str, Any], path: Path) -> None:

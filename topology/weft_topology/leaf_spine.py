@@ -24,6 +24,10 @@ class LeafSpine(Topo):  # type: ignore[misc]
         self.name = "leaf-spine"
         self.paths = spec.spines
         self.routing = spec.routing
+        self.changes = [
+            {"at_ns": change.at_ns, "switch": naming.spine(change.spine)} | change.properties()
+            for change in spec.changes
+        ]
         for leaf in range(1, spec.leaves + 1):
             self._add_switch("leaf", leaf, 0)
         for spine in range(1, spec.spines + 1):

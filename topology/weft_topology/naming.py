@@ -31,6 +31,9 @@ PREFIX_LEN = 24
 P4RUNTIME_PORT = 9559
 """The first switch's P4Runtime port (the one IANA gave); the others follow."""
 
+SCHEDULE_SOCKET = "/run/weft-switch.sock"
+"""Where weft-switch is told that traffic starts, when links are to change."""
+
 SPINE_DEVICE_ID = 100
 """Device ids of spines start after it. Leaf L has id L."""
 

@@ -16,6 +16,26 @@ CPU_PORT = 510
 
 
 @dataclass(frozen=True)
+class Change:
+    """A change of all links of a spine; what is None stays as it is."""
+
+    at_ns: int
+    """From the start of traffic."""
+    spine: int
+    rate_bps: int | None = None
+    delay_ns: int | None = None
+    queue_packets: int | None = None
+    loss_ppm: int | None = None
+    up: bool | None = None
+    """Whether it works; one that does not loses all that arrives."""
+
+    def properties(self) -> dict[str, int]:
+        """Give what changes, by name."""
+        values = {name: getattr(self, name) for name in (*_BOUNDS, "up")}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True)
 class LeafSpineSpec:
     """A leaf-spine fabric: every leaf is cabled to every spine, hosts hang on leaves."""
 
@@ -41,6 +61,8 @@ class LeafSpineSpec:
     """Spines whose links have other queues, at both ends."""
     spine_loss_ppm: Mapping[int, int] = field(default_factory=dict)
     """Spines that lose so many in a million frames that arrive."""
+    changes: tuple[Change, ...] = ()
+    """What becomes of spines while traffic runs."""
 
     def __post_init__(self) -> None:
         """Refuses what cannot be built."""
@@ -52,18 +74,28 @@ class LeafSpineSpec:
                 f"hosts + spines = {self.hosts + self.spines} ports of a leaf; "
                 f"P4 port numbers allow {CPU_PORT - 1}"
             )
-        _within("rate_bps", self.rate_bps, *_RATE_BPS)
-        _within("host_rate_bps", self.host_rate_bps, *_RATE_BPS)
-        _within("sender_rate_bps", self.host_send_bps, *_RATE_BPS)
-        _within("delay_ns", self.delay_ns, *_DELAY_NS)
-        _within("queue_packets", self.queue_packets, *_QUEUE_PACKETS)
+        for name, rate in (
+            ("rate_bps", self.rate_bps),
+            ("host_rate_bps", self.host_rate_bps),
+            ("sender_rate_bps", self.host_send_bps),
+        ):
+            _within(name, rate, *_BOUNDS["rate_bps"])
+        _within("delay_ns", self.delay_ns, *_BOUNDS["delay_ns"])
+        _within("queue_packets", self.queue_packets, *_BOUNDS["queue_packets"])
         if self.routing not in ROUTINGS:
             raise UsageError(f"routing {self.routing!r} is none of {', '.join(ROUTINGS)}")
-        for name, bounds in _OF_SPINES.items():
-            for spine, value in getattr(self, name).items():
-                if not 1 <= spine <= self.spines:
-                    raise UsageError(f"{name} names spine {spine}; there are 1..{self.spines}")
-                _within(f"{name} of spine {spine}", value, *bounds)
+        for name, bounds in _BOUNDS.items():
+            for spine, value in getattr(self, f"spine_{name}").items():
+                self._check_spine(f"spine_{name}", spine)
+                _within(f"spine_{name} of spine {spine}", value, *bounds)
+        for change in self.changes:
+            self._check_spine("changes", change.spine)
+            for name, value in change.properties().items():
+                _within(f"changes: {name}", value, *_BOUNDS.get(name, (0, 1)))
+
+    def _check_spine(self, name: str, spine: int) -> None:
+        if not 1 <= spine <= self.spines:
+            raise UsageError(f"{name} names spine {spine}; there are 1..{self.spines}")
 
     @property
     def host_send_bps(self) -> int:
@@ -83,18 +115,16 @@ class LeafSpineSpec:
         return self.spine_queue_packets.get(spine, self.queue_packets)
 
 
-_RATE_BPS = (10**6, 10**12)
-_DELAY_NS = (0, 10**10)
-_QUEUE_PACKETS = (1, 10**6)
-_LOSS_PPM = (0, 10**6)
-
-_OF_SPINES = {
-    "spine_delay_ns": _DELAY_NS,
-    "spine_rate_bps": _RATE_BPS,
-    "spine_queue_packets": _QUEUE_PACKETS,
-    "spine_loss_ppm": _LOSS_PPM,
+_BOUNDS = {
+    "rate_bps": (10**6, 10**12),
+    "delay_ns": (0, 10**10),
+    "queue_packets": (1, 10**6),
+    "loss_ppm": (0, 10**6),
 }
-"""What single spines may have of their own, and its bounds."""
+"""Properties of links, and theirs."""
+
+_OF_SPINES = [f"spine_{name}" for name in _BOUNDS]
+"""What single spines may have of their own."""
 
 
 @dataclass(frozen=True)
@@ -193,12 +223,24 @@ def topology_of(document: dict[str, Any]) -> LeafSpineSpec:
     }
     for name in document.keys() & _OF_SPINES:
         given[name] = _by_spine(document, name)
+    if "changes" in document:
+        given["changes"] = tuple(_change(change) for change in _list(document, "changes"))
     if "routing" in document:
         given["routing"] = _string(document, "routing")
     return LeafSpineSpec(**given)
 
 
-_NOT_NUMBERS = {"routing", *_OF_SPINES}
+_NOT_NUMBERS = {"routing", "changes", *_OF_SPINES}
+
+
+def _change(document: Any) -> Change:
+    at_ns, spine = _integer(document, "at_ns"), _integer(document, "spine")
+    given: dict[str, Any] = {name: _integer(document, name) for name in _BOUNDS if name in document}
+    if "up" in document:
+        given["up"] = _value(document, "up")
+        if not isinstance(given["up"], bool):
+            raise UsageError(f"up: neither true nor false: {given['up']!r}")
+    return Change(at_ns, spine, **given)
 
 
 def _by_spine(document: dict[str, Any], name: str) -> dict[int, int]:
@@ -212,6 +254,13 @@ def _object(document: Any, key: str) -> dict[str, Any]:
     value = _value(document, key)
     if not isinstance(value, dict):
         raise UsageError(f"{key}: not an object")
+    return value
+
+
+def _list(document: Any, key: str) -> list[Any]:
+    value = _value(document, key)
+    if not isinstance(value, list):
+        raise UsageError(f"{key}: not a list")
     return value
 
 

@@ -11,7 +11,7 @@ use tracing_subscriber::EnvFilter;
 use weft_switch::capture::{Captures, Selection};
 use weft_switch::fabric::TimestampUnit;
 use weft_switch::queue_log::QueueLog;
-use weft_switch::server::{Shared, World, serve};
+use weft_switch::server::{Shared, World, serve, serve_schedule};
 use weft_switch::shell::{Clock, DataPlane, Stop};
 use weft_topology::Topology;
 
@@ -110,6 +110,10 @@ async fn run(arguments: &Arguments, topology: &Topology) -> anyhow::Result<()> {
     let log = QueueLog::open(&log, topology).with_context(|| log.display().to_string())?;
     let plane = DataPlane::open(shared.clone(), stop.clone(), clock, log, captures)?;
     serve(topology, &shared).await?;
+    if let Some(schedule) = &topology.schedule {
+        serve_schedule(&schedule.socket, &shared)
+            .with_context(|| schedule.socket.display().to_string())?;
+    }
 
     let mut plane = tokio::task::spawn_blocking(move || plane.run());
     if let Some(path) = &arguments.ready_file {

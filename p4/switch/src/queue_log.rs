@@ -7,10 +7,10 @@ use std::path::Path;
 
 use weft_topology::Topology;
 
-use crate::fabric::CPU_PORT;
+use crate::fabric::{CPU_PORT, Delivery};
 use crate::server::World;
 
-/// While packets move, ports that changed get a row this often.
+/// Ports that changed get a row this often.
 const ROW_NS: u64 = 1_000_000;
 /// Rows reach the file at most this much later.
 const FLUSH_NS: u64 = 10_000_000;
@@ -19,16 +19,19 @@ const HEADER: &str = "time_ns,switch,port,peer,queue_packets,queue_max_packets,t
                       dropped_packets,lost_packets\n";
 
 /// Appends rows about queues to a file.
+///
+/// Rows tell the state of the fabric at whole milliseconds of its time, however
+/// seldom it is run: [`QueueLog::advance`] stops it at each of them.
 #[derive(Debug)]
 pub struct QueueLog {
     file: File,
     rows: String,
     /// For each switch, its name and the peers of its ports.
     switches: Vec<(String, Vec<(u16, String)>)>,
-    /// Whether packets moved since the last rows.
+    /// Whether something happened since the last rows.
     active: bool,
-    next_rows_ns: u64,
-    flush_at_ns: u64,
+    /// When `rows` began to wait.
+    waiting_since_ns: u64,
 }
 
 impl QueueLog {
@@ -52,36 +55,50 @@ impl QueueLog {
                 .map(|s| peers(topology, s))
                 .collect(),
             active: false,
-            next_rows_ns: 0,
-            flush_at_ns: 0,
+            waiting_since_ns: 0,
         };
         log.flush()?;
         Ok(log)
     }
 
-    /// Packets move: there will be rows.
-    pub fn wake(&mut self) {
-        self.active = true;
+    /// [`World::advance`], with rows on the way.
+    pub fn advance(
+        &mut self,
+        world: &mut World,
+        now_ns: u64,
+        end_ns: u64,
+        deliveries: &mut Vec<Delivery>,
+    ) {
+        loop {
+            let fabric = world.fabric();
+            let next_ns = fabric.next_event_ns().filter(|at_ns| *at_ns < end_ns);
+            // Nothing to tell of milliseconds in which nothing happened.
+            let from_ns = match next_ns {
+                Some(at_ns) if !self.active => at_ns,
+                None if !self.active => break,
+                _ => fabric.now_ns(),
+            };
+            let row_ns = (from_ns / ROW_NS + 1) * ROW_NS;
+            if row_ns > end_ns {
+                self.active |= next_ns.is_some();
+                break;
+            }
+            world.advance(now_ns, row_ns, deliveries);
+            self.append(row_ns, world);
+            self.active = false;
+        }
+        world.advance(now_ns, end_ns, deliveries);
     }
 
-    /// Makes rows when it is time for them.
-    pub fn update(&mut self, now_ns: u64, world: &mut World) {
-        if !self.active || now_ns < self.next_rows_ns {
-            return;
-        }
-        if self.rows.is_empty() {
-            self.flush_at_ns = now_ns + FLUSH_NS;
-        }
-        self.active = self.append(now_ns, world);
-        self.next_rows_ns = now_ns + ROW_NS;
-    }
-
-    /// When the log has something to do next although no packet moves.
+    /// When the log has something to write although no packet moves; `at_ns`
+    /// is the time of the fabric.
     #[must_use]
-    pub fn deadline_ns(&self) -> Option<u64> {
-        let rows = self.active.then_some(self.next_rows_ns);
-        let flush = (!self.rows.is_empty()).then_some(self.flush_at_ns);
-        rows.into_iter().chain(flush).min()
+    pub fn deadline_ns(&self, at_ns: u64) -> Option<u64> {
+        let rows = self.active.then_some(at_ns + ROW_NS);
+        let waiting = !self.rows.is_empty();
+        let flush = waiting.then_some(self.waiting_since_ns + FLUSH_NS);
+        // New rows can wait as long as older ones.
+        flush.or(rows.map(|ns| ns + FLUSH_NS))
     }
 
     /// Writes rows that have waited long enough.
@@ -89,7 +106,7 @@ impl QueueLog {
     /// # Errors
     /// When the file cannot be written.
     pub fn flush_if_due(&mut self, now_ns: u64) -> io::Result<()> {
-        if self.rows.is_empty() || now_ns < self.flush_at_ns {
+        if self.rows.is_empty() || now_ns < self.waiting_since_ns + FLUSH_NS {
             return Ok(());
         }
         self.flush()
@@ -104,19 +121,19 @@ impl QueueLog {
         self.flush()
     }
 
-    /// Returns whether anything changed.
-    fn append(&mut self, now_ns: u64, world: &mut World) -> bool {
-        let mut changed = false;
+    fn append(&mut self, at_ns: u64, world: &mut World) {
+        if self.rows.is_empty() {
+            self.waiting_since_ns = at_ns;
+        }
         let Self { rows, switches, .. } = self;
         world.take_changes(|switch, port, stats| {
-            changed = true;
             let (name, peers) = &switches[switch];
             let peer = peers.iter().find(|(number, _)| *number == port);
             let peer = peer.map_or("", |(_, peer)| peer);
             // Writing to a string cannot fail.
             let _ = writeln!(
                 rows,
-                "{now_ns},{name},{port},{peer},{},{},{},{},{},{}",
+                "{at_ns},{name},{port},{peer},{},{},{},{},{},{}",
                 stats.queue_packets,
                 stats.queue_max_packets,
                 stats.tx_packets,
@@ -125,7 +142,6 @@ impl QueueLog {
                 stats.lost_packets
             );
         });
-        changed
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -154,25 +170,26 @@ mod tests {
         let path = folder.path().join("queues.csv");
         let (topology, mut world) = echo();
         let mut log = QueueLog::open(&path, &topology).unwrap();
-        assert_eq!(log.deadline_ns(), None);
+        let mut deliveries = Vec::new();
+        assert_eq!(log.deadline_ns(0), None);
         let frame = frame();
-        (0..3).for_each(|_| world.receive(0, 0, &frame));
-        log.wake();
-        world.advance(0, 1_500, &mut Vec::new());
-        log.update(5_000, &mut world);
-        // Quiet from here on: one more look, then the log sleeps until it must write.
-        world.advance(5_000, 900_000, &mut Vec::new());
-        assert_eq!(log.deadline_ns(), Some(5_000 + ROW_NS));
-        for now_ns in [500_000, 5_000 + ROW_NS, 5_000 + 2 * ROW_NS] {
-            log.update(now_ns, &mut world);
-        }
-        assert_eq!(log.deadline_ns(), Some(5_000 + FLUSH_NS));
-        log.flush_if_due(5_000 + FLUSH_NS).unwrap();
-        assert_eq!(log.deadline_ns(), None);
+        // The first leaves before the row at 1 ms, the others wait for it.
+        let sent_ns = ROW_NS - 1_100;
+        (0..3).for_each(|_| world.receive(0, sent_ns, &frame));
+        log.advance(&mut world, sent_ns, ROW_NS - 10, &mut deliveries);
+        assert!(
+            log.deadline_ns(ROW_NS - 10).is_some(),
+            "there is something to tell"
+        );
+        // However late it is called, rows tell of whole milliseconds.
+        log.advance(&mut world, 7 * ROW_NS, 7 * ROW_NS + 5, &mut deliveries);
+        assert_eq!(log.deadline_ns(7 * ROW_NS + 5), Some(ROW_NS + FLUSH_NS));
+        log.flush_if_due(ROW_NS + FLUSH_NS).unwrap();
+        assert_eq!(log.deadline_ns(ROW_NS + FLUSH_NS), None);
         let text = std::fs::read_to_string(path).unwrap();
         let expected = [
-            "5000,leaf1,1,h1_1,1,2,2,120,0,0",
-            "1005000,leaf1,1,h1_1,0,1,3,180,0,0",
+            "1000000,leaf1,1,h1_1,2,2,1,60,0,0",
+            "2000000,leaf1,1,h1_1,0,2,3,180,0,0",
         ];
         assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), expected);
         assert!(HEADER.starts_with(text.lines().next().unwrap()));

@@ -81,6 +81,33 @@ pub struct LeafSpineSpec {
     /// Spines that lose frames at random: so many in a million that arrive.
     #[serde(default, deserialize_with = "numbered")]
     pub spine_loss_ppm: BTreeMap<u8, u64>,
+    /// What becomes of spines while traffic runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ChangeSpec>,
+}
+
+/// A change of all links of a spine; what is `None` stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeSpec {
+    /// When, from the start of traffic.
+    pub at_ns: u64,
+    /// The spine, from 1.
+    pub spine: u8,
+    /// Rate of its links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_bps: Option<u64>,
+    /// One-way propagation delay of its links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ns: Option<u64>,
+    /// Depth of the queues of its links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_packets: Option<u64>,
+    /// Frames in a million that it loses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_ppm: Option<u64>,
+    /// Whether it works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up: Option<bool>,
 }
 
 /// How a leaf chooses the path of a packet.
@@ -191,6 +218,12 @@ mod tests {
                 spine_rate_bps: BTreeMap::from([(1, 5_000_000)]),
                 spine_queue_packets: BTreeMap::from([(1, 3_750)]),
                 spine_loss_ppm: BTreeMap::from([(2, 10_000)]),
+                changes: vec![ChangeSpec {
+                    at_ns: 5_000_000,
+                    spine: 1,
+                    up: Some(false),
+                    ..ChangeSpec::default()
+                }],
             })),
             pattern_ttl_ns: 200_000_000,
             path_manager: "fixed:2".to_owned(),

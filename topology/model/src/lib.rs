@@ -3,10 +3,14 @@
 //! `topology/` (Python) writes it, everybody else reads it, and nobody derives
 //! names or addresses. See [`Topology`] for the document's shape.
 
+mod schedule;
+
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+
+pub use schedule::{Change, Schedule};
 
 /// The document's `version` that this crate reads.
 pub const VERSION: u32 = 1;
@@ -28,6 +32,9 @@ pub struct Topology {
     pub switches: Vec<Switch>,
     /// Every cable; its properties hold for both directions.
     pub links: Vec<Link>,
+    /// What becomes of links while traffic runs, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
 }
 
 /// How a leaf chooses the path of a packet.
@@ -286,6 +293,12 @@ impl Topology {
                         here.node, here.port, port.link
                     ));
                 }
+            }
+        }
+        for change in self.schedule.iter().flat_map(|s| &s.changes) {
+            change.check()?;
+            if self.switch(&change.switch).is_none() {
+                return Err(format!("a change of {}, which is no switch", change.switch));
             }
         }
         for end in self.links.iter().flat_map(|link| [&link.a, &link.b]) {

@@ -153,6 +153,16 @@ impl Fabric {
         self.hosts.iter().map(slower).sum()
     }
 
+    /// Propagation to the host that is farthest away and back, by the longest path.
+    #[must_use]
+    pub fn longest_rtt_ns(&self) -> u64 {
+        let of_path = |hops: &Hops| hops.iter().map(|hop| hop.delay_ns).sum::<u64>();
+        let paths = self.between.iter().flatten().flatten();
+        let between = paths.map(of_path).max().unwrap_or(0);
+        let ends = self.hosts.iter().map(|host| host.up.delay_ns).max();
+        2 * (between + 2 * ends.unwrap_or(0))
+    }
+
     /// Completion time of a flow of `bytes` in the idle fabric, see the module.
     #[must_use]
     pub fn ideal_fct_ns(
@@ -162,6 +172,7 @@ impl Fabric {
         bytes: u64,
         protocol: Protocol,
     ) -> u64 {
+        let bytes = bytes.max(1);
         let header = protocol.header_bytes();
         let payload = MTU_BYTES - header;
         let frame = |payload: u64| payload + header + ETHERNET_BYTES;
@@ -334,6 +345,7 @@ pub(crate) mod tests {
             hosts: all_hosts,
             switches,
             links,
+            schedule: None,
         }
     }
 
@@ -391,6 +403,18 @@ pub(crate) mod tests {
             fabric.ideal_fct_ns(0, 2, 2 * 1_424, Protocol::Mptcp),
             4 * 10_000 + 12_112 / 2 + 4 * 12_112
         );
+    }
+
+    #[test]
+    fn the_longest_rtt_crosses_the_slowest_links_there_and_back() {
+        let mut topology = leaf_spine(2, 2, 2, GBIT, GBIT);
+        for link in &mut topology.links {
+            if link.b.node == "spine2" {
+                link.delay_ns = 75_000_000;
+            }
+        }
+        let fabric = Fabric::new(&topology).unwrap();
+        assert_eq!(fabric.longest_rtt_ns(), 300_000_000 + 40_000);
     }
 
     #[test]

@@ -9,10 +9,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand};
 use serde_json::{Value, json};
-use weft_load::args::{SchedulerArgs, Traffic, WorkloadArgs};
-use weft_load::engine::Outcome;
+use weft_load::args::{SchedulerArgs, Traffic, Volume, WorkloadArgs};
+use weft_load::engine::{Order, Outcome, Settings};
 use weft_load::fabric::{Fabric, Protocol};
-use weft_load::plan::{self, Flow};
+use weft_load::plan::{self, Flow, UNLIMITED_BYTES};
 use weft_load::report;
 use weft_load::results::window::Window;
 use weft_load::results::{
@@ -131,7 +131,14 @@ fn run(args: &RunArgs, traffic: &Traffic) -> Result<ExitCode> {
             bytes,
             interarrival_ns,
         } => plan::incast(&fabric, *senders as usize, *bytes, *interarrival_ns, seed)?,
-        Traffic::Bulk { flows, bytes } => plan::bulk(&fabric, *flows as usize, *bytes)?,
+        Traffic::Bulk { flows, volume } => {
+            let bytes = match volume {
+                Volume::Bytes(bytes) => *bytes,
+                Volume::Duration(_) => UNLIMITED_BYTES,
+            };
+            plan::bulk(&fabric, *flows as usize, bytes)?
+        }
+        Traffic::Page { objects, bytes, .. } => plan::page(&fabric, *objects as usize, *bytes)?,
     };
     let sockets = Sockets {
         protocol: args.workload.protocol,
@@ -145,8 +152,7 @@ fn run(args: &RunArgs, traffic: &Traffic) -> Result<ExitCode> {
     let run = shell::run(
         &topology,
         plan,
-        args.workload.connections,
-        Duration::from_nanos(args.workload.stall_timeout),
+        settings(args, traffic, &topology, &fabric),
         sockets,
         |progress| report.tell(progress),
     )?;
@@ -160,6 +166,31 @@ fn run(args: &RunArgs, traffic: &Traffic) -> Result<ExitCode> {
     };
     results::write(&args.out, &info, &rows, &args.stats_dir, window)?;
     Ok(complain(&rows))
+}
+
+/// Rest before the first flow, besides some round trips.
+const SETTLE_NS: u64 = 50_000_000;
+/// Round trips that it takes until all subflows are there: Linux adds them one
+/// after the other, by handshakes of one and a half.
+const SETTLE_ROUND_TRIPS: u64 = 4;
+/// Time in which a SYN that was lost is sent again (RFC 6298: after 1 s).
+const SETTLE_LOSS_NS: u64 = 1_200_000_000;
+
+fn settings(args: &RunArgs, traffic: &Traffic, topology: &Topology, fabric: &Fabric) -> Settings {
+    let lossy = topology.switches.iter().any(|switch| switch.loss_ppm > 0);
+    let round_trips_ns = SETTLE_ROUND_TRIPS * fabric.longest_rtt_ns();
+    Settings {
+        connections: args.workload.connections,
+        order: match traffic {
+            Traffic::Page { parallel, .. } => Order::Fetched {
+                parallel: *parallel as usize,
+            },
+            _ => Order::Timed,
+        },
+        stall_ns: args.workload.stall_timeout,
+        settle_ns: SETTLE_NS + round_trips_ns + if lossy { SETTLE_LOSS_NS } else { 0 },
+        stop_ns: args.workload.duration,
+    }
 }
 
 /// Plain TCP has no scheduler to set.
@@ -176,11 +207,18 @@ fn rows(run: &Run, topology: &Topology, fabric: &Fabric, args: &RunArgs) -> Vec<
         let Flow {
             source,
             destination,
-            bytes,
+            mut bytes,
             start_ns,
         } = *flow;
         let (fct_ns, error) = match outcome {
             Outcome::Done { fct_ns } => (Some(*fct_ns), String::new()),
+            Outcome::Stopped {
+                after_ns,
+                bytes: arrived,
+            } => {
+                bytes = *arrived;
+                (Some(*after_ns), String::new())
+            }
             Outcome::Failed { reason } => (None, reason.clone()),
             Outcome::Pending => (None, "not finished".to_owned()),
         };
@@ -213,9 +251,13 @@ fn run_info(
         Traffic::Random {
             name, sizes, load, ..
         } => (Some(name), Some(sizes), Some(*load), None),
-        Traffic::Incast { bytes, .. } | Traffic::Bulk { bytes, .. } => {
+        Traffic::Incast { bytes, .. } | Traffic::Page { bytes, .. } => {
             (None, None, None, Some(*bytes))
         }
+        Traffic::Bulk { volume, .. } => match volume {
+            Volume::Bytes(bytes) => (None, None, None, Some(*bytes)),
+            Volume::Duration(_) => (None, None, None, None),
+        },
     };
     let flags = &args.workload;
     let lower = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
@@ -238,6 +280,11 @@ fn run_info(
             send_buffer_bytes: flags.send_buffer,
             receive_buffer_bytes: flags.receive_buffer,
             interarrival_ns: flags.interarrival,
+            duration_ns: flags.duration,
+            parallel: match traffic {
+                Traffic::Page { parallel, .. } => Some(*parallel),
+                _ => None,
+            },
             protocol: lower(&flags.protocol),
             congestion: run.congestion.clone(),
             stall_timeout_ns: flags.stall_timeout,

@@ -115,6 +115,24 @@ pub fn incast(
     Ok(flows.collect())
 }
 
+/// Size of a flow that goes on until it is stopped: more than any can send.
+pub const UNLIMITED_BYTES: u64 = 1 << 50;
+
+/// A page: `objects` flows of `bytes` together, as equal as can be, from the
+/// first host of the first rack, the server, to the first of the second. When
+/// they start, the engine decides.
+///
+/// # Errors
+/// [`PlanError::OneRack`].
+pub fn page(fabric: &Fabric, objects: usize, bytes: u64) -> Result<Vec<Flow>, PlanError> {
+    let mut flows = bulk(fabric, 1, bytes)?.repeat(objects);
+    let count = objects as u64;
+    for (flow, index) in flows.iter_mut().zip(0..) {
+        flow.bytes = bytes * (index + 1) / count - bytes * index / count;
+    }
+    Ok(flows)
+}
+
 /// `count` flows of `bytes` each from the hosts of the first rack to those of
 /// the second, all at once. Flow i goes from the i-th host to the i-th host;
 /// where there are fewer hosts than flows, it starts over.
@@ -284,6 +302,16 @@ mod tests {
                 .iter()
                 .all(|f| (f.bytes, f.start_ns) == (20_000_000, 0))
         );
+    }
+
+    #[test]
+    fn the_objects_of_a_page_are_equal_and_add_up() {
+        let flows = page(&fabric(2, 2), 7, 1_000).unwrap();
+        assert_eq!(flows.iter().map(|flow| flow.bytes).sum::<u64>(), 1_000);
+        for flow in flows {
+            assert!((142..=143).contains(&flow.bytes));
+            assert_eq!((flow.source, flow.destination), (0, 2));
+        }
     }
 
     #[test]

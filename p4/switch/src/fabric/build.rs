@@ -2,8 +2,10 @@
 
 use weft_topology::{Link, Switch, Topology};
 
+use super::horizon::Horizon;
 use super::loss::Loss;
 use super::port::{LinkProperties, Peer, Port};
+use super::schedule::Schedule;
 use super::{CPU_PORT, Fabric, Node};
 use crate::pipeline::DROP_PORT;
 
@@ -169,7 +171,10 @@ impl Fabric {
                 discarded_packets: 0,
             });
         }
+        let schedule = Schedule::of(topology);
         Ok(Self {
+            horizon: Horizon::new(&nodes, &schedule),
+            schedule,
             nodes,
             host_ports,
             agenda: Default::default(),

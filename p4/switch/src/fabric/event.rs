@@ -82,6 +82,20 @@ impl Agenda {
         self.events.peek().map(|event| event.at_ns)
     }
 
+    /// The least `due` of all events, or any that is before `soon_ns`.
+    pub fn earliest(&self, soon_ns: u64, due: impl Fn(&Event) -> u64) -> Option<u64> {
+        let mut least = None;
+        // The heap's own order is nearly that of time: what is soon comes first.
+        for event in &self.events {
+            let due_ns = due(event);
+            least = Some(least.map_or(due_ns, |least: u64| least.min(due_ns)));
+            if due_ns < soon_ns {
+                break;
+            }
+        }
+        least
+    }
+
     /// Takes the first event if it is before `end_ns`.
     pub fn pop_before(&mut self, end_ns: u64) -> Option<Event> {
         if self.next_ns()? >= end_ns {

@@ -5,7 +5,7 @@
 //! simulated network alone. So the same seed loses the same frames, and a
 //! lossless switch draws nothing.
 
-use weft_topology::ALL_PPM;
+use weft_topology::{ALL_PPM, Change};
 
 use crate::pipeline::Random;
 
@@ -14,6 +14,10 @@ use crate::pipeline::Random;
 pub(super) struct Loss {
     /// Frames in a million that are lost.
     ppm: u32,
+    /// The same as the topology has it.
+    original_ppm: u32,
+    /// Whether the switch does not work: then all are.
+    down: bool,
     random: Random,
 }
 
@@ -24,13 +28,30 @@ impl Loss {
         let mixed = |seed| Random::new(seed).between(0, u64::MAX);
         Self {
             ppm,
+            original_ppm: ppm,
+            down: false,
             random: Random::new(mixed(mixed(seed) ^ index as u64)),
         }
+    }
+
+    /// The loss from now on. Returns whether the switch has just failed.
+    pub fn change(&mut self, change: &Change) -> bool {
+        self.ppm = change.loss_ppm.unwrap_or(self.ppm);
+        let was_down = self.down;
+        self.down = change.up.map_or(self.down, |up| !up);
+        self.down && !was_down
+    }
+
+    /// The loss as the topology has it again.
+    pub fn restore(&mut self) {
+        self.ppm = self.original_ppm;
+        self.down = false;
     }
 
     /// Whether the frame that arrives now is lost.
     pub fn strikes(&mut self) -> bool {
         match self.ppm {
+            _ if self.down => true,
             0 => false,
             ALL_PPM.. => true,
             ppm => self.random.between(1, ALL_PPM.into()) <= ppm.into(),

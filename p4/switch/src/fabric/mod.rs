@@ -19,16 +19,20 @@
 
 mod build;
 mod event;
+mod horizon;
 mod loss;
 mod port;
+mod schedule;
 #[cfg(test)]
 mod tests;
 
 use crate::pipeline::{Digest, Effects, Output, Pipeline};
 
-use event::{Action, Agenda};
+use event::{Action, Agenda, Event};
+use horizon::Horizon;
 use loss::Loss;
 use port::{Peer, Port};
+use schedule::Schedule;
 
 pub use build::{BuildError, HostPort, TimestampUnit};
 pub use port::PortStats;
@@ -89,6 +93,8 @@ pub enum NoticeContent {
 pub struct Fabric {
     nodes: Vec<Node>,
     host_ports: Vec<HostPort>,
+    horizon: Horizon,
+    schedule: Schedule,
     agenda: Agenda,
     /// Everything before this has happened.
     now_ns: u64,
@@ -190,8 +196,8 @@ impl Fabric {
 
     /// Lets everything before `end_ns` happen.
     pub fn run(&mut self, end_ns: u64) {
-        while let Some(event) = self.agenda.pop_before(end_ns) {
-            self.now_ns = event.at_ns;
+        while let Some(event) = self.next_before(end_ns) {
+            self.now_ns = self.now_ns.max(event.at_ns);
             match event.action {
                 Action::Arrive(frame) => self.arrive(event.node, event.port, frame),
                 Action::Dequeue => {
@@ -205,10 +211,34 @@ impl Fabric {
         self.now_ns = self.now_ns.max(end_ns);
     }
 
+    /// Takes the next event before `end_ns`. What changes does so first.
+    fn next_before(&mut self, end_ns: u64) -> Option<Event> {
+        while let Some(change_ns) = self.schedule.next_ns().filter(|at_ns| *at_ns < end_ns) {
+            if self.agenda.next_ns().is_some_and(|at_ns| at_ns < change_ns) {
+                break;
+            }
+            self.change();
+        }
+        self.agenda.pop_before(end_ns)
+    }
+
     /// When the next thing happens, in nanoseconds; `None` if nothing is under way.
     #[must_use]
     pub fn next_event_ns(&self) -> Option<u64> {
         self.agenda.next_ns()
+    }
+
+    /// The earliest moment at which what is under way could reach a host, if
+    /// nothing held it up; `None` if nothing is under way. Where it is before
+    /// `soon_ns`, any moment before that may be given.
+    ///
+    /// Long links keep packets for long: until then less [`Fabric::lookahead_ns`]
+    /// nobody needs to [`Fabric::run`].
+    #[must_use]
+    pub fn next_delivery_ns(&self, soon_ns: u64) -> Option<u64> {
+        self.agenda.earliest(soon_ns, |event| {
+            event.at_ns.saturating_add(self.horizon.of(event))
+        })
     }
 
     /// Moves what left the fabric since the last call to `into`, by time for each port.

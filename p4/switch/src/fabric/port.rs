@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use weft_topology::Change;
+
 use crate::pipeline::{InFlight, QueueMetadata};
 
 /// What stands at the far end of a port's link.
@@ -70,12 +72,16 @@ pub(super) struct Port {
     /// Whether every arrival is to be told.
     pub observed: bool,
     link: LinkProperties,
+    /// The link as the topology has it.
+    original: LinkProperties,
     queue: VecDeque<Queued>,
     /// When the link will have sent what it was given.
     free_ns: u64,
     /// What rounding `free_ns` down left over, in units of 1 / rate nanoseconds.
     /// Without it a 100 Gbps link would be slower or faster than that.
     remainder: u64,
+    /// When the last frame that was sent arrives.
+    last_arrival_ns: u64,
 }
 
 impl Port {
@@ -88,10 +94,33 @@ impl Port {
             armed: false,
             observed: false,
             link,
+            original: link,
             queue: VecDeque::new(),
             free_ns: 0,
             remainder: 0,
+            last_arrival_ns: 0,
         }
+    }
+
+    /// The link from now on. What it was given already goes its way, and what
+    /// waits beyond the end of a queue that has shrunk stays.
+    pub fn change(&mut self, change: &Change) {
+        let link = &mut self.link;
+        if let Some(rate_bps) = change.rate_bps {
+            link.rate_bps = rate_bps;
+            // It counts in units of the old rate.
+            self.remainder = 0;
+        }
+        link.delay_ns = change.delay_ns.unwrap_or(link.delay_ns);
+        if let Some(packets) = change.queue_packets {
+            link.queue_packets = usize::try_from(packets).unwrap_or(usize::MAX);
+        }
+    }
+
+    /// The link as the topology has it again.
+    pub fn restore(&mut self) {
+        self.link = self.original;
+        self.remainder = 0;
     }
 
     /// Queues `packet`, or gives it back when the queue is full.
@@ -145,12 +174,24 @@ impl Port {
         let work = bytes as u64 * 8 * 1_000_000_000 + self.remainder;
         self.free_ns += work / self.link.rate_bps;
         self.remainder = work % self.link.rate_bps;
-        self.free_ns + self.link.delay_ns
+        // A delay that has shrunk lets nobody overtake.
+        self.last_arrival_ns = self.last_arrival_ns.max(self.free_ns + self.link.delay_ns);
+        self.last_arrival_ns
     }
 
     /// Whether the link can take a frame now.
     pub fn is_free(&self, now_ns: u64) -> bool {
         now_ns >= self.free_ns
+    }
+
+    /// Propagation delay of the link, as the topology has it.
+    pub fn delay_ns(&self) -> u64 {
+        self.original.delay_ns
+    }
+
+    /// Whether the far end is this switch.
+    pub fn leads_to(&self, switch: usize) -> bool {
+        matches!(self.peer, Peer::Switch { node, .. } if node == switch)
     }
 
     /// When the link can take the next frame.
@@ -169,7 +210,7 @@ impl Port {
         self.queue.len()
     }
 
-    /// Empties the queue, as when the program that made its packets is replaced.
+    /// Empties the queue, as when the program that made its packets is replaced, or the switch fails.
     pub fn flush(&mut self) {
         self.changed |= !self.queue.is_empty();
         self.stats.dropped_packets += self.queue.len() as u64;

@@ -10,15 +10,15 @@ use super::*;
 use crate::pipeline::{ActionCall, MatchValue, Program, TableEntry};
 
 const SPINE: &[u8] = include_bytes!("../../../compiled/spine.json");
-const GBPS: u64 = 1_000_000_000;
-const DELAY_NS: u64 = 10_000;
+pub(super) const GBPS: u64 = 1_000_000_000;
+pub(super) const DELAY_NS: u64 = 10_000;
 /// Largest frame of an MTU of 1500, and how long 1 Gbps takes for it.
-const FULL_BYTES: usize = 1514;
-const FULL_NS: u64 = 12_112;
+pub(super) const FULL_BYTES: usize = 1514;
+pub(super) const FULL_NS: u64 = 12_112;
 
 /// Two switches in a row with a host at each: `h1 - s1 - s2 - h2`. Port 1
 /// leads to the host, port 2 to the other switch.
-fn topology(rate_bps: u64, queue_packets: u32) -> Topology {
+pub(super) fn topology(rate_bps: u64, queue_packets: u32) -> Topology {
     let link = |a: (&str, u16), b: (&str, u16)| {
         json!({
             "a": {"node": a.0, "port": a.1}, "b": {"node": b.0, "port": b.1},
@@ -55,7 +55,7 @@ fn fabric(rate_bps: u64, queue_packets: u32) -> Fabric {
     fabric_of(&topology(rate_bps, queue_packets))
 }
 
-fn fabric_of(topology: &Topology) -> Fabric {
+pub(super) fn fabric_of(topology: &Topology) -> Fabric {
     let mut fabric = Fabric::new(topology, TimestampUnit::Nanoseconds, 0, 1).unwrap();
     let program = Arc::new(Program::load(SPINE).unwrap());
     for (switch, ports) in [(0, [1, 2]), (1, [2, 1])] {
@@ -87,7 +87,7 @@ fn route(pipeline: &mut Pipeline, leaf: u8, port: u8) {
 }
 
 /// A UDP packet to `10.leaf.1.1` in a frame of `bytes`, `tag` its last byte.
-fn frame(leaf: u8, bytes: usize, tag: u8) -> Vec<u8> {
+pub(super) fn frame(leaf: u8, bytes: usize, tag: u8) -> Vec<u8> {
     let length = u16::try_from(bytes - 14).unwrap().to_be_bytes();
     let mut ip = vec![0x45, 0, length[0], length[1], 0, 0, 0, 0, 64, 17, 0, 0];
     ip.extend([10, 3 - leaf, 1, 1, 10, leaf, 1, 1]);
@@ -105,7 +105,7 @@ fn frame(leaf: u8, bytes: usize, tag: u8) -> Vec<u8> {
 }
 
 /// Times and tags of what leaves until nothing is under way.
-fn settle(fabric: &mut Fabric) -> Vec<(u64, u8)> {
+pub(super) fn settle(fabric: &mut Fabric) -> Vec<(u64, u8)> {
     fabric.run(u64::MAX / 2);
     deliveries(fabric)
         .iter()
@@ -119,7 +119,7 @@ fn deliveries(fabric: &mut Fabric) -> Vec<Delivery> {
     deliveries
 }
 
-fn stats(fabric: &mut Fabric, switch: usize, port: u16) -> PortStats {
+pub(super) fn stats(fabric: &mut Fabric, switch: usize, port: u16) -> PortStats {
     let mut found = PortStats::default();
     fabric.take_changes(|s, p, stats| {
         if (s, p) == (switch, port) {

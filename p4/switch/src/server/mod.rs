@@ -13,6 +13,7 @@ mod entity;
 mod packet;
 mod pipeline_config;
 mod read;
+mod schedule;
 mod service;
 mod write;
 
@@ -24,6 +25,7 @@ use crate::fabric::{Arrival, BuildError, Delivery, Fabric, Notice, PortStats, Ti
 
 use device::Device;
 
+pub use schedule::serve_schedule;
 pub use service::{ServeError, serve};
 
 /// A fabric and the control planes of its switches.
@@ -74,6 +76,11 @@ impl World {
         self.fabric.install(switch, pipeline);
     }
 
+    /// See [`Fabric::start_schedule`].
+    pub fn start_schedule(&mut self, start_ns: u64) {
+        self.fabric.start_schedule(start_ns);
+    }
+
     /// Takes a frame that a host sent; see [`Fabric::receive`].
     pub fn receive(&mut self, host_port: usize, sent_ns: u64, frame: &[u8]) {
         self.fabric.receive(host_port, sent_ns, frame);
@@ -100,11 +107,11 @@ impl World {
         }
     }
 
-    /// When [`World::advance`] has something to do next, in nanoseconds.
+    /// When a digest list has waited long enough, in nanoseconds.
     #[must_use]
-    pub fn next_event_ns(&self) -> Option<u64> {
-        let digests = self.devices.iter().filter_map(|d| d.digests.deadline_ns());
-        self.fabric.next_event_ns().into_iter().chain(digests).min()
+    pub fn digests_due_ns(&self) -> Option<u64> {
+        let lists = self.devices.iter().filter_map(|d| d.digests.deadline_ns());
+        lists.min()
     }
 
     /// Takes back the buffer of a delivered frame.

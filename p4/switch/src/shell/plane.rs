@@ -18,9 +18,13 @@ use crate::fabric::Delivery;
 use crate::queue_log::QueueLog;
 use crate::server::{Shared, World};
 
-/// Limits of how long the thread sleeps while packets are under way. Without
+/// Limits of how long the thread sleeps while packets are about to arrive. Without
 /// any delay packets are late by up to the lower one.
-const STEP_NS: (u64, u64) = (1_000, 500_000);
+const STEP_NS: (u64, u64) = (1_000, 5_000_000);
+/// How long the fabric is left alone while packets are under way, however long
+/// their links: so late a switch may notice what its controller or a reader of its
+/// log could know.
+const LAG_NS: u64 = 5_000_000;
 /// Room in the ring, in packets.
 const RING_PACKETS: (usize, usize) = (2_048, 16_384);
 /// How often the difference between the clocks is measured again.
@@ -113,6 +117,15 @@ enum Pacing {
     Process(BTreeMap<(u64, u64), Delivery>, u64),
 }
 
+/// When the thread has something to do.
+#[derive(Debug, Clone, Copy)]
+struct Due {
+    /// Whether packets are about to reach hosts, so that more will follow.
+    soon: bool,
+    /// When at the latest; `None`: not before a packet comes.
+    at_ns: Option<u64>,
+}
+
 /// What woke the thread.
 enum Wake {
     Packet,
@@ -135,7 +148,6 @@ impl DataPlane {
     ) -> Result<Self, Error> {
         let world = shared.lock();
         let lookahead_ns = world.fabric().lookahead_ns();
-        let step_ns = (2 * lookahead_ns).clamp(STEP_NS.0, STEP_NS.1);
         let mut interfaces = Vec::new();
         let mut pacing = Pacing::Kernel;
         let mut rate_bps = 0;
@@ -159,10 +171,13 @@ impl DataPlane {
         if matches!(pacing, Pacing::Process(..)) {
             tracing::warn!("this kernel has no fq: packets leave when this process gets to it");
         }
-        // Two steps of packets of a third of the full size.
-        let packets = rate_bps.saturating_mul(2 * step_ns) / 1_000_000_000 / (8 * 512);
-        let packets = usize::try_from(packets).unwrap_or(usize::MAX);
-        let packets = packets.clamp(RING_PACKETS.0, RING_PACKETS.1);
+        // The ring holds two steps of packets of a third of the full size.
+        let packets_ns = |ns: u64| rate_bps as f64 / (8.0 * 512.0) * (2 * ns) as f64 / 1e9;
+        let fitting = RING_PACKETS.1 as f64 / packets_ns(1).max(f64::MIN_POSITIVE);
+        let step_ns = (2 * lookahead_ns)
+            .min(fitting as u64)
+            .clamp(STEP_NS.0, STEP_NS.1);
+        let packets = (packets_ns(step_ns) as usize).clamp(RING_PACKETS.0, RING_PACKETS.1);
         let lowest = interfaces.iter().min().copied().unwrap_or(u32::MAX);
         let highest = interfaces.iter().max().copied().unwrap_or(u32::MAX);
         Ok(Self {
@@ -191,23 +206,24 @@ impl DataPlane {
         let mut now_ns = self.clock.now_ns()?;
         let mut deliveries = Vec::new();
         while !self.stop.stopping.load(Ordering::Acquire) {
-            let next_ns = {
+            let due = {
                 let shared = self.shared.clone();
                 let mut world = shared.lock();
                 now_ns = self.drain(&mut world, now_ns);
-                world.advance(now_ns, now_ns + self.lookahead_ns, &mut deliveries);
-                self.log.update(now_ns, &mut world);
+                let end_ns = now_ns + self.lookahead_ns;
+                self.log
+                    .advance(&mut world, now_ns, end_ns, &mut deliveries);
                 if let Some(captures) = &mut self.captures {
                     captures.update(now_ns, &mut world, &deliveries);
                 }
-                world.next_event_ns()
+                self.due(&world, now_ns)
             };
             self.send(&mut deliveries)?;
             self.log.flush_if_due(now_ns)?;
             if let Some(captures) = &mut self.captures {
                 captures.flush_if_due(now_ns)?;
             }
-            now_ns = match self.wait(now_ns, next_ns)? {
+            now_ns = match self.wait(now_ns, due)? {
                 // The packet's own time is the present.
                 Wake::Packet => now_ns,
                 Wake::Time(at_ns) => at_ns,
@@ -221,6 +237,26 @@ impl DataPlane {
         self.log.finish(now_ns, &mut shared.lock())
     }
 
+    /// When this thread has something to do next.
+    fn due(&self, world: &World, now_ns: u64) -> Due {
+        let fabric = world.fabric();
+        let soon_ns = now_ns + 2 * self.step_ns;
+        let delivery = fabric.next_delivery_ns(soon_ns + self.lookahead_ns);
+        // What is due then is known when the fabric has run as far, which it does ahead.
+        let delivery = delivery.map(|at_ns| at_ns.saturating_sub(self.lookahead_ns));
+        let under_way = delivery.map(|at_ns| at_ns.min(now_ns + LAG_NS));
+        let others = [
+            world.digests_due_ns(),
+            self.log.deadline_ns(fabric.now_ns()),
+            self.captures.as_ref().and_then(Captures::deadline_ns),
+            under_way,
+        ];
+        Due {
+            soon: delivery.is_some_and(|at_ns| at_ns <= soon_ns),
+            at_ns: others.into_iter().flatten().min(),
+        }
+    }
+
     /// Hands the packets in the ring over. Returns the latest time that is known to have come:
     /// that of the youngest packet, if it is later than `now_ns`. The clock is not asked, because
     /// that is a system call in the lab, and guessing too early a time only costs lookahead.
@@ -229,7 +265,6 @@ impl DataPlane {
             ring,
             clock,
             host_ports,
-            log,
             captures,
             ..
         } = self;
@@ -242,7 +277,6 @@ impl DataPlane {
                 if let Some(captures) = captures {
                     captures.sent(*port, sent_ns, packet.frame);
                 }
-                log.wake();
             }
         });
         now_ns
@@ -272,21 +306,17 @@ impl DataPlane {
         Ok(())
     }
 
-    /// Sleeps until there is something to do. `next_ns` is when something happens in the world.
-    fn wait(&mut self, now_ns: u64, next_ns: Option<u64>) -> io::Result<Wake> {
+    /// Sleeps until there is something to do.
+    fn wait(&mut self, now_ns: u64, due: Due) -> io::Result<Wake> {
         let step_end_ns = now_ns + self.step_ns;
         if let Pacing::Process(held, _) = &self.pacing {
             if let Some(((due_ns, _), _)) = held.first_key_value() {
-                let until_ns = if next_ns.is_some() {
-                    (*due_ns).min(step_end_ns)
-                } else {
-                    *due_ns
-                };
+                let until_ns = due.at_ns.map_or(*due_ns, |_| (*due_ns).min(step_end_ns));
                 self.clock.sleep_until(until_ns)?;
                 return Ok(Wake::Time(until_ns.max(now_ns)));
             }
         }
-        if next_ns.is_some_and(|at_ns| at_ns <= step_end_ns + self.step_ns) {
+        if due.soon {
             self.clock.sleep_until(step_end_ns)?;
             return Ok(Wake::Time(step_end_ns));
         }
@@ -294,10 +324,7 @@ impl DataPlane {
             self.clock.calibrate()?;
             self.calibrate_at_ns = now_ns + CALIBRATE_NS;
         }
-        let captures = self.captures.as_ref().and_then(Captures::deadline_ns);
-        let deadlines = [next_ns, self.log.deadline_ns(), captures];
-        let until_ns = deadlines.into_iter().flatten().min();
-        self.poll(now_ns, until_ns)
+        self.poll(now_ns, due.at_ns)
     }
 
     /// Waits for a packet, a request or a time.

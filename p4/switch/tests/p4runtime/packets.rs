@@ -78,7 +78,7 @@ async fn a_digest_reaches_the_primary_when_it_is_old_enough() {
     let switch = Switch::start().await;
     let mut client = reporting(&switch, 100, 0).await;
     switch.run(&[(0, 0, &frame())], 10_001);
-    let due_ns = switch.shared.lock().next_event_ns();
+    let due_ns = switch.shared.lock().digests_due_ns();
     assert_eq!(due_ns, Some(10_000 + MS));
     switch.run(&[], 2 * MS);
     let list = digest(&mut client).await;

@@ -12,7 +12,7 @@ use crate::engine::Connections;
 use crate::fabric::Protocol;
 use crate::units::{parse_bytes, parse_duration_ns};
 
-pub use traffic::Traffic;
+pub use traffic::{Traffic, Volume};
 
 /// Which hosts talk to which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
@@ -24,6 +24,8 @@ pub enum Pattern {
     Incast,
     /// Long flows from the first rack to the second.
     Bulk,
+    /// Objects of a web page, fetched over a few parallel connections.
+    Page,
 }
 
 /// A workload, as flags.
@@ -56,12 +58,27 @@ pub struct WorkloadArgs {
 
     /// Mean time between the starts of an incast's flows, which then form a
     /// Poisson process [default: all start at once]
-    #[arg(long, value_name = "TIME", value_parser = parse_interarrival)]
+    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     pub interarrival: Option<u64>,
 
-    /// Size of each flow of incast [default: 225000] or bulk [default: 20MB]
+    /// Size of each flow of incast [default: 225000] or bulk [default: 20MB], or
+    /// of all objects of a page together [default: 2MB]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub bytes: Option<u64>,
+
+    /// Stop the flows of bulk after this long (virtual time in the lab) instead
+    /// of after some bytes
+    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
+    pub duration: Option<u64>,
+
+    /// Number of objects of a page; they are of one size [default: 100]
+    #[arg(long, value_name = "COUNT")]
+    pub objects: Option<u32>,
+
+    /// Connections that fetch a page: each asks for the next object (400 bytes
+    /// from the receiver to the sender) when it has its last one [default: 6]
+    #[arg(long, value_name = "COUNT")]
+    pub parallel: Option<u32>,
 
     /// Seed of everything random: sizes, arrivals, pairs
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
@@ -150,6 +167,9 @@ impl WorkloadArgs {
             self.interarrival.map(|ns| format!("{ns}ns")),
         );
         flag("bytes", self.bytes.map(|bytes| bytes.to_string()));
+        flag("duration", self.duration.map(|ns| format!("{ns}ns")));
+        flag("objects", self.objects.map(|objects| objects.to_string()));
+        flag("parallel", self.parallel.map(|count| count.to_string()));
         flag("seed", Some(self.seed.to_string()));
         flag("connections", value_name(&self.connections));
         flag(
@@ -172,6 +192,7 @@ impl WorkloadArgs {
         match self.pattern {
             Pattern::Incast => "incast",
             Pattern::Bulk => "bulk",
+            Pattern::Page => "page",
             Pattern::Random => self.workload.as_deref().map_or("websearch", |workload| {
                 Path::new(workload)
                     .file_stem()
@@ -231,7 +252,7 @@ fn parse_buffer(text: &str) -> Result<u32, String> {
         .ok_or_else(|| format!("{text:?}: socket buffers have 4096 bytes to 1 GiB, such as 65536"))
 }
 
-fn parse_interarrival(text: &str) -> Result<u64, String> {
+fn parse_interval(text: &str) -> Result<u64, String> {
     let ns = parse_duration_ns(text)?;
     if ns == 0 {
         return Err(format!("{text:?}: give more than nothing, such as 100us"));
@@ -273,6 +294,8 @@ pub(super) mod tests {
             "--pattern incast --senders 32 --bytes 225KB --send-buffer 64KiB --connections new",
             "--pattern incast --interarrival 1.5us --receive-buffer 1MiB",
             "--pattern bulk --flows 60 --bytes 20MB",
+            "--pattern bulk --duration 20s",
+            "--pattern page --objects 107 --bytes 3.5MB --parallel 4",
         ] {
             let args = parse(line);
             let again =

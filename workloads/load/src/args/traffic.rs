@@ -32,9 +32,27 @@ pub enum Traffic {
     Bulk {
         /// Number of flows.
         flows: u32,
-        /// Size of each.
-        bytes: u64,
+        /// How long each is.
+        volume: Volume,
     },
+    /// [`Pattern::Page`].
+    Page {
+        /// Number of objects.
+        objects: u32,
+        /// Size of all of them together.
+        bytes: u64,
+        /// Connections.
+        parallel: u32,
+    },
+}
+
+/// When a long flow ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Volume {
+    /// After so many bytes.
+    Bytes(u64),
+    /// After so many nanoseconds.
+    Duration(u64),
 }
 
 impl WorkloadArgs {
@@ -68,21 +86,46 @@ impl WorkloadArgs {
             }),
             Pattern::Bulk => Ok(Traffic::Bulk {
                 flows: at_least_one("--flows", self.flows.unwrap_or(1))?,
-                bytes: self.bytes.unwrap_or(20_000_000),
+                volume: match (self.bytes, self.duration) {
+                    (Some(_), Some(_)) => {
+                        return Err("--bytes and --duration both say when a flow ends; leave \
+                                    one of the two out"
+                            .to_owned());
+                    }
+                    (_, Some(ns)) => Volume::Duration(ns),
+                    (bytes, None) => Volume::Bytes(bytes.unwrap_or(20_000_000)),
+                },
             }),
+            Pattern::Page => {
+                let objects = at_least_one("--objects", self.objects.unwrap_or(100))?;
+                let bytes = self.bytes.unwrap_or(2_000_000);
+                if bytes < u64::from(objects) {
+                    return Err(format!(
+                        "--bytes {bytes} for --objects {objects}: give at least a byte for each"
+                    ));
+                }
+                Ok(Traffic::Page {
+                    objects,
+                    bytes,
+                    parallel: at_least_one("--parallel", self.parallel.unwrap_or(6))?,
+                })
+            }
         }
     }
 
     /// Refuses flags of other patterns.
     fn check_flags(&self) -> Result<(), String> {
-        use Pattern::{Bulk, Incast, Random};
-        let flags: [(&str, bool, &[Pattern]); 6] = [
+        use Pattern::{Bulk, Incast, Page, Random};
+        let flags: [(&str, bool, &[Pattern]); 9] = [
             ("--workload", self.workload.is_some(), &[Random]),
             ("--load", self.load.is_some(), &[Random]),
             ("--flows", self.flows.is_some(), &[Random, Bulk]),
             ("--senders", self.senders.is_some(), &[Incast]),
             ("--interarrival", self.interarrival.is_some(), &[Incast]),
-            ("--bytes", self.bytes.is_some(), &[Incast, Bulk]),
+            ("--bytes", self.bytes.is_some(), &[Incast, Bulk, Page]),
+            ("--duration", self.duration.is_some(), &[Bulk]),
+            ("--objects", self.objects.is_some(), &[Page]),
+            ("--parallel", self.parallel.is_some(), &[Page]),
         ];
         for (flag, given, patterns) in flags {
             if given && !patterns.contains(&self.pattern) {
@@ -144,9 +187,19 @@ mod tests {
     fn bulk_is_one_flow_of_20_mb_unless_told_otherwise() {
         let expected = Traffic::Bulk {
             flows: 1,
-            bytes: 20_000_000,
+            volume: Volume::Bytes(20_000_000),
         };
         assert_eq!(parse("--pattern bulk").traffic(), Ok(expected));
+    }
+
+    #[test]
+    fn a_page_is_100_objects_over_six_connections_unless_told_otherwise() {
+        let expected = Traffic::Page {
+            objects: 100,
+            bytes: 2_000_000,
+            parallel: 6,
+        };
+        assert_eq!(parse("--pattern page").traffic(), Ok(expected));
     }
 
     #[test]
@@ -163,6 +216,13 @@ mod tests {
         assert_eq!(
             error("--pattern incast --flows 4"),
             "--flows belongs to --pattern random or bulk; leave one of the two out"
+        );
+        assert!(error("--pattern incast --duration 1s").contains("--pattern bulk"));
+        assert!(error("--pattern bulk --duration 1s --bytes 1MB").contains("one of the two"));
+        assert!(error("--pattern page --objects 9 --bytes 8").contains("a byte for each"));
+        assert_eq!(
+            error("--pattern page --parallel 0"),
+            "--parallel 0: give at least 1"
         );
     }
 }

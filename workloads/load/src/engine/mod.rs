@@ -6,24 +6,25 @@
 //!
 //! ```text
 //! warm-up:  Open -> connected -> Send 1 byte -> received -> idle      (persistent only)
-//! settle:   SETTLE_NS of rest, so that the kernel can add its subflows
+//! settle:   some rest, so that the kernel can add its subflows
 //! running:  arrival -> idle connection, or Open -> connected
 //!                   -> Send bytes -> received ... all -> Finish -> idle, or Close
+//! fetched:  like arrival, with Request -> requested in front of Send, and the next
+//!           flow when one is done instead of at its time
 //! ```
 //!
 //! The run starts, and times of flows count from, the end of the settling. The
 //! byte of the warm-up is needed: Linux adds subflows to a connection only after
 //! data has been acknowledged on the first one.
 
+mod interface;
 mod pool;
 
 use std::collections::VecDeque;
 
 use crate::plan::Flow;
+pub use interface::{Action, ConnectionId, Connections, FlowId, Order, Outcome, Settings};
 use pool::Pool;
-
-/// Rest between warm-up and the first flow.
-pub const SETTLE_NS: u64 = 50_000_000;
 
 /// Connections that open at the same time in the warm-up: few enough that
 /// their handshakes fit into any queue.
@@ -32,87 +33,15 @@ const WARM_UP_CONCURRENCY: usize = 16;
 /// Bytes sent on a new connection in the warm-up.
 const GREETING_BYTES: u64 = 1;
 
-/// How flows get their connections.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Connections {
-    /// A pool per pair of hosts, opened before the run; a flow takes an idle
-    /// connection or, when all are busy, opens one more (its handshake is then
-    /// part of its completion time).
-    Persistent,
-    /// A new connection for every flow; the handshake is part of its
-    /// completion time.
-    New,
-}
-
-/// A connection's number, never used twice.
-pub type ConnectionId = usize;
-
-/// A flow's place in the plan.
-pub type FlowId = usize;
-
-/// What the shell has to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// Connect two hosts.
-    Open {
-        /// The connection.
-        connection: ConnectionId,
-        /// Host that connects, and sends.
-        source: usize,
-        /// Host that listens, and receives.
-        destination: usize,
-    },
-    /// Send on an open connection.
-    Send {
-        /// The connection.
-        connection: ConnectionId,
-        /// How much.
-        bytes: u64,
-        /// For which flow; `None` for a greeting.
-        flow: Option<FlowId>,
-    },
-    /// A flow is complete: read the connection's counters.
-    Finish {
-        /// The connection, still open.
-        connection: ConnectionId,
-        /// The flow.
-        flow: FlowId,
-    },
-    /// Close both ends.
-    Close {
-        /// The connection.
-        connection: ConnectionId,
-    },
-}
-
-/// How a flow ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// It has not yet.
-    Pending,
-    /// From its start (its arrival, whether or not a connection was ready) to
-    /// the last byte read by the receiver.
-    Done {
-        /// That time.
-        fct_ns: u64,
-    },
-    /// It did not get through.
-    Failed {
-        /// Why.
-        reason: String,
-    },
-}
+/// Size of a request: a browser's GET with its usual headers and no cookies.
+const REQUEST_BYTES: u64 = 400;
 
 /// The state of a run.
 #[derive(Debug)]
 pub struct Engine {
     plan: Vec<Flow>,
     outcomes: Vec<Outcome>,
-    mode: Connections,
-    stall_ns: u64,
+    settings: Settings,
     connections: Vec<Connection>,
     pool: Pool,
     actions: VecDeque<Action>,
@@ -133,8 +62,18 @@ struct Connection {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    Opening { user: User },
-    Busy { user: User, missing: u64 },
+    Opening {
+        user: User,
+    },
+    /// A request is under way.
+    Asking {
+        flow: FlowId,
+        missing: u64,
+    },
+    Busy {
+        user: User,
+        missing: u64,
+    },
     Idle,
     Closed,
 }
@@ -161,24 +100,30 @@ enum Phase {
 
 impl Engine {
     /// A run of `plan` (ordered by start time) that begins at `now`. Flows fail
-    /// when nothing at all moves for `stall_ns`.
+    /// when nothing at all moves for so long as `settings` say.
     #[must_use]
-    pub fn new(plan: Vec<Flow>, mode: Connections, stall_ns: u64, now: u64) -> Self {
-        let phase = match mode {
-            Connections::Persistent => Phase::WarmUp {
-                waiting: pool::needed_at_once(&plan),
-                open: 0,
-            },
-            Connections::New => Phase::Running { epoch_ns: now },
+    pub fn new(plan: Vec<Flow>, settings: Settings, now: u64) -> Self {
+        let mut actions = VecDeque::new();
+        let phase = match settings.connections {
+            Connections::Persistent => {
+                let mut waiting = pool::needed_at_once(&plan);
+                if let Order::Fetched { parallel } = settings.order {
+                    waiting.truncate(parallel);
+                }
+                Phase::WarmUp { waiting, open: 0 }
+            }
+            Connections::New => {
+                actions.push_back(Action::Announce { start_ns: now });
+                Phase::Running { epoch_ns: now }
+            }
         };
         let mut engine = Self {
             outcomes: vec![Outcome::Pending; plan.len()],
             plan,
-            mode,
-            stall_ns,
+            settings,
             connections: Vec::new(),
             pool: Pool::default(),
-            actions: VecDeque::new(),
+            actions,
             phase,
             next: 0,
             active: 0,
@@ -197,17 +142,19 @@ impl Engine {
     /// When [`Engine::handle_timeout`] has to be called at the latest.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {
-        let stalled = self.last_progress_ns.saturating_add(self.stall_ns);
+        let stalled = self.stalled_at_ns();
         match &self.phase {
             Phase::WarmUp { .. } => Some(stalled),
             Phase::Settle { until_ns } => Some(*until_ns),
             Phase::Running { epoch_ns } => {
-                let arrival = self
-                    .plan
-                    .get(self.next)
-                    .map(|flow| epoch_ns + flow.start_ns);
+                let arrival = match self.settings.order {
+                    Order::Timed => self.plan.get(self.next),
+                    Order::Fetched { .. } => None,
+                };
+                let arrival = arrival.map(|flow| epoch_ns + flow.start_ns);
                 let stalled = (self.active > 0).then_some(stalled);
-                arrival.into_iter().chain(stalled).min()
+                let stop = self.settings.stop_ns.map(|stop_ns| epoch_ns + stop_ns);
+                arrival.into_iter().chain(stalled).chain(stop).min()
             }
         }
     }
@@ -243,11 +190,16 @@ impl Engine {
     /// what is stuck.
     pub fn handle_timeout(&mut self, now: u64) {
         let waits = self.active > 0 || matches!(self.phase, Phase::WarmUp { .. });
-        if waits && now >= self.last_progress_ns.saturating_add(self.stall_ns) {
+        if waits && now >= self.stalled_at_ns() {
             self.give_up();
             self.last_progress_ns = now;
         }
         self.advance(now);
+        if let (Some(epoch_ns), Some(stop_ns)) = (self.epoch_ns(), self.settings.stop_ns) {
+            if now >= epoch_ns + stop_ns {
+                self.stop(now);
+            }
+        }
     }
 
     /// The handshake of `connection` is complete.
@@ -256,7 +208,21 @@ impl Engine {
             return;
         };
         self.last_progress_ns = now;
-        self.send(connection, user);
+        self.begin(connection, user);
+    }
+
+    /// The source has read `bytes` of a request from `connection`.
+    pub fn handle_requested(&mut self, connection: ConnectionId, bytes: u64, now: u64) {
+        let State::Asking { flow, missing } = self.connections[connection].state else {
+            return;
+        };
+        self.last_progress_ns = now;
+        if bytes < missing {
+            let missing = missing - bytes;
+            self.connections[connection].state = State::Asking { flow, missing };
+            return;
+        }
+        self.send(connection, User::Flow(flow));
     }
 
     /// The receiver has read `bytes` from `connection`.
@@ -275,11 +241,12 @@ impl Engine {
             let fct_ns = now - epoch_ns - self.plan[flow].start_ns;
             self.end_flow(flow, Outcome::Done { fct_ns });
         }
-        match self.mode {
+        match self.settings.connections {
             Connections::Persistent => self.release(connection),
             Connections::New => self.close(connection),
         }
         self.warmed(user, now);
+        self.fetch(now);
     }
 
     /// `connection` is broken; whoever uses it fails for `reason`.
@@ -292,6 +259,12 @@ impl Engine {
                     self.fail_flow(flow, reason);
                 }
                 self.warmed(user, now);
+                self.fetch(now);
+            }
+            State::Asking { flow, .. } => {
+                self.close(connection);
+                self.fail_flow(flow, reason);
+                self.fetch(now);
             }
             State::Idle => {
                 let Connection {
@@ -316,7 +289,9 @@ impl Engine {
                 self.open(source, destination, User::WarmUp);
             }
             if idle {
-                let until_ns = now + SETTLE_NS;
+                let until_ns = now + self.settings.settle_ns;
+                self.actions
+                    .push_back(Action::Announce { start_ns: until_ns });
                 self.phase = Phase::Settle { until_ns };
             }
         }
@@ -325,7 +300,9 @@ impl Engine {
                 self.phase = Phase::Running { epoch_ns: until_ns };
             }
         }
-        if let Phase::Running { epoch_ns } = self.phase {
+        self.fetch(now);
+        if let (Phase::Running { epoch_ns }, Order::Timed) = (&self.phase, self.settings.order) {
+            let epoch_ns = *epoch_ns;
             while let Some(flow) = self.plan.get(self.next).copied() {
                 if epoch_ns + flow.start_ns > now {
                     break;
@@ -336,13 +313,29 @@ impl Engine {
         }
     }
 
+    /// Starts flows of the plan as long as there are connections for them, if
+    /// that is their order.
+    fn fetch(&mut self, now: u64) {
+        let (Some(epoch_ns), Order::Fetched { parallel }) = (self.epoch_ns(), self.settings.order)
+        else {
+            return;
+        };
+        while self.active < parallel && self.next < self.plan.len() {
+            let flow = &mut self.plan[self.next];
+            flow.start_ns = now - epoch_ns;
+            let flow = *flow;
+            self.start_flow(self.next, flow, now);
+            self.next += 1;
+        }
+    }
+
     fn start_flow(&mut self, id: FlowId, flow: Flow, now: u64) {
         if self.active == 0 {
             self.last_progress_ns = now;
         }
         self.active += 1;
         match self.pool.take(flow.source, flow.destination) {
-            Some(connection) => self.send(connection, User::Flow(id)),
+            Some(connection) => self.begin(connection, User::Flow(id)),
             None => self.open(flow.source, flow.destination, User::Flow(id)),
         }
     }
@@ -359,6 +352,19 @@ impl Engine {
             source,
             destination,
         });
+    }
+
+    /// Puts an open connection to use.
+    fn begin(&mut self, connection: ConnectionId, user: User) {
+        match (user, self.settings.order) {
+            (User::Flow(flow), Order::Fetched { .. }) => {
+                let (bytes, missing) = (REQUEST_BYTES, REQUEST_BYTES);
+                self.connections[connection].state = State::Asking { flow, missing };
+                self.actions
+                    .push_back(Action::Request { connection, bytes });
+            }
+            _ => self.send(connection, user),
+        }
     }
 
     fn send(&mut self, connection: ConnectionId, user: User) {
@@ -411,20 +417,55 @@ impl Engine {
         }
     }
 
+    fn stalled_at_ns(&self) -> u64 {
+        self.last_progress_ns.saturating_add(self.settings.stall_ns)
+    }
+
+    /// The time of the run is over: what runs has got as far as it has.
+    fn stop(&mut self, now: u64) {
+        let Some(epoch_ns) = self.epoch_ns() else {
+            return;
+        };
+        for connection in 0..self.connections.len() {
+            let (flow, missing) = match self.connections[connection].state {
+                State::Busy {
+                    user: User::Flow(flow),
+                    missing,
+                } => (flow, missing),
+                State::Opening {
+                    user: User::Flow(flow),
+                }
+                | State::Asking { flow, .. } => (flow, self.plan[flow].bytes),
+                _ => continue,
+            };
+            self.actions.push_back(Action::Finish { connection, flow });
+            self.close(connection);
+            let Flow {
+                bytes, start_ns, ..
+            } = self.plan[flow];
+            let outcome = Outcome::Stopped {
+                after_ns: now - epoch_ns - start_ns,
+                bytes: bytes - missing,
+            };
+            self.end_flow(flow, outcome);
+        }
+    }
+
     /// Nothing moves any more: whatever waits fails, and no further flow starts.
     fn give_up(&mut self) {
         let reason = format!(
             "no byte arrived anywhere for {} s",
-            self.stall_ns as f64 / 1e9
+            self.settings.stall_ns as f64 / 1e9
         );
         for connection in 0..self.connections.len() {
-            if let State::Opening { user } | State::Busy { user, .. } =
-                self.connections[connection].state
-            {
-                self.close(connection);
-                if let User::Flow(flow) = user {
-                    self.fail_flow(flow, &reason);
-                }
+            let user = match self.connections[connection].state {
+                State::Opening { user } | State::Busy { user, .. } => user,
+                State::Asking { flow, .. } => User::Flow(flow),
+                State::Idle | State::Closed => continue,
+            };
+            self.close(connection);
+            if let User::Flow(flow) = user {
+                self.fail_flow(flow, &reason);
             }
         }
         for outcome in &mut self.outcomes[self.next..] {

@@ -4,6 +4,22 @@ use super::*;
 
 const STALL_NS: u64 = 30_000_000_000;
 const RTT_NS: u64 = 100_000;
+const SETTLE_NS: u64 = 50_000_000;
+
+/// A run in which flows start at their times.
+fn timed(plan: Vec<Flow>, connections: Connections, now: u64) -> Engine {
+    Engine::new(plan, settings(connections), now)
+}
+
+fn settings(connections: Connections) -> Settings {
+    Settings {
+        connections,
+        order: Order::Timed,
+        stall_ns: STALL_NS,
+        settle_ns: SETTLE_NS,
+        stop_ns: None,
+    }
+}
 
 fn flow(source: usize, bytes: u64, start_ns: u64) -> Flow {
     Flow {
@@ -35,6 +51,7 @@ fn drive(engine: &mut Engine, mut now: u64) -> Vec<Action> {
     enum Event {
         Connected(ConnectionId),
         Received(ConnectionId, u64),
+        Requested(ConnectionId, u64),
     }
     let mut log = Vec::new();
     let mut agenda: std::collections::BTreeMap<(u64, usize), Event> = Default::default();
@@ -53,7 +70,11 @@ fn drive(engine: &mut Engine, mut now: u64) -> Vec<Action> {
                     agenda.insert((key.0 - 1, key.1), Event::Received(connection, half));
                     agenda.insert(key, Event::Received(connection, bytes - half));
                 }
-                Action::Finish { .. } | Action::Close { .. } => {}
+                Action::Request { connection, bytes } => {
+                    let key = (now + RTT_NS / 2, log.len());
+                    agenda.insert(key, Event::Requested(connection, bytes));
+                }
+                Action::Announce { .. } | Action::Finish { .. } | Action::Close { .. } => {}
             }
             log.push(action);
         }
@@ -67,6 +88,9 @@ fn drive(engine: &mut Engine, mut now: u64) -> Vec<Action> {
                     Event::Connected(connection) => engine.handle_connected(connection, now),
                     Event::Received(connection, bytes) => {
                         engine.handle_received(connection, bytes, now);
+                    }
+                    Event::Requested(connection, bytes) => {
+                        engine.handle_requested(connection, bytes, now);
                     }
                 }
             }
@@ -95,7 +119,7 @@ fn fcts(engine: Engine) -> Vec<u64> {
 #[test]
 fn a_persistent_connection_is_greeted_before_and_reused_during_the_run() {
     let plan = vec![flow(1, 1_000, 0), flow(1, 1_000, 1_000_000)];
-    let mut engine = Engine::new(plan, Connections::Persistent, STALL_NS, 5);
+    let mut engine = timed(plan, Connections::Persistent, 5);
     let log = drive(&mut engine, 5);
     assert_eq!(opened(&log), [0]);
     assert_eq!(
@@ -113,7 +137,7 @@ fn a_persistent_connection_is_greeted_before_and_reused_during_the_run() {
 #[test]
 fn a_busy_connection_makes_the_next_flow_open_one_and_pay_for_it() {
     let plan = vec![flow(1, 1_000_000, 0), flow(1, 1_000, 10)];
-    let mut engine = Engine::new(plan, Connections::Persistent, STALL_NS, 0);
+    let mut engine = timed(plan, Connections::Persistent, 0);
     let log = drive(&mut engine, 0);
     assert_eq!(opened(&log), [0, 1]);
     let fct = fcts(engine);
@@ -123,7 +147,7 @@ fn a_busy_connection_makes_the_next_flow_open_one_and_pay_for_it() {
 #[test]
 fn new_connections_cost_a_handshake_each_and_are_closed() {
     let plan = vec![flow(1, 1_000, 0), flow(1, 1_000, 1_000_000)];
-    let mut engine = Engine::new(plan, Connections::New, STALL_NS, 0);
+    let mut engine = timed(plan, Connections::New, 0);
     let log = drive(&mut engine, 0);
     assert_eq!(opened(&log), [0, 1]);
     for connection in [0, 1] {
@@ -137,12 +161,11 @@ fn new_connections_cost_a_handshake_each_and_are_closed() {
 #[test]
 fn an_incast_starts_all_flows_at_the_same_moment_on_ready_connections() {
     let plan: Vec<Flow> = (0..40).map(|i| flow(i % 4, 1_000, 0)).collect();
-    let mut engine = Engine::new(plan, Connections::Persistent, STALL_NS, 0);
+    let mut engine = timed(plan, Connections::Persistent, 0);
     assert_eq!(opened(&actions(&mut engine)).len(), WARM_UP_CONCURRENCY);
-    let mut engine = Engine::new(
+    let mut engine = timed(
         (0..40).map(|i| flow(i % 4, 1_000, 0)).collect(),
         Connections::Persistent,
-        STALL_NS,
         0,
     );
     let log = drive(&mut engine, 0);
@@ -162,7 +185,7 @@ fn an_incast_starts_all_flows_at_the_same_moment_on_ready_connections() {
 #[test]
 fn a_refused_connection_fails_its_flow_only() {
     let plan = vec![flow(1, 1_000, 0), flow(2, 1_000, 0)];
-    let mut engine = Engine::new(plan, Connections::New, STALL_NS, 0);
+    let mut engine = timed(plan, Connections::New, 0);
     actions(&mut engine);
     engine.handle_failed(0, "connection refused", 10);
     engine.handle_connected(1, 20);
@@ -182,7 +205,7 @@ fn a_refused_connection_fails_its_flow_only() {
 #[test]
 fn a_broken_idle_connection_is_replaced() {
     let plan = vec![flow(1, 1_000, 0), flow(1, 1_000, 1_000_000_000)];
-    let mut engine = Engine::new(plan, Connections::Persistent, STALL_NS, 0);
+    let mut engine = timed(plan, Connections::Persistent, 0);
     actions(&mut engine);
     engine.handle_connected(0, 1);
     engine.handle_received(0, 1, 2);
@@ -201,7 +224,7 @@ fn a_dead_network_ends_the_run_with_a_reason_for_every_flow() {
         flow(2, 1_000, 0),
         flow(3, 1, 2 * STALL_NS),
     ];
-    let mut engine = Engine::new(plan, Connections::New, STALL_NS, 0);
+    let mut engine = timed(plan, Connections::New, 0);
     actions(&mut engine);
     engine.handle_connected(0, 7);
     actions(&mut engine);
@@ -219,11 +242,104 @@ fn a_dead_network_ends_the_run_with_a_reason_for_every_flow() {
 #[test]
 fn a_dead_network_ends_the_warm_up_too() {
     let plan = (0..40).map(|i| flow(i, 1, 0)).collect();
-    let mut engine = Engine::new(plan, Connections::Persistent, STALL_NS, 0);
+    let mut engine = timed(plan, Connections::Persistent, 0);
     actions(&mut engine);
     engine.handle_timeout(STALL_NS);
     actions(&mut engine);
     assert!(engine.is_done());
+}
+
+#[test]
+fn the_start_is_announced_before_it_comes() {
+    let plan = vec![flow(1, 1_000, 0)];
+    let mut engine = timed(plan.clone(), Connections::Persistent, 0);
+    let log = drive(&mut engine, 0);
+    let at = |wanted: fn(&Action) -> bool| log.iter().position(wanted).unwrap();
+    let announced = at(|action| matches!(action, Action::Announce { .. }));
+    let sent = at(|action| matches!(action, Action::Send { flow: Some(_), .. }));
+    assert!(announced < sent);
+    let start_ns = engine.epoch_ns().unwrap();
+    assert_eq!(log[announced], Action::Announce { start_ns });
+    let mut engine = timed(plan, Connections::New, 7);
+    assert_eq!(actions(&mut engine)[0], Action::Announce { start_ns: 7 });
+}
+
+#[test]
+fn a_run_that_is_stopped_says_what_arrived_by_then() {
+    let plan = vec![flow(1, u64::MAX, 0), flow(2, 1_000, 0)];
+    let settings = Settings {
+        stop_ns: Some(1_000_000),
+        ..settings(Connections::New)
+    };
+    let mut engine = Engine::new(plan, settings, 5);
+    actions(&mut engine);
+    for connection in [0, 1] {
+        engine.handle_connected(connection, 10);
+    }
+    engine.handle_received(1, 1_000, 20);
+    engine.handle_received(0, 777_000, 500_000);
+    assert_eq!(engine.poll_timeout(), Some(1_000_005));
+    engine.handle_timeout(1_000_005);
+    let last = actions(&mut engine);
+    let connection = 0;
+    let flow = 0;
+    assert!(last.contains(&Action::Finish { connection, flow }));
+    assert!(last.contains(&Action::Close { connection }));
+    assert!(engine.is_done());
+    let (_, outcomes) = engine.into_outcomes();
+    assert_eq!(
+        outcomes,
+        [
+            Outcome::Stopped {
+                after_ns: 1_000_000,
+                bytes: 777_000
+            },
+            Outcome::Done { fct_ns: 15 }
+        ]
+    );
+}
+
+/// Objects of 1000 bytes, fetched over so many connections.
+fn page(objects: usize, parallel: usize, connections: Connections) -> Engine {
+    let settings = Settings {
+        order: Order::Fetched { parallel },
+        ..settings(connections)
+    };
+    let plan = (0..objects).map(|_| flow(1, 1_000, 0)).collect();
+    Engine::new(plan, settings, 0)
+}
+
+#[test]
+fn each_connection_of_a_page_fetches_the_next_object_when_its_last_is_done() {
+    let mut engine = page(7, 3, Connections::Persistent);
+    let log = drive(&mut engine, 0);
+    assert_eq!(opened(&log), [0, 1, 2]);
+    let (plan, outcomes) = engine.into_outcomes();
+    // A request to the server, then the object back.
+    let fetch_ns = RTT_NS + 8_000;
+    let starts: Vec<u64> = plan.iter().map(|flow| flow.start_ns / fetch_ns).collect();
+    assert_eq!(starts, [0, 0, 0, 1, 1, 1, 2]);
+    assert!(plan.iter().all(|flow| flow.start_ns % fetch_ns == 0));
+    assert_eq!(outcomes, vec![Outcome::Done { fct_ns: fetch_ns }; 7]);
+}
+
+#[test]
+fn a_page_may_open_a_connection_for_every_object() {
+    let mut engine = page(5, 2, Connections::New);
+    let log = drive(&mut engine, 0);
+    assert_eq!(opened(&log).len(), 5);
+    assert_eq!(fcts(engine), [2 * RTT_NS + 8_000; 5]);
+}
+
+#[test]
+fn a_page_goes_on_when_an_object_fails() {
+    let mut engine = page(3, 1, Connections::New);
+    actions(&mut engine);
+    engine.handle_connected(0, 10);
+    engine.handle_failed(0, "reset", 20);
+    assert_eq!(opened(&actions(&mut engine)), [1]);
+    engine.handle_failed(1, "refused", 30);
+    assert_eq!(opened(&actions(&mut engine)), [2]);
 }
 
 proptest! {
@@ -241,7 +357,7 @@ proptest! {
             })
             .collect();
         let mode = if fresh { Connections::New } else { Connections::Persistent };
-        let mut engine = Engine::new(plan.clone(), mode, STALL_NS, 0);
+        let mut engine = timed(plan.clone(), mode, 0);
         let log = drive(&mut engine, 0);
         let finished = log
             .iter()

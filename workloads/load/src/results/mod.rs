@@ -65,7 +65,7 @@ pub struct Workload {
     pub load: Option<f64>,
     /// Number of flows.
     pub flows: u32,
-    /// Size of every flow.
+    /// Size of every flow, or of all objects of a page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// MPTCP scheduler.
@@ -82,6 +82,12 @@ pub struct Workload {
     /// Mean time between starts of flows of an incast, if not all at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interarrival_ns: Option<u64>,
+    /// When flows of bulk were stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ns: Option<u64>,
+    /// Connections that fetched a page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<u32>,
     /// Transport.
     pub protocol: String,
     /// TCP congestion control of every subflow; empty in runs that did not say.
@@ -152,11 +158,12 @@ pub struct FlowRow {
     pub src: String,
     /// Host that received.
     pub dst: String,
-    /// Size.
+    /// Size; of a flow that was stopped, what the receiver had read by then.
     pub bytes: u64,
-    /// Arrival, from the start of the run.
+    /// Arrival, from the start of the run; of an object of a page, its request.
     pub start_ns: u64,
-    /// Flow completion time: arrival to last byte read; empty if it failed.
+    /// Flow completion time: arrival to last byte read, or to the stop; empty if
+    /// it failed.
     pub fct_ns: Option<u64>,
     /// The same in an idle fabric, see [`crate::fabric`].
     pub ideal_fct_ns: u64,

@@ -21,6 +21,8 @@ pub(crate) fn info(scheduler: &str) -> RunInfo {
             send_buffer_bytes: None,
             receive_buffer_bytes: None,
             interarrival_ns: None,
+            duration_ns: None,
+            parallel: None,
             protocol: "mptcp".into(),
             congestion: "cubic".to_owned(),
             stall_timeout_ns: 1,

@@ -5,17 +5,20 @@
 //! read, by the same clock that started the flow.
 //!
 //! In the lab a system call or a wake-up costs 10 to 20 us of real time (and no
-//! virtual time), so receivers ask to be woken once for [`LOW_WATER_BYTES`] or
+//! virtual time), so receivers ask to be woken once for [`connection::LOW_WATER_BYTES`] or
 //! the end of the flow (`SO_RCVLOWAT`), and senders write all the kernel takes.
 
+mod connection;
 mod counters;
 mod hosts;
+mod schedule;
 mod sys;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -23,17 +26,14 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::socket::{self, MsgFlags, SockaddrIn, sockopt};
 use weft_topology::Topology;
 
-use crate::engine::{Action, ConnectionId, Connections, Engine, FlowId, Outcome};
+use crate::engine::{Action, ConnectionId, Engine, FlowId, Outcome, Settings};
 use crate::fabric::Protocol;
 use crate::plan::Flow;
+use connection::Connection;
 pub use counters::Counters;
 use hosts::Hosts;
 use sys::{Epoll, Interest, Ready};
 
-/// Bytes that wake a receiver. What lies unread closes the window, and reading
-/// it opens the window by as much at once: a burst. With 16 KiB, twice as many
-/// flows of an incast ran into a timeout as with 4 KiB; with 1 byte, as many.
-const LOW_WATER_BYTES: u64 = 4 * 1024;
 /// Bytes read or written by one system call.
 const CHUNK_BYTES: usize = 256 * 1024;
 
@@ -85,8 +85,7 @@ pub struct Progress {
 pub fn run(
     topology: &Topology,
     plan: Vec<Flow>,
-    connections: Connections,
-    stall: Duration,
+    settings: Settings,
     sockets: Sockets,
     mut progress: impl FnMut(Progress),
 ) -> Result<Run> {
@@ -99,16 +98,17 @@ pub fn run(
         hosts.set_congestion(congestion)?;
     }
     let congestion = hosts.congestion()?;
-    let mut shell = Shell::new(hosts, sockets, &plan)?;
+    let schedule = topology.schedule.as_ref();
+    let schedule = schedule.map(|schedule| schedule.socket.clone());
+    let mut shell = Shell::new(hosts, sockets, schedule, &plan)?;
 
     let now = sys::now_ns()?;
-    let stall_ns = u64::try_from(stall.as_nanos()).unwrap_or(u64::MAX);
-    let mut engine = Engine::new(plan, connections, stall_ns, now);
+    let mut engine = Engine::new(plan, settings, now);
     let mut now = now;
     let mut told = 0;
     loop {
         while let Some(action) = engine.poll_action() {
-            shell.act(&mut engine, action, now);
+            shell.act(&mut engine, action, now)?;
         }
         if engine.finished() != told {
             told = engine.finished();
@@ -122,7 +122,7 @@ pub fn run(
         }
         let timeout = engine
             .poll_timeout()
-            .map(|at| Duration::from_nanos(at.saturating_sub(now)));
+            .map(|at| punctual(at.saturating_sub(now)));
         let ready = shell.epoll.wait(timeout).context("epoll")?;
         now = sys::now_ns()?;
         for event in ready {
@@ -147,6 +147,17 @@ pub fn run(
     })
 }
 
+/// How long to wait first for something that is due in `left_ns`.
+///
+/// The kernel lets waits with a timeout last a thousandth longer, to save
+/// wake-ups (`select_estimate_accuracy` in fs/select.c). So a long wait ends a
+/// little early, and the rest of it is short enough to be exact.
+fn punctual(left_ns: u64) -> Duration {
+    const EXACT_NS: u64 = 100_000;
+    let early_ns = if left_ns > EXACT_NS { left_ns / 500 } else { 0 };
+    Duration::from_nanos(left_ns - early_ns)
+}
+
 /// Timers to the nanosecond, and as many sockets as the system allows. Where
 /// it refuses, the run is less exact or smaller, and says so by its results.
 fn prepare_process() {
@@ -160,6 +171,8 @@ struct Shell {
     epoll: Epoll,
     hosts: Hosts,
     sockets: Sockets,
+    /// Where the start of traffic is told, if links are to change.
+    schedule: Option<PathBuf>,
     /// By host; only those that receive.
     listeners: BTreeMap<usize, OwnedFd>,
     connections: BTreeMap<ConnectionId, Connection>,
@@ -170,21 +183,6 @@ struct Shell {
     received_bytes: u64,
     zeroes: Vec<u8>,
     scratch: Vec<u8>,
-}
-
-struct Connection {
-    sender: OwnedFd,
-    receiver: Option<OwnedFd>,
-    address: SocketAddrV4,
-    connected: bool,
-    used: bool,
-    /// What it carries now: a flow's bytes, or a greeting.
-    in_flow: bool,
-    to_send: u64,
-    to_receive: u64,
-    low_water: u64,
-    /// Its counters when the flow began.
-    before: Counters,
 }
 
 /// What an epoll token stands for: the kind in the low bits, the number above.
@@ -215,7 +213,12 @@ impl Token {
 }
 
 impl Shell {
-    fn new(mut hosts: Hosts, sockets: Sockets, plan: &[Flow]) -> Result<Self> {
+    fn new(
+        mut hosts: Hosts,
+        sockets: Sockets,
+        schedule: Option<PathBuf>,
+        plan: &[Flow],
+    ) -> Result<Self> {
         let epoll = Epoll::new().context("epoll")?;
         let mut listeners = BTreeMap::new();
         let receivers: BTreeSet<usize> = plan.iter().map(|flow| flow.destination).collect();
@@ -232,6 +235,7 @@ impl Shell {
             epoll,
             hosts,
             sockets,
+            schedule,
             listeners,
             connections: BTreeMap::new(),
             unaccepted: BTreeMap::new(),
@@ -242,8 +246,22 @@ impl Shell {
         })
     }
 
-    fn act(&mut self, engine: &mut Engine, action: Action, now: u64) {
+    fn act(&mut self, engine: &mut Engine, action: Action, now: u64) -> Result<()> {
         match action {
+            Action::Announce { start_ns } => {
+                if let Some(socket) = &self.schedule {
+                    schedule::start(socket, start_ns)?;
+                }
+            }
+            Action::Request { connection, bytes } => {
+                if let Some(state) = self.connections.get_mut(&connection) {
+                    state.asked = bytes;
+                    state.to_ask = bytes;
+                    if let Err(error) = state.ask(&self.zeroes) {
+                        engine.handle_failed(connection, &format!("request: {error}"), now);
+                    }
+                }
+            }
             Action::Open {
                 connection,
                 source,
@@ -276,6 +294,7 @@ impl Shell {
                 }
             }
         }
+        Ok(())
     }
 
     fn handle(&mut self, engine: &mut Engine, ready: Ready, now: u64) {
@@ -297,8 +316,7 @@ impl Shell {
     fn open(&mut self, id: ConnectionId, source: usize, destination: usize) -> io::Result<()> {
         let (sender, address) = self.hosts.connect(source, destination, &self.sockets)?;
         let token = Token::Sender(id).encode();
-        self.epoll
-            .add(sender.as_fd(), Interest::BecomesWritable, token)?;
+        self.epoll.add(sender.as_fd(), Interest::Changes, token)?;
         self.unaccepted.insert(address, id);
         let connection = Connection {
             sender,
@@ -307,6 +325,8 @@ impl Shell {
             connected: false,
             used: false,
             in_flow: false,
+            to_ask: 0,
+            asked: 0,
             to_send: 0,
             to_receive: 0,
             low_water: 1,
@@ -334,6 +354,8 @@ impl Shell {
                 {
                     connection.receiver = Some(fd);
                     connection.adjust_low_water();
+                    // A connection that breaks fails at its sender's end too.
+                    let _ = connection.ask(&self.zeroes);
                 }
             }
         }
@@ -374,6 +396,9 @@ impl Shell {
         if ready.writable && !connection.connected {
             connection.connected = true;
             engine.handle_connected(id, now);
+        } else if ready.readable && connection.asked > 0 {
+            let bytes = connection.hear(&mut self.scratch)?;
+            engine.handle_requested(id, bytes, now);
         } else if ready.writable {
             connection.pump(&self.zeroes)?;
         }
@@ -417,51 +442,17 @@ impl Shell {
     }
 }
 
-impl Connection {
-    fn counters(&self, sockets: &Sockets) -> Counters {
-        Counters::read(self.sender.as_fd(), sockets.protocol).unwrap_or_default()
-    }
-
-    /// Writes until the kernel takes no more.
-    fn pump(&mut self, zeroes: &[u8]) -> io::Result<()> {
-        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-        while self.to_send > 0 {
-            let chunk = &zeroes[..self.to_send.min(zeroes.len() as u64) as usize];
-            match socket::send(self.sender.as_raw_fd(), chunk, flags) {
-                Ok(count) => {
-                    self.to_send -= count as u64;
-                    if count < chunk.len() {
-                        break;
-                    }
-                }
-                Err(nix::Error::EAGAIN) => break,
-                Err(nix::Error::EINTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Wakes the receiver for a good part of what is missing, or the last byte.
-    /// An idle connection keeps the mark it has.
-    fn adjust_low_water(&mut self) {
-        let wanted = self.to_receive.min(LOW_WATER_BYTES);
-        let Some(receiver) = &self.receiver else {
-            return;
-        };
-        if wanted != self.low_water && wanted > 0 {
-            let set = sys::set_socket_option(receiver.as_fd(), libc::SO_RCVLOWAT, wanted as u32);
-            // Kernels without it for MPTCP wake more often, which is all.
-            if set.is_ok() {
-                self.low_water = wanted;
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn waits_that_last_a_thousandth_longer_do_not_end_too_late() {
+        for left_ns in [100_001, 50_000_000, 30_000_000_000] {
+            assert!(punctual(left_ns).as_nanos() * 1_001 / 1_000 <= u128::from(left_ns));
+        }
+        assert_eq!(punctual(99_999), Duration::from_nanos(99_999));
+    }
 
     #[test]
     fn tokens_keep_what_they_stand_for() {

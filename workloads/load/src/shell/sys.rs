@@ -29,8 +29,8 @@ pub(super) struct Ready {
 pub(super) enum Interest {
     /// Bytes (as many as the socket's low-water mark) or a connection to accept.
     Readable,
-    /// The moment at which room for writing appears.
-    BecomesWritable,
+    /// The moments at which room for writing appears, or bytes to read.
+    Changes,
 }
 
 /// An epoll instance.
@@ -54,7 +54,7 @@ impl Epoll {
     pub(super) fn add(&self, fd: BorrowedFd, interest: Interest, token: u64) -> io::Result<()> {
         let flags = match interest {
             Interest::Readable => libc::EPOLLIN,
-            Interest::BecomesWritable => libc::EPOLLOUT | libc::EPOLLET,
+            Interest::Changes => libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLET,
         };
         let mut event = libc::epoll_event {
             events: flags as u32,

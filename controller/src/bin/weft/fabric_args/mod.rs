@@ -1,5 +1,6 @@
 //! The flags that describe a lab: its fabric, its seed, the life of patterns.
 
+mod change;
 mod spine;
 
 use clap::{Args, ValueEnum};
@@ -7,6 +8,7 @@ use weft_agent::path_manager::PathManager;
 use weft_lab::{ClockMode, LabSpec, LeafSpineSpec, Paths, RoutingSpec, TopologySpec};
 use weft_load::units::{parse_duration_ns, parse_rate_bps, parse_share_ppm};
 
+use change::{Change, parse_change};
 use spine::SpineArgs;
 
 /// Kinds of fabrics.
@@ -68,6 +70,13 @@ pub struct FabricArgs {
 
     #[command(flatten)]
     of_spines: SpineArgs,
+
+    /// Change all links of a spine while traffic runs, so long after its start:
+    /// 2s:1:rate=10mbit,delay=50ms; also queue=, loss=, down and up. Nobody is
+    /// told of a spine that is down: it loses all that arrives. (Several:
+    /// repeat it, or 2s:1:down;3s:1:up)
+    #[arg(long, value_name = "TIME:SPINE:CHANGE", value_delimiter = ';', value_parser = parse_change)]
+    change: Vec<Change>,
 
     /// How leaves choose a packet's path: by its addresses (weft), so that
     /// every subflow has a path of its own, or by a hash of the 5-tuple (ecmp)
@@ -136,6 +145,7 @@ impl FabricArgs {
                 spine_rate_bps: of_spines.rate_bps,
                 spine_queue_packets: of_spines.queue_packets,
                 spine_loss_ppm: of_spines.loss_ppm,
+                changes: change::check(&self.change, self.spines)?,
             })),
         }
     }
@@ -283,6 +293,7 @@ mod tests {
             "--spine-loss 1=1",
             "--spine-loss 1=101%",
             "--sender-rate 1kbit",
+            "--change 1s:1:rate=1kbit",
             "--pattern-ttl 1us",
             "--routing random",
             "--topology ring",

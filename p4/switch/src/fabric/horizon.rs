@@ -1,0 +1,67 @@
+//! How far each place of the fabric is from the nearest host, in time.
+//!
+//! A frame that arrives at a switch cannot reach a host before it has crossed
+//! the links of the fastest way to one. With slow links that is long after, and
+//! all that time nobody needs to know where the frame is.
+
+use super::event::{Action, Event};
+use super::port::{Peer, Port};
+use super::schedule::Schedule;
+use super::{CPU_PORT, Node};
+
+/// Shortest propagation delays to a host. Serialisation and queues come on top.
+#[derive(Debug, Default)]
+pub(super) struct Horizon {
+    /// By switch: from the arrival of a frame, and by port from its departure.
+    nodes: Vec<(u64, Vec<(u16, u64)>)>,
+}
+
+impl Horizon {
+    /// The horizon of these switches, with the shortest delay that a link ever has.
+    pub fn new(nodes: &[Node], schedule: &Schedule) -> Self {
+        let delay_ns = |from: usize, port: &Port| {
+            let of_peer = match port.peer {
+                Peer::Switch { node, .. } => schedule.least_delay_ns(node),
+                _ => u64::MAX,
+            };
+            let changed = schedule.least_delay_ns(from).min(of_peer);
+            port.delay_ns().min(changed)
+        };
+        // From a port's link over whatever comes then to a host.
+        let way_ns = |from: usize, port: &Port, nearest_ns: &[u64]| match port.peer {
+            Peer::Host(_) => delay_ns(from, port),
+            Peer::Switch { node, .. } => delay_ns(from, port).saturating_add(nearest_ns[node]),
+            Peer::Controller => 0,
+        };
+        // Bellman-Ford: shortest ways have at most as many links as there are switches.
+        let mut nearest_ns = vec![u64::MAX; nodes.len()];
+        for _ in nodes {
+            for (index, node) in nodes.iter().enumerate() {
+                let ways = data_ports(node).map(|port| way_ns(index, port, &nearest_ns));
+                nearest_ns[index] = ways.min().unwrap_or(u64::MAX);
+            }
+        }
+        let of_node = |(index, node): (usize, &Node)| {
+            let port = |port: &Port| (port.number, way_ns(index, port, &nearest_ns));
+            (nearest_ns[index], node.ports.iter().map(port).collect())
+        };
+        Self {
+            nodes: nodes.iter().enumerate().map(of_node).collect(),
+        }
+    }
+
+    /// Nanoseconds from an event to the first delivery that it can lead to.
+    pub fn of(&self, event: &Event) -> u64 {
+        let (arrival_ns, ports) = &self.nodes[event.node];
+        match event.action {
+            Action::Arrive(_) => *arrival_ns,
+            Action::Dequeue => ports
+                .binary_search_by_key(&event.port, |(number, _)| *number)
+                .map_or(0, |place| ports[place].1),
+        }
+    }
+}
+
+fn data_ports(node: &Node) -> impl Iterator<Item = &Port> {
+    node.ports.iter().filter(|port| port.number != CPU_PORT)
+}

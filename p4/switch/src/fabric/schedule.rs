@@ -1,0 +1,205 @@
+//! Links that change while traffic runs, see [`weft_topology::Schedule`].
+
+use std::collections::VecDeque;
+
+use weft_topology::{Change, Topology};
+
+use super::Fabric;
+
+/// The changes of a topology, and which of them are to come.
+#[derive(Debug, Default)]
+pub(super) struct Schedule {
+    /// Each with the place of its switch, ordered by time.
+    changes: Vec<(usize, Change)>,
+    /// When, and which of `changes`.
+    to_come: VecDeque<(u64, usize)>,
+}
+
+impl Schedule {
+    pub fn of(topology: &Topology) -> Self {
+        let place = |name: &str| topology.switches.iter().position(|s| s.name == name);
+        let changes = topology.schedule.iter().flat_map(|known| &known.changes);
+        // The topology was checked: every change names a switch.
+        let mut changes: Vec<_> = changes
+            .filter_map(|change| Some((place(&change.switch)?, change.clone())))
+            .collect();
+        changes.sort_by_key(|(_, change)| change.at_ns);
+        Self {
+            changes,
+            to_come: VecDeque::new(),
+        }
+    }
+
+    /// The shortest delay that any change gives the links of a switch.
+    pub fn least_delay_ns(&self, switch: usize) -> u64 {
+        let of_switch = self.changes.iter().filter(|(place, _)| *place == switch);
+        let delays = of_switch.filter_map(|(_, change)| change.delay_ns);
+        delays.min().unwrap_or(u64::MAX)
+    }
+
+    /// When the next change comes.
+    pub fn next_ns(&self) -> Option<u64> {
+        self.to_come.front().map(|(at_ns, _)| *at_ns)
+    }
+}
+
+impl Fabric {
+    /// Traffic starts at `start_ns`: links are as the topology has them, now,
+    /// and change from then on as it says.
+    pub fn start_schedule(&mut self, start_ns: u64) {
+        for node in &mut self.nodes {
+            node.loss.restore();
+            node.ports.iter_mut().for_each(|port| port.restore());
+        }
+        let changes = self.schedule.changes.iter().enumerate();
+        self.schedule.to_come = changes
+            .map(|(place, (_, change))| (start_ns.saturating_add(change.at_ns), place))
+            .collect();
+    }
+
+    /// Makes the next change.
+    pub(super) fn change(&mut self) {
+        let Some((at_ns, place)) = self.schedule.to_come.pop_front() else {
+            return;
+        };
+        self.now_ns = self.now_ns.max(at_ns);
+        let (switch, change) = self.schedule.changes[place].clone();
+        let fails = self.nodes[switch].loss.change(&change);
+        for (index, node) in self.nodes.iter_mut().enumerate() {
+            for port in &mut node.ports {
+                if index == switch && fails {
+                    port.flush();
+                }
+                if index == switch || port.leads_to(switch) {
+                    port.change(&change);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_topology::Schedule;
+
+    use super::super::tests::{
+        DELAY_NS, FULL_BYTES, FULL_NS, GBPS, fabric_of, frame, settle, stats, topology,
+    };
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// The fabric `h1 - s1 - s2 - h2` whose switch s2 changes.
+    fn changing(changes: Vec<Change>) -> Fabric {
+        let mut topology = topology(GBPS, 100);
+        topology.schedule = Some(Schedule {
+            socket: "".into(),
+            changes,
+        });
+        fabric_of(&topology)
+    }
+
+    fn change(at_ns: u64) -> Change {
+        Change {
+            at_ns,
+            switch: "s2".into(),
+            rate_bps: None,
+            delay_ns: None,
+            queue_packets: None,
+            loss_ppm: None,
+            up: None,
+        }
+    }
+
+    /// When a full frame that h1 sends at `sent_ns` arrives.
+    fn arrival_ns(fabric: &mut Fabric, sent_ns: u64) -> Option<u64> {
+        fabric.receive(0, sent_ns, &frame(2, FULL_BYTES, 0));
+        fabric.run(sent_ns + MS / 2);
+        let mut deliveries = Vec::new();
+        fabric.take_deliveries(&mut deliveries);
+        deliveries.first().map(|delivery| delivery.at_ns - sent_ns)
+    }
+
+    const USUAL_NS: u64 = 3 * DELAY_NS + 2 * FULL_NS;
+
+    #[test]
+    fn links_change_when_traffic_has_run_for_so_long_and_not_before_it_starts() {
+        let mut fabric = changing(vec![
+            Change {
+                rate_bps: Some(GBPS / 10),
+                ..change(2 * MS)
+            },
+            Change {
+                delay_ns: Some(5 * DELAY_NS),
+                ..change(3 * MS)
+            },
+        ]);
+        assert_eq!(arrival_ns(&mut fabric, 9 * MS), Some(USUAL_NS));
+        fabric.start_schedule(10 * MS);
+        assert_eq!(arrival_ns(&mut fabric, 11 * MS), Some(USUAL_NS));
+        // Both links of s2: towards it and from it.
+        let slow_ns = USUAL_NS + 2 * 9 * FULL_NS;
+        assert_eq!(arrival_ns(&mut fabric, 12 * MS), Some(slow_ns));
+        let far_ns = slow_ns + 2 * 4 * DELAY_NS;
+        assert_eq!(arrival_ns(&mut fabric, 13 * MS), Some(far_ns));
+        // The next traffic finds the links as they were at first.
+        fabric.start_schedule(20 * MS);
+        assert_eq!(arrival_ns(&mut fabric, 20 * MS), Some(USUAL_NS));
+    }
+
+    #[test]
+    fn a_delay_that_shrinks_lets_no_frame_overtake() {
+        let mut fabric = changing(vec![
+            Change {
+                delay_ns: Some(MS),
+                ..change(0)
+            },
+            Change {
+                delay_ns: Some(0),
+                ..change(MS / 2)
+            },
+        ]);
+        fabric.start_schedule(0);
+        fabric.receive(0, 0, &frame(2, FULL_BYTES, 1));
+        fabric.receive(0, MS / 2, &frame(2, FULL_BYTES, 2));
+        let tags: Vec<_> = settle(&mut fabric).iter().map(|(_, tag)| *tag).collect();
+        assert_eq!(tags, [1, 2]);
+    }
+
+    #[test]
+    fn a_switch_that_is_down_loses_what_arrives_and_what_waits_until_it_is_up() {
+        let mut fabric = changing(vec![
+            Change {
+                up: Some(false),
+                ..change(MS)
+            },
+            Change {
+                up: Some(true),
+                ..change(2 * MS)
+            },
+        ]);
+        fabric.start_schedule(0);
+        assert_eq!(arrival_ns(&mut fabric, 0), Some(USUAL_NS));
+        assert_eq!(arrival_ns(&mut fabric, MS), None);
+        assert_eq!(arrival_ns(&mut fabric, 2 * MS), Some(USUAL_NS));
+        assert_eq!(stats(&mut fabric, 1, 2).lost_packets, 1);
+    }
+
+    #[test]
+    fn a_change_between_two_calls_is_exact() {
+        let slow = Change {
+            rate_bps: Some(GBPS / 10),
+            ..change(MS)
+        };
+        let mut fabric = changing(vec![slow]);
+        fabric.start_schedule(0);
+        // s1 begins to send at 1 ms, and the link is slow from then on.
+        fabric.receive(0, MS - DELAY_NS, &frame(2, FULL_BYTES, 0));
+        // One nanosecond earlier it still has its old rate.
+        let mut early = changing(vec![change(0)]);
+        early.start_schedule(0);
+        early.receive(0, MS - DELAY_NS - 1, &frame(2, FULL_BYTES, 0));
+        assert_eq!(settle(&mut fabric)[0].0, MS + 20 * FULL_NS + 2 * DELAY_NS);
+        assert_eq!(settle(&mut early)[0].0, MS - 1 + 2 * FULL_NS + 2 * DELAY_NS);
+    }
+}

@@ -1,0 +1,105 @@
+//! A connection: its two ends, and what each has still to write and to read.
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use nix::sys::socket::{self, MsgFlags};
+
+use super::counters::Counters;
+use super::{Sockets, sys};
+
+/// Bytes that wake a receiver. What lies unread closes the window, and reading
+/// it opens the window by as much at once: a burst. With 16 KiB, twice as many
+/// flows of an incast ran into a timeout as with 4 KiB; with 1 byte, as many.
+pub(super) const LOW_WATER_BYTES: u64 = 4 * 1024;
+/// Both ends of a connection, and what is under way on it.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) sender: OwnedFd,
+    pub(super) receiver: Option<OwnedFd>,
+    pub(super) address: SocketAddrV4,
+    pub(super) connected: bool,
+    pub(super) used: bool,
+    /// What it carries now: a flow's bytes, or a greeting.
+    pub(super) in_flow: bool,
+    /// Bytes of a request that the receiver's end has yet to write.
+    pub(super) to_ask: u64,
+    /// Bytes of it that the sender's end has yet to read.
+    pub(super) asked: u64,
+    pub(super) to_send: u64,
+    pub(super) to_receive: u64,
+    pub(super) low_water: u64,
+    /// Its counters when the flow began.
+    pub(super) before: Counters,
+}
+
+impl Connection {
+    pub(super) fn counters(&self, sockets: &Sockets) -> Counters {
+        Counters::read(self.sender.as_fd(), sockets.protocol).unwrap_or_default()
+    }
+
+    /// Writes the request, once both ends are there. It is small: what a new
+    /// request does not fit into holds more than one already.
+    pub(super) fn ask(&mut self, zeroes: &[u8]) -> io::Result<()> {
+        let Some(receiver) = self.receiver.as_ref().filter(|_| self.to_ask > 0) else {
+            return Ok(());
+        };
+        let request = &zeroes[..self.to_ask.min(zeroes.len() as u64) as usize];
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        let count = socket::send(receiver.as_raw_fd(), request, flags)?;
+        self.to_ask -= count as u64;
+        Ok(())
+    }
+
+    /// Reads what is there of the request.
+    pub(super) fn hear(&mut self, scratch: &mut [u8]) -> io::Result<u64> {
+        let wanted = self.asked.min(scratch.len() as u64) as usize;
+        let flags = MsgFlags::MSG_DONTWAIT;
+        match socket::recv(self.sender.as_raw_fd(), &mut scratch[..wanted], flags) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => {
+                self.asked -= count as u64;
+                Ok(count as u64)
+            }
+            Err(nix::Error::EAGAIN | nix::Error::EINTR) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes until the kernel takes no more.
+    pub(super) fn pump(&mut self, zeroes: &[u8]) -> io::Result<()> {
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        while self.to_send > 0 {
+            let chunk = &zeroes[..self.to_send.min(zeroes.len() as u64) as usize];
+            match socket::send(self.sender.as_raw_fd(), chunk, flags) {
+                Ok(count) => {
+                    self.to_send -= count as u64;
+                    if count < chunk.len() {
+                        break;
+                    }
+                }
+                Err(nix::Error::EAGAIN) => break,
+                Err(nix::Error::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Wakes the receiver for a good part of what is missing, or the last byte.
+    /// An idle connection keeps the mark it has.
+    pub(super) fn adjust_low_water(&mut self) {
+        let wanted = self.to_receive.min(LOW_WATER_BYTES);
+        let Some(receiver) = &self.receiver else {
+            return;
+        };
+        if wanted != self.low_water && wanted > 0 {
+            let set = sys::set_socket_option(receiver.as_fd(), libc::SO_RCVLOWAT, wanted as u32);
+            // Kernels without it for MPTCP wake more often, which is all.
+            if set.is_ok() {
+                self.low_water = wanted;
+            }
+        }
+    }
+}
