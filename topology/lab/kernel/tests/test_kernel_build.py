@@ -127,6 +127,28 @@ def test_patches_for_everybody_come_before_the_labs_own() -> None:
     assert {False, True} == set(own)
 
 
+HUNK = """--- a/send.c
++++ b/send.c
+@@ -2,3 +2,4 @@ int get_retrans(void)
+{above}
+ for_each()
++forget();
+ use();
+"""
+
+
+def test_a_patch_that_fits_at_two_places_is_refused(tmp_path: Path) -> None:
+    source = "int get_send(void)\n{\nfor_each()\nuse();\n}\n"
+    (tmp_path / "send.c").write_text(source + source.replace("send", "retrans"))
+    patch = tmp_path / "0001.patch"
+    patch.write_text(HUNK.format(above=" {"))
+    with pytest.raises(BuildError, match=r"0001.patch fits at several places.*get_retrans"):
+        tree.apply([patch], tmp_path)
+    patch.write_text(HUNK.replace("2,3 +2,4", "1,4 +1,5").format(above=" int get_send(void)\n {"))
+    tree.apply([patch], tmp_path)
+    assert (tmp_path / "send.c").read_text().index("forget") < source.index("}")
+
+
 def test_every_module_is_kept_and_none_when_one_is_missing(tmp_path: Path) -> None:
     build, target = tmp_path / "build", tmp_path / "modules"
     build.mkdir()

@@ -92,7 +92,28 @@ def apply(patches: Iterable[Path], tree: Path) -> None:
             except BuildError:
                 raise BuildError(f"{patch.name} does not apply to this kernel") from error
             continue
+        if hunk := ambiguous_hunk(patch.read_text(), tree):
+            raise BuildError(f"{patch.name} fits at several places of this kernel: {hunk}")
         run([*arguments, "--no-backup-if-mismatch"])
+
+
+def ambiguous_hunk(patch: str, tree: Path) -> str | None:
+    """Return the first hunk whose context is found more than once, or None.
+
+    patch(1) goes by the line number then, which is another kernel's, and takes the
+    nearest place without a word.
+    """
+    target = tree
+    for part in re.split(r"^(?=--- |@@ )", patch, flags=re.MULTILINE):
+        if file := re.search(r"^\+\+\+ b/(\S+)", part, re.MULTILINE):
+            target = tree / file[1]
+        if not part.startswith("@@") or not target.is_file():
+            continue
+        heading, *lines = part.splitlines()
+        context = "".join(f"{line[1:]}\n" for line in lines if line.startswith((" ", "-")))
+        if f"\n{target.read_text()}".count(f"\n{context}") > 1:
+            return f"{target.relative_to(tree)} {heading}"
+    return None
 
 
 def configure(tree: Path, fragment: Path, log: Path) -> None:
