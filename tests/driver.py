@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_S = 300
 """Of real time, for one command; a hang is a failure."""
+SCHEDULERS = sorted(
+    name[1]
+    for file in (ROOT / "host" / "kernel").glob("*.c")
+    if (name := re.search(r"struct mptcp_sched_ops .*\.name\t*= \"(\w+)\"", file.read_text(), re.S))
+)
+"""Of the module, one file each."""
 
 
 class Weft:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driver import Weft
+from driver import SCHEDULERS, Weft
 
 pytestmark = pytest.mark.lab
 
@@ -85,20 +85,19 @@ def test_a_rate_that_changes_is_seen_when_it_does(weft: Weft, tmp_path: Path) ->
         assert found >= 0.5 * rate_bps, second
 
 
-@pytest.mark.parametrize("scheduler", ["rb", "minrtt"])
-def test_flows_survive_a_spine_that_fails(weft: Weft, tmp_path: Path, scheduler: str) -> None:
-    run(
-        weft,
-        tmp_path / "x",
-        "--pattern bulk --flows 2 --bytes 20MB --rate 100mbit --change 500ms:2:down "
-        f"--scheduler {scheduler}",
-    )
-    flows = rows(tmp_path / "x", "flows.csv")
-    assert [flow["error"] for flow in flows] == ["", ""]
-    # At 100 Mbps of what is left, with time to notice.
-    assert all(int(flow["fct_ns"]) < 10 * SECOND_NS for flow in flows)
-    lost = last(rows(tmp_path / "x", "queues.csv"))["spine2", "leaf1"]["lost_packets"]
-    assert lost > 0
+@pytest.mark.parametrize("scheduler", ["default", *SCHEDULERS])
+def test_a_spine_that_fails_costs_a_flow_at_most_one_timeout(
+    weft: Weft, tmp_path: Path, scheduler: str
+) -> None:
+    out = tmp_path / "x"
+    run(weft, out, f"--pattern bulk --bytes 20MB --change 30ms:2:down --scheduler {scheduler}")
+    (flow,) = rows(out, "flows.csv")
+    assert flow["error"] == ""
+    # The host's link carries no more with both paths. Linux waits 200 ms after the
+    # last acknowledgement, which its receivers delay by 40 ms; queues take the rest.
+    timeout_ns = 270_000_000
+    assert int(flow["fct_ns"]) < int(flow["ideal_fct_ns"]) + timeout_ns
+    assert last(rows(out, "queues.csv"))["spine2", "leaf2"]["lost_packets"] > 0
 
 
 def test_hosts_can_send_faster_than_they_receive(weft: Weft, tmp_path: Path) -> None:

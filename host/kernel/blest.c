@@ -135,12 +135,13 @@ static void weft_blest_data_acked(struct mptcp_sock *msk, struct sock *ssk,
 	if (blest && !sock_owned_by_user((struct sock *)msk) &&
 	    weft_sender_is_blocked(msk) && weft_fastest_idle(msk))
 		blest->blocked = true;
+	weft_data_acked(msk, ssk, snd_una);
 }
 
 WEFT_SCHED_CALLBACKS(weft_blest_get_send)
 
 struct mptcp_sched_ops weft_blest = {
-	WEFT_SCHED_OPS(weft_blest_get_send),
+	WEFT_SCHED_OPS_RETRANS(weft_blest_get_send, weft_get_retrans),
 	.init		= weft_conn_init,
 	.release	= weft_conn_release,
 	.data_acked	= weft_blest_data_acked,

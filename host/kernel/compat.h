@@ -5,7 +5,8 @@
  *
  * WEFT_SCHED_OPS(send) fills the callbacks of a struct mptcp_sched_ops;
  * WEFT_SCHED_CALLBACKS(send) stands at file scope before it. A scheduler with a
- * reinjection of its own has the same of both with "_RETRANS".
+ * reinjection of its own has the same of both with "_RETRANS", as has one that looks
+ * at Data ACKs itself and calls weft_data_acked().
  */
 #ifndef _WEFT_COMPAT_H
 #define _WEFT_COMPAT_H
@@ -64,6 +65,7 @@ static inline int weft_call_get_retrans(const struct mptcp_sched_ops *ops,
 #define WEFT_SCHED_CALLBACKS(send)					\
 	WEFT_SCHED_CALLBACKS_RETRANS(send, weft_get_retrans)
 #define WEFT_SCHED_OPS(send)						\
-	WEFT_SCHED_OPS_RETRANS(send, weft_get_retrans)
+	WEFT_SCHED_OPS_RETRANS(send, weft_get_retrans),			\
+	.data_acked = weft_data_acked
 
 #endif /* _WEFT_COMPAT_H */

@@ -9,7 +9,6 @@
  * next call of the scheduler then finds the rest in msk->snd_burst. So nothing is
  * counted when it is granted, all is counted when the next decision is due.
  */
-#include <linux/export.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>
 #include <net/tcp.h>
@@ -124,25 +123,22 @@ static int slot_of(struct mptcp_sock *msk, struct weft_conn *conn,
 	return -ENOSPC;
 }
 
-/* How fit a subflow is for new data; the lower, the fitter. */
-enum weft_rank {
-	RANK_REGULAR,
-	RANK_REGULAR_LOSS,
-	RANK_BACKUP,
-	RANK_BACKUP_LOSS,
-	RANK_UNFIT,
-};
-
-static enum weft_rank rank_of(struct mptcp_subflow_context *subflow)
+/**
+ * weft_rank() - how fit a subflow is to carry data
+ * @subflow: subflow
+ *
+ * Return: the lower, the fitter.
+ */
+enum weft_rank weft_rank(struct mptcp_subflow_context *subflow)
 {
 	const struct sock *ssk = mptcp_subflow_tcp_sock(subflow);
 	bool loss = inet_csk(ssk)->icsk_ca_state == TCP_CA_Loss;
 
 	if (!mptcp_subflow_active(subflow))
-		return RANK_UNFIT;
+		return WEFT_RANK_UNFIT;
 	if (subflow->backup || subflow->request_bkup)
-		return loss ? RANK_BACKUP_LOSS : RANK_BACKUP;
-	return loss ? RANK_REGULAR_LOSS : RANK_REGULAR;
+		return loss ? WEFT_RANK_BACKUP_LOSS : WEFT_RANK_BACKUP;
+	return loss ? WEFT_RANK_REGULAR_LOSS : WEFT_RANK_REGULAR;
 }
 
 /**
@@ -164,7 +160,7 @@ bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable)
 {
 	struct weft_conn *conn = weft_conn(msk);
 	struct mptcp_subflow_context *subflow;
-	enum weft_rank best = RANK_UNFIT;
+	enum weft_rank best = WEFT_RANK_UNFIT;
 
 	usable->count = 0;
 	usable->members = 0;
@@ -178,14 +174,14 @@ bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable)
 	}
 
 	mptcp_for_each_subflow(msk, subflow)
-		best = min(best, rank_of(subflow));
-	if (best == RANK_UNFIT)
+		best = min(best, weft_rank(subflow));
+	if (best == WEFT_RANK_UNFIT)
 		return false;
 
 	mptcp_for_each_subflow(msk, subflow) {
 		int slot;
 
-		if (rank_of(subflow) != best)
+		if (weft_rank(subflow) != best)
 			continue;
 		slot = slot_of(msk, conn, subflow);
 		if (slot < 0)
@@ -407,117 +403,3 @@ int weft_send_packet(struct mptcp_sock *msk, size_t state_size,
 		return -EAGAIN;
 	return weft_grant(msk, usable.subflow[choice], usable.slot[choice], 1);
 }
-
-/**
- * weft_sender_is_blocked() - whether the connection's window or send buffer is
- *	full, so that nothing more can be handed to any subflow
- * @msk: connection, data lock held
- *
- * Return: true when there is something to send, or somebody waits to write more.
- */
-bool weft_sender_is_blocked(const struct mptcp_sock *msk)
-{
-	const struct sock *sk = (const struct sock *)msk;
-
-	if (READ_ONCE(msk->write_seq) != READ_ONCE(msk->snd_nxt))
-		return !after64(READ_ONCE(msk->wnd_end), READ_ONCE(msk->snd_nxt));
-	return sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-}
-
-/**
- * weft_fastest_idle() - the fastest subflow, if it has room in its window
- * @msk: connection
- *
- * Return: that subflow, NULL when it has none or there is no active one.
- */
-struct mptcp_subflow_context *weft_fastest_idle(struct mptcp_sock *msk)
-{
-	struct mptcp_subflow_context *subflow, *best = NULL;
-	u32 best_rtt = U32_MAX;
-
-	mptcp_for_each_subflow(msk, subflow) {
-		u32 rtt = READ_ONCE(tcp_sk(mptcp_subflow_tcp_sock(subflow))->srtt_us);
-
-		if (rank_of(subflow) <= RANK_REGULAR_LOSS && rtt < best_rtt) {
-			best = subflow;
-			best_rtt = rtt;
-		}
-	}
-	if (best && !weft_window_space(mptcp_subflow_tcp_sock(best)))
-		return NULL;
-	return best;
-}
-
-/*
- * Whether a subflow holds up what it carries: in loss recovery after a timeout, or
- * with data in flight and nothing heard for as long as its timeout.
- */
-static bool is_stalled(const struct sock *ssk)
-{
-	const struct tcp_sock *tp = tcp_sk(ssk);
-
-	if (inet_csk(ssk)->icsk_ca_state == TCP_CA_Loss)
-		return true;
-	return READ_ONCE(tp->packets_out) &&
-	       (s32)(tcp_jiffies32 - READ_ONCE(tp->rcv_tstamp)) >=
-	       (s32)inet_csk(ssk)->icsk_rto;
-}
-
-/* The fastest of the fittest subflows that have room and are not stalled. */
-static struct mptcp_subflow_context *rescuer(struct mptcp_sock *msk)
-{
-	struct mptcp_subflow_context *subflow, *best = NULL;
-	enum weft_rank best_rank = RANK_UNFIT;
-	u32 best_rtt = 0;
-
-	mptcp_for_each_subflow(msk, subflow) {
-		const struct sock *ssk = mptcp_subflow_tcp_sock(subflow);
-		u32 rtt = READ_ONCE(tcp_sk(ssk)->srtt_us);
-		enum weft_rank rank = rank_of(subflow);
-
-		if (is_stalled(ssk) || !weft_window_space(ssk))
-			continue;
-		if (rank < best_rank ||
-		    (rank == best_rank && best && rtt < best_rtt)) {
-			best = subflow;
-			best_rank = rank;
-			best_rtt = rtt;
-		}
-	}
-	return best;
-}
-
-/**
- * weft_get_retrans() - choose where the core reinjects unacknowledged data
- * @msk: connection
- *
- * The core asks when no Data ACK has come for a while, and again for each
- * fragment that it could reinject. When a subflow is stalled, the data that it
- * holds up go to the fastest one that is not and has room, at once and also when
- * that one has data of its own in flight. Upstream's default waits until a
- * subflow is idle; that remains the rule while none is stalled, since then what is
- * missing is on its way.
- *
- * Return: 0, or -EAGAIN when no subflow is fit now.
- */
-int weft_get_retrans(struct mptcp_sock *msk)
-{
-	struct mptcp_subflow_context *subflow, *best = NULL;
-	struct sock *ssk;
-
-	mptcp_for_each_subflow(msk, subflow) {
-		if (is_stalled(mptcp_subflow_tcp_sock(subflow))) {
-			best = rescuer(msk);
-			break;
-		}
-	}
-	if (!best) {
-		ssk = mptcp_subflow_get_retrans(msk);
-		if (!ssk)
-			return -EAGAIN;
-		best = mptcp_subflow_ctx(ssk);
-	}
-	mptcp_subflow_set_scheduled(best, true);
-	return 0;
-}
-EXPORT_SYMBOL_GPL(weft_get_retrans);	/* for bench/cost.c */

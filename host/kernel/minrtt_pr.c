@@ -16,9 +16,7 @@
  *
  * Whether that is so is looked at with each Data ACK. What is to be done then
  * needs sockets unlocked, so the connection's worker does it, through the same
- * get_retrans() by which it reinjects after a timeout. It sends the fragment at
- * the left edge (what was written to one page fragment, 32 KB at most) where the
- * paper's kernel sent one segment.
+ * get_retrans() by which it reinjects after a timeout.
  */
 #include <linux/moduleparam.h>
 #include <net/tcp.h>
@@ -99,6 +97,7 @@ static void weft_minrtt_pr_data_acked(struct mptcp_sock *msk, struct sock *ssk,
 	struct weft_minrtt_pr *pr = conn ? conn->state : NULL;
 	int blocker;
 
+	weft_data_acked(msk, ssk, snd_una);
 	/* subflows come and go while a user has the socket; the next ACK tells */
 	if (!pr || pr->pending || pr->edge_seq == snd_una ||
 	    sock_owned_by_user((struct sock *)msk) ||
@@ -158,10 +157,11 @@ static int weft_minrtt_pr_get_retrans(struct mptcp_sock *msk)
 			return -EAGAIN;
 		pr->is_served = true;
 		pr->served = tcp_jiffies32;
+		msk->rtx_burst = weft_packet_payload(mptcp_subflow_tcp_sock(fast));
 		mptcp_subflow_set_scheduled(fast, true);
 		return 0;
 	}
-	/* the core asks for the next fragment at once, but one is enough */
+	/* the core asks for the next fragment at once, but one segment is enough */
 	if (pr && pr->is_served) {
 		pr->is_served = false;
 		if (pr->served == tcp_jiffies32)

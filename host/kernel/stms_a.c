@@ -195,12 +195,13 @@ static void weft_stms_a_data_acked(struct mptcp_sock *msk, struct sock *ssk,
 
 	if (conn && conn->state)
 		weft_stms_a_acked(conn->state, snd_una);
+	weft_data_acked(msk, ssk, snd_una);
 }
 
 WEFT_SCHED_CALLBACKS(weft_stms_a_get_send)
 
 struct mptcp_sched_ops weft_stms_a = {
-	WEFT_SCHED_OPS(weft_stms_a_get_send),
+	WEFT_SCHED_OPS_RETRANS(weft_stms_a_get_send, weft_get_retrans),
 	.init		= weft_conn_init,
 	.release	= weft_conn_release,
 	.data_acked	= weft_stms_a_data_acked,

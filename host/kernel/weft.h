@@ -4,6 +4,7 @@
  *
  *	main.c		module, per-namespace state
  *	connection.c	state of a connection, usable subflows, accounting
+ *	reinject.c	what becomes of data that a subflow holds up
  *	pattern.c	RTTs -> gaps -> sequence (no kernel in it)
  *	view.h		what decisions look at (no kernel in it)
  *	table.c		patterns of the controller by destination prefix
@@ -156,6 +157,15 @@ struct weft_usable {
 	u8				slot[WEFT_PATHS_MAX];
 };
 
+/* How fit a subflow is to carry data; the lower, the fitter. */
+enum weft_rank {
+	WEFT_RANK_REGULAR,
+	WEFT_RANK_REGULAR_LOSS,
+	WEFT_RANK_BACKUP,
+	WEFT_RANK_BACKUP_LOSS,
+	WEFT_RANK_UNFIT,
+};
+
 static inline struct weft_conn *weft_conn(const struct mptcp_sock *msk)
 {
 	return msk->sched_data;
@@ -180,11 +190,15 @@ void weft_look(struct mptcp_sock *msk, const struct weft_usable *usable,
 	       struct weft_view *view);
 int weft_send_packet(struct mptcp_sock *msk, size_t state_size,
 		     weft_choose_fn *choose);
+enum weft_rank weft_rank(struct mptcp_subflow_context *subflow);
+int weft_slot(const struct weft_conn *conn,
+	      const struct mptcp_subflow_context *subflow);
+
+/* reinject.c */
 bool weft_sender_is_blocked(const struct mptcp_sock *msk);
 struct mptcp_subflow_context *weft_fastest_idle(struct mptcp_sock *msk);
 int weft_get_retrans(struct mptcp_sock *msk);
-int weft_slot(const struct weft_conn *conn,
-	      const struct mptcp_subflow_context *subflow);
+void weft_data_acked(struct mptcp_sock *msk, struct sock *ssk, u64 snd_una);
 
 /* table.c */
 void weft_table_init(struct weft_table *table);
