@@ -139,7 +139,7 @@ EXPORT_SYMBOL_GPL(weft_get_retrans);	/* for bench/cost.c */
  * A reinjection ends when the window of the subflow that helps is full, and the
  * core would go on no sooner than after another timeout. So it is called again as
  * soon as that subflow has delivered everything and something is still missing;
- * all but one packet, whose acknowledgement the receiver may delay by 40 ms.
+ * all but one packet, whose acknowledgment the receiver may delay by 40 ms.
  */
 void weft_data_acked(struct mptcp_sock *msk, struct sock *ssk, u64 snd_una)
 {
