@@ -66,24 +66,28 @@ static bool is_stalled(const struct sock *ssk)
 	       (s32)inet_csk(ssk)->icsk_rto;
 }
 
-/* The fastest of the fittest subflows that have room and are not stalled. */
+/* The fastest of the fittest subflows that are not stalled, if one has room. */
 static struct mptcp_subflow_context *rescuer(struct mptcp_sock *msk)
 {
 	struct mptcp_subflow_context *subflow, *best = NULL;
-	enum weft_rank best_rank = WEFT_RANK_UNFIT;
+	enum weft_rank fittest = WEFT_RANK_UNFIT;
 	u32 best_rtt = 0;
+
+	mptcp_for_each_subflow(msk, subflow)
+		if (!is_stalled(mptcp_subflow_tcp_sock(subflow)))
+			fittest = min(fittest, weft_rank(subflow));
+	if (fittest == WEFT_RANK_UNFIT)
+		return NULL;
 
 	mptcp_for_each_subflow(msk, subflow) {
 		const struct sock *ssk = mptcp_subflow_tcp_sock(subflow);
 		u32 rtt = READ_ONCE(tcp_sk(ssk)->srtt_us);
-		enum weft_rank rank = weft_rank(subflow);
 
-		if (is_stalled(ssk) || !weft_window_space(ssk))
+		if (is_stalled(ssk) || weft_rank(subflow) != fittest ||
+		    !weft_window_space(ssk))
 			continue;
-		if (rank < best_rank ||
-		    (rank == best_rank && best && rtt < best_rtt)) {
+		if (!best || rtt < best_rtt) {
 			best = subflow;
-			best_rank = rank;
 			best_rtt = rtt;
 		}
 	}
@@ -113,12 +117,18 @@ static bool has_stalled_subflow(struct mptcp_sock *msk)
  */
 int weft_get_retrans(struct mptcp_sock *msk)
 {
+	struct weft_conn *conn = weft_conn(msk);
 	struct mptcp_subflow_context *best = NULL;
 	struct sock *ssk;
 
 	msk->rtx_burst = 0;
-	if (has_stalled_subflow(msk))
+	if (has_stalled_subflow(msk)) {
 		best = rescuer(msk);
+		/* what is sent from now on is not for the stalled one */
+		if (conn && (!conn->rescue_seq ||
+			     !before64(READ_ONCE(msk->snd_una), conn->rescue_seq)))
+			conn->rescue_seq = READ_ONCE(msk->snd_nxt);
+	}
 	if (!best) {
 		ssk = mptcp_subflow_get_retrans(msk);
 		if (!ssk)
@@ -138,17 +148,19 @@ EXPORT_SYMBOL_GPL(weft_get_retrans);	/* for bench/cost.c */
  *
  * A reinjection ends when the window of the subflow that helps is full, and the
  * core would go on no sooner than after another timeout. So it is called again as
- * soon as that subflow has delivered everything and something is still missing;
+ * soon as that subflow has delivered everything and something is still missing that
+ * was sent before the stall was noticed;
  * all but one packet, whose acknowledgment the receiver may delay by 40 ms.
  */
 void weft_data_acked(struct mptcp_sock *msk, struct sock *ssk, u64 snd_una)
 {
+	const struct weft_conn *conn = weft_conn(msk);
 	struct mptcp_subflow_context *best;
 	const struct sock *helper;
 
 	/* subflows come and go while a user has the socket; the next ACK tells */
 	if (sock_owned_by_user((struct sock *)msk) ||
-	    !before64(snd_una, READ_ONCE(msk->snd_nxt)) ||
+	    !conn || !conn->rescue_seq || !before64(snd_una, conn->rescue_seq) ||
 	    !has_stalled_subflow(msk))
 		return;
 	best = rescuer(msk);

@@ -123,6 +123,7 @@ struct weft_subflow {
  * @refresh_ns: ktime_get_ns() at which @sequence is made anew
  * @members: the usable subflows for which @sequence was made, as slots
  * @sequence: slot for each position
+ * @rescue_seq: reinjections go on for data before this, which a stalled subflow may hold
  * @state: what the scheduler keeps besides, freed with the connection
  */
 struct weft_conn {
@@ -140,6 +141,7 @@ struct weft_conn {
 	u32			members;
 	u8			sequence[WEFT_SEQUENCE_MAX];
 	/* and this the others' */
+	u64			rescue_seq;
 	void			*state;
 };
 
