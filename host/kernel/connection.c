@@ -141,6 +141,12 @@ enum weft_rank weft_rank(struct mptcp_subflow_context *subflow)
 	return loss ? WEFT_RANK_REGULAR_LOSS : WEFT_RANK_REGULAR;
 }
 
+/* No room and nothing in flight: its peer's window is closed, or seems to be. */
+static bool is_blocked(const struct sock *ssk)
+{
+	return !READ_ONCE(tcp_sk(ssk)->packets_out) && !weft_window_space(ssk);
+}
+
 /**
  * weft_usable() - collect the subflows that may carry new data
  * @msk: connection
@@ -148,7 +154,8 @@ enum weft_rank weft_rank(struct mptcp_subflow_context *subflow)
  *
  * Those are the active ones (established, not closing, not stale). A subflow that
  * recovers from a retransmission timeout has to resend first, and is left out while
- * there is another; backup subflows count only when there is no other at all. No
+ * there is another; backup subflows count only when there is no other at all, or
+ * all others have a closed window and nothing in flight, as when their links fail. No
  * more than WEFT_PATHS_MAX subflows of a connection are ever used.
  *
  * Also refreshes the connection-level retransmission timeout, as a scheduler has
@@ -160,7 +167,7 @@ bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable)
 {
 	struct weft_conn *conn = weft_conn(msk);
 	struct mptcp_subflow_context *subflow;
-	enum weft_rank best = WEFT_RANK_UNFIT;
+	enum weft_rank best = WEFT_RANK_UNFIT, any = WEFT_RANK_UNFIT;
 
 	usable->count = 0;
 	usable->members = 0;
@@ -173,8 +180,16 @@ bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable)
 			return false;
 	}
 
-	mptcp_for_each_subflow(msk, subflow)
-		best = min(best, weft_rank(subflow));
+	/* one that can neither send nor expect an ACK would be waited for in vain */
+	mptcp_for_each_subflow(msk, subflow) {
+		enum weft_rank rank = weft_rank(subflow);
+
+		any = min(any, rank);
+		if (!is_blocked(mptcp_subflow_tcp_sock(subflow)))
+			best = min(best, rank);
+	}
+	if (best == WEFT_RANK_UNFIT)
+		best = any;
 	if (best == WEFT_RANK_UNFIT)
 		return false;
 
