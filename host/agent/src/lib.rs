@@ -7,6 +7,7 @@
 //!
 //! - [`weft`]: the kernel's family `weft`: patterns in, patterns and flows out.
 //! - [`follow`]: the stream of a host, from the controller into its kernel.
+//! - [`ledger`]: which of them go in: nothing old after something newer; no I/O.
 //! - [`path_manager`]: who opens subflows; the loop that does it for a host.
 //! - [`adaptive`]: how many subflows each path should have; no I/O.
 //! - [`mptcp_pm`]: the kernel's path managers: events in, subflows out.
@@ -17,6 +18,7 @@
 
 pub mod adaptive;
 pub mod follow;
+pub mod ledger;
 pub mod mptcp_pm;
 pub mod netlink;
 pub mod netns;
