@@ -76,8 +76,12 @@ impl Weft for Api {
         &self,
         request: Request<v1::AckPatternsRequest>,
     ) -> Reply<v1::AckPatternsResponse> {
-        let v1::AckPatternsRequest { host, update } = request.into_inner();
-        self.hub.acknowledge(&host, update);
+        let v1::AckPatternsRequest {
+            host,
+            update,
+            applied_ns,
+        } = request.into_inner();
+        self.hub.acknowledge(&host, update, applied_ns);
         Ok(Response::new(v1::AckPatternsResponse {}))
     }
 }

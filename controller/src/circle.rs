@@ -17,7 +17,7 @@ use weft_switch::server::{Shared, World, serve};
 use weft_topology::Topology;
 
 use crate::api;
-use crate::engine::Engine;
+use crate::engine::{Config, Engine};
 use crate::fabric::Fabric;
 use crate::hub::Hub;
 use crate::p4::desired::{TimestampUnit, desired};
@@ -176,7 +176,12 @@ impl Controller {
             })
             .collect();
         let time_to_live = Duration::from_millis(200);
-        let hub = Hub::new(Engine::new(fabric), time_to_live, None, String::new());
+        let hub = Hub::new(
+            Engine::new(fabric, Config::default()),
+            time_to_live,
+            None,
+            String::new(),
+        );
         let hub = Arc::new(hub);
         let waiting = Rc::new(Cell::new(targets.len()));
         let all_ready = Rc::new(Notify::new());
@@ -193,7 +198,7 @@ impl Controller {
             sessions.push(spawn_local(run(target, Arc::clone(&hub), ready)));
         }
         let timer = Arc::clone(&hub);
-        sessions.push(spawn_local(async move { timer.keep_time().await }));
+        sessions.push(spawn_local(async move { timer.keep_time().await.unwrap() }));
         let ready = tokio::time::timeout(TIMEOUT, all_ready.notified()).await;
         ready.expect("not every switch was programmed");
         Self { hub, sessions }
@@ -297,7 +302,11 @@ fn rtts_that_switches_measure_become_patterns_that_agents_get() {
         assert_eq!(from, locals);
 
         let update = update.update;
-        let ack = v1::AckPatternsRequest { host, update };
+        let ack = v1::AckPatternsRequest {
+            host,
+            update,
+            applied_ns: 0,
+        };
         client.ack_patterns(ack).await.unwrap();
         let patterns = client.list_patterns(v1::ListPatternsRequest {}).await;
         let patterns = patterns.unwrap().into_inner().patterns;

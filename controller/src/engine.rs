@@ -1,23 +1,39 @@
 //! From telemetry to patterns: which pair gets a new one, and when.
 //!
-//! A pair has a pattern once every path of it has an RTT. A new one follows at
-//! once when a gap moves, but at most every 10 ms (the paper's interval), and
-//! [`sticky_gaps`] keep it from following every queue. When a pair falls idle,
-//! its queues are gone and its gaps are computed afresh.
+//! A pair has a pattern once the cost of every path of it is known. A new one
+//! follows at once when a gap moves, unless the last one is too young ([`pacing`]
+//! says how young), and [`sticky_gaps`] keep it from following every queue. When a
+//! pair falls idle, its queues are gone and its gaps are computed afresh.
 //!
-//! Versions are the time in milliseconds, so they grow across restarts of the
+//! Every decision is kept for a while, with the sample that led to it.
+//!
+//! Versions are the time in microseconds, so they grow across restarts of the
 //! controller, which remembers nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use weft_topology::Routing;
 
-use crate::fabric::{Fabric, LeafPair};
+use crate::cost::{self, Input, QUEUE_FRESH_NS};
+use crate::fabric::{Fabric, LeafPair, PortUse};
+use crate::pacing::{self, Pace};
 use crate::pattern::{gaps, sequence, sticky_gaps};
 use crate::telemetry::{PathStats, Sample, Telemetry};
 
-/// Shortest time between two patterns of a pair.
-pub const PATTERN_INTERVAL_NS: u64 = 10_000_000;
+/// Decisions that are remembered, per pair.
+pub const HISTORY_DECISIONS: usize = 64;
+
+/// How to decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Config {
+    /// What patterns follow from.
+    pub input: Input,
+    /// How soon they follow each other.
+    pub limits: pacing::Limits,
+    /// Added to the time in versions: with the difference between real time and
+    /// the clock of `now_ns`, versions of controllers on several machines compare.
+    pub epoch_ns: u64,
+}
 
 /// The pattern of a leaf pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,32 +42,118 @@ pub struct Pattern {
     pub version: u64,
     /// When it was computed.
     pub at_ns: u64,
-    /// RTTs that it was computed from, per path.
-    pub rtts_ns: Vec<u64>,
+    /// What it was computed from, per path.
+    pub costs_ns: Vec<u64>,
     /// Packets per path.
     pub gaps: Vec<u32>,
     /// Path of every position.
     pub sequence: Vec<u8>,
 }
 
+/// Why a pattern was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// It is the first: every path has a cost now.
+    First,
+    /// A cost went clearly beyond where a gap changes.
+    Moved,
+    /// No path has had samples of late: queues have drained.
+    Idle,
+}
+
+/// What made the engine look at a pair.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trigger {
+    /// When the sample came here.
+    pub at_ns: u64,
+    /// No later than when it was taken, by the same clock; `None` if the switch's
+    /// clock is another.
+    pub sampled_ns: Option<u64>,
+    /// Who took it.
+    pub switch: String,
+    /// The sample.
+    pub sample: Sample,
+}
+
+/// A pattern and how it came about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// What was decided.
+    pub pattern: Pattern,
+    /// Why.
+    pub rule: Rule,
+    /// The sample that led to it; `None` when time alone did.
+    pub trigger: Option<Trigger>,
+    /// Whether it had to wait because the pattern before it was too young.
+    pub rested: bool,
+}
+
+/// What the engine makes of a pair's costs at a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assessment {
+    /// Per path; empty while one is unknown.
+    pub costs_ns: Vec<u64>,
+    /// Gaps that follow from the costs by themselves.
+    pub plain_gaps: Vec<u32>,
+    /// Gaps that hold after hysteresis.
+    pub gaps: Vec<u32>,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+/// What follows from an assessment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The controller makes no patterns: kernels use their own RTT.
+    KernelRtt,
+    /// With ECMP an address does not decide the path of its subflow.
+    Ecmp,
+    /// A path has not been measured.
+    Unmeasured,
+    /// The pattern is what the costs say.
+    Right,
+    /// The costs say another, but not clearly enough.
+    Sticky,
+    /// A new one is wanted, and the last one is too young until then.
+    Resting {
+        /// When it may come.
+        until_ns: u64,
+    },
+    /// A new one is due.
+    Due(Rule),
+}
+
 /// Decides on patterns. Takes samples and the time, returns changes.
 #[derive(Debug)]
 pub struct Engine {
     fabric: Fabric,
+    config: Config,
     telemetry: Telemetry,
-    patterns: BTreeMap<LeafPair, Pattern>,
+    pairs: BTreeMap<LeafPair, Pair>,
     /// Pairs to look at again, and when.
     due: BTreeMap<LeafPair, u64>,
+}
+
+#[derive(Debug, Default)]
+struct Pair {
+    pattern: Option<Pattern>,
+    pace: Pace,
+    /// The first sample since the last look that found the pattern right.
+    trigger: Option<Trigger>,
+    /// Whether a pattern waits for the end of a rest.
+    resting: bool,
+    history: VecDeque<Decision>,
 }
 
 impl Engine {
     /// An engine that knows nothing yet.
     #[must_use]
-    pub fn new(fabric: Fabric) -> Self {
+    pub fn new(fabric: Fabric, config: Config) -> Self {
         Self {
             fabric,
+            config,
             telemetry: Telemetry::default(),
-            patterns: BTreeMap::new(),
+            pairs: BTreeMap::new(),
             due: BTreeMap::new(),
         }
     }
@@ -68,31 +170,72 @@ impl Engine {
         &self.telemetry
     }
 
+    /// How it decides.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// The current pattern of `pair`.
     #[must_use]
     pub fn pattern(&self, pair: LeafPair) -> Option<&Pattern> {
-        self.patterns.get(&pair)
+        self.pairs.get(&pair)?.pattern.as_ref()
     }
 
     /// All current patterns.
     pub fn patterns(&self) -> impl Iterator<Item = (LeafPair, &Pattern)> {
-        self.patterns.iter().map(|(&pair, pattern)| (pair, pattern))
+        self.pairs
+            .iter()
+            .filter_map(|(&key, pair)| Some((key, pair.pattern.as_ref()?)))
     }
 
-    /// Takes a sample of `switch`; [`Engine::poll`] tells what follows from it.
-    pub fn record(&mut self, now_ns: u64, switch: &str, sample: &Sample) {
-        match sample {
+    /// The last decisions about `pair`, oldest first.
+    pub fn history(&self, pair: LeafPair) -> impl DoubleEndedIterator<Item = &Decision> {
+        self.pairs
+            .get(&pair)
+            .into_iter()
+            .flat_map(|pair| &pair.history)
+    }
+
+    /// Takes a sample of `switch`, which was taken no earlier than `sampled_ns`;
+    /// [`Engine::poll`] tells what follows from it.
+    pub fn record(&mut self, now_ns: u64, sampled_ns: Option<u64>, switch: &str, sample: &Sample) {
+        let concerned: Vec<LeafPair> = match sample {
             Sample::Queue(sample) => {
                 self.telemetry
                     .record_queue(&self.fabric, now_ns, switch, sample);
-            }
-            Sample::Rtt(sample) => {
-                let pair = self.telemetry.record_rtt(&self.fabric, now_ns, sample);
-                if let Some(pair) = pair {
-                    self.due.insert(pair, now_ns);
+                match self.config.input {
+                    Input::RttAndQueue => self.pairs_through(switch, sample.port),
+                    Input::Srtt | Input::Rtt => Vec::new(),
                 }
             }
+            Sample::Rtt(sample) => self
+                .telemetry
+                .record_rtt(&self.fabric, now_ns, sample)
+                .into_iter()
+                .collect(),
+        };
+        for key in concerned {
+            self.due.insert(key, now_ns);
+            let pair = self.pairs.entry(key).or_default();
+            pair.trigger.get_or_insert_with(|| Trigger {
+                at_ns: now_ns,
+                sampled_ns,
+                switch: switch.to_owned(),
+                sample: *sample,
+            });
         }
+    }
+
+    /// Pairs whose data goes through `port` of `switch`.
+    fn pairs_through(&self, switch: &str, port: u16) -> Vec<LeafPair> {
+        let port_use = self.fabric.port_use(switch, port);
+        let through = |pair: &LeafPair| match port_use {
+            Some(PortUse::Up { leaf, .. }) => pair.source == leaf,
+            Some(PortUse::Down { leaf, .. }) => pair.destination == leaf,
+            Some(PortUse::Host) | None => false,
+        };
+        self.fabric.pairs().filter(through).collect()
     }
 
     /// When [`Engine::poll`] may have something without further samples.
@@ -114,46 +257,128 @@ impl Engine {
             .collect()
     }
 
-    /// Looks at `pair`; whether it has a new pattern.
-    fn reconsider(&mut self, now_ns: u64, pair: LeafPair) -> bool {
-        self.due.remove(&pair);
-        // With ECMP an address does not decide the path of its subflow.
-        if self.fabric.topology().routing == Routing::Ecmp {
-            return false;
+    /// What the costs of `pair` at `now_ns` say about its pattern.
+    #[must_use]
+    pub fn assess(&self, now_ns: u64, pair: LeafPair) -> Assessment {
+        let without = |verdict| Assessment {
+            costs_ns: Vec::new(),
+            plain_gaps: Vec::new(),
+            gaps: Vec::new(),
+            verdict,
+        };
+        if self.config.input == Input::Srtt {
+            return without(Verdict::KernelRtt);
         }
-        let paths = self.fabric.paths();
-        let Some(rtts_ns) = self.telemetry.rtts_ns(now_ns, pair, paths) else {
+        if self.fabric.topology().routing == Routing::Ecmp {
+            return without(Verdict::Ecmp);
+        }
+        let input = self.config.input;
+        let costs_ns = cost::costs_ns(input, &self.fabric, &self.telemetry, now_ns, pair);
+        let Some(costs_ns) = costs_ns else {
+            return without(Verdict::Unmeasured);
+        };
+        let is_idle = self.idle_at_ns(pair) <= now_ns;
+        let plain_gaps = gaps(&costs_ns);
+        let known = self.pairs.get(&pair);
+        let Some((known, current)) = known.and_then(|pair| Some((pair, pair.pattern.as_ref()?)))
+        else {
+            return Assessment {
+                costs_ns,
+                gaps: plain_gaps.clone(),
+                plain_gaps,
+                verdict: Verdict::Due(Rule::First),
+            };
+        };
+        let gaps = if is_idle {
+            plain_gaps.clone()
+        } else {
+            sticky_gaps(&costs_ns, &current.gaps)
+        };
+        let verdict = if gaps == current.gaps {
+            if plain_gaps == current.gaps {
+                Verdict::Right
+            } else {
+                Verdict::Sticky
+            }
+        } else if now_ns < known.pace.rests_until_ns() {
+            Verdict::Resting {
+                until_ns: known.pace.rests_until_ns(),
+            }
+        } else if is_idle {
+            Verdict::Due(Rule::Idle)
+        } else {
+            Verdict::Due(Rule::Moved)
+        };
+        Assessment {
+            costs_ns,
+            plain_gaps,
+            gaps,
+            verdict,
+        }
+    }
+
+    /// Looks at `key`; whether it has a new pattern.
+    fn reconsider(&mut self, now_ns: u64, key: LeafPair) -> bool {
+        self.due.remove(&key);
+        let assessment = self.assess(now_ns, key);
+        match assessment.verdict {
+            Verdict::KernelRtt | Verdict::Ecmp | Verdict::Unmeasured => {}
+            Verdict::Right | Verdict::Sticky | Verdict::Due(_) => self.look_again(now_ns, key),
+            Verdict::Resting { until_ns } => {
+                self.due.insert(key, until_ns);
+            }
+        }
+        let pair = self.pairs.entry(key).or_default();
+        let Verdict::Due(rule) = assessment.verdict else {
+            pair.resting = matches!(assessment.verdict, Verdict::Resting { .. });
+            if !pair.resting {
+                pair.trigger = None;
+            }
             return false;
         };
-        let idle_at_ns = self.idle_at_ns(pair);
-        let is_idle = idle_at_ns <= now_ns;
-        if !is_idle {
-            self.due.insert(pair, idle_at_ns);
-        }
-        let current = self.patterns.get(&pair);
-        let wanted = match current {
-            Some(current) if !is_idle => sticky_gaps(&rtts_ns, &current.gaps),
-            _ => gaps(&rtts_ns),
+        let now_us = self.config.epoch_ns.saturating_add(now_ns) / 1_000;
+        let current = pair.pattern.take();
+        let pattern = Pattern {
+            version: now_us.max(current.as_ref().map_or(1, |current| current.version + 1)),
+            at_ns: now_ns,
+            sequence: sequence(&assessment.gaps),
+            gaps: assessment.gaps,
+            costs_ns: assessment.costs_ns,
         };
         if let Some(current) = current {
-            if current.gaps == wanted {
-                return false;
-            }
-            let earliest_ns = current.at_ns.saturating_add(PATTERN_INTERVAL_NS);
-            if now_ns < earliest_ns {
-                self.due.insert(pair, earliest_ns);
-                return false;
-            }
+            let slowest_ns = pattern.costs_ns.iter().copied().max().unwrap_or(0);
+            let (old, new) = (&current.gaps, &pattern.gaps);
+            pair.pace
+                .changed(self.config.limits, now_ns, slowest_ns, old, new);
         }
-        let pattern = Pattern {
-            version: (now_ns / 1_000_000).max(current.map_or(1, |current| current.version + 1)),
-            at_ns: now_ns,
-            sequence: sequence(&wanted),
-            gaps: wanted,
-            rtts_ns,
-        };
-        self.patterns.insert(pair, pattern);
+        if pair.history.len() >= HISTORY_DECISIONS {
+            pair.history.pop_front();
+        }
+        pair.history.push_back(Decision {
+            pattern: pattern.clone(),
+            rule,
+            trigger: pair.trigger.take(),
+            rested: std::mem::take(&mut pair.resting),
+        });
+        pair.pattern = Some(pattern);
         true
+    }
+
+    /// Sets when time alone may change the costs of `pair`.
+    fn look_again(&mut self, now_ns: u64, pair: LeafPair) {
+        let paths = 0..self.fabric.paths();
+        let queues_ns = paths
+            .filter(|_| self.config.input == Input::RttAndQueue)
+            .map(|path| self.telemetry.queue(now_ns, pair, path))
+            .filter(|queue| queue.delay_ns > 0)
+            .map(|queue| queue.at_ns.saturating_add(QUEUE_FRESH_NS));
+        let next_ns = queues_ns
+            .chain([self.idle_at_ns(pair)])
+            .filter(|&at_ns| at_ns > now_ns)
+            .min();
+        if let Some(next_ns) = next_ns {
+            self.due.insert(pair, next_ns);
+        }
     }
 
     /// When the last of the pair's paths becomes idle, unless samples come.
@@ -167,153 +392,4 @@ impl Engine {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::Ipv4Addr;
-
-    use super::*;
-    use crate::pattern::letters;
-    use crate::telemetry::{IDLE_NS, RttSample};
-    use crate::testing::{fabric, leaf_spine};
-
-    const MS: u64 = 1_000_000;
-    const PAIR: LeafPair = LeafPair {
-        source: 1,
-        destination: 2,
-    };
-
-    /// A sample over `path` with so much queueing.
-    fn sample(engine: &Engine, path: u8, queueing_ns: u64) -> Sample {
-        let source = Ipv4Addr::new(10, 1, 1, 1);
-        let destination = Ipv4Addr::new(10, 2, 1, 1);
-        let base = engine
-            .fabric()
-            .measured_base_ns(source, destination, path, 1500)
-            .unwrap();
-        Sample::Rtt(RttSample {
-            source,
-            destination,
-            source_port: 1,
-            destination_port: 2,
-            path,
-            length_bytes: 1500,
-            rtt_ns: base + queueing_ns,
-        })
-    }
-
-    fn record(engine: &mut Engine, now_ns: u64, path: u8, queueing_ns: u64) {
-        let sample = sample(engine, path, queueing_ns);
-        engine.record(now_ns, "leaf1", &sample);
-    }
-
-    fn letters_of(engine: &Engine) -> String {
-        letters(&engine.pattern(PAIR).unwrap().sequence)
-    }
-
-    /// Both paths measured at 50 ms.
-    fn started() -> Engine {
-        let mut engine = Engine::new(fabric(2, 2, 2));
-        record(&mut engine, 50 * MS, 0, 0);
-        record(&mut engine, 50 * MS, 1, 0);
-        assert_eq!(engine.poll(50 * MS), [PAIR]);
-        engine
-    }
-
-    #[test]
-    fn there_is_no_pattern_before_every_path_has_an_rtt() {
-        let mut engine = Engine::new(fabric(2, 2, 2));
-        record(&mut engine, MS, 0, 0);
-        assert_eq!(engine.poll(MS), []);
-        record(&mut engine, 2 * MS, 1, 0);
-        assert_eq!(engine.poll(2 * MS), [PAIR]);
-        assert_eq!(letters_of(&engine), "AB");
-    }
-
-    #[test]
-    fn gaps_follow_a_slow_spine() {
-        let mut topology = leaf_spine(2, 2, 2);
-        for link in &mut topology.links {
-            if link.b.node == "spine2" {
-                link.delay_ns = 40_000;
-            }
-        }
-        let mut engine = Engine::new(Fabric::new(topology).unwrap());
-        record(&mut engine, MS, 0, 0);
-        record(&mut engine, MS, 1, 0);
-        engine.poll(MS);
-        // 237.6 us to 117.6 us.
-        assert_eq!(letters_of(&engine), "AAB");
-    }
-
-    #[test]
-    fn a_moved_gap_waits_for_the_interval_and_no_longer() {
-        let mut engine = started();
-        record(&mut engine, 52 * MS, 1, 3 * MS);
-        assert_eq!(engine.poll(52 * MS), []);
-        assert_eq!(engine.next_deadline_ns(), Some(60 * MS));
-        assert_eq!(engine.poll(60 * MS), [PAIR]);
-        assert_eq!(letters_of(&engine), "AAAAB");
-    }
-
-    #[test]
-    fn the_same_gaps_make_no_new_version() {
-        let mut engine = started();
-        let version = engine.pattern(PAIR).unwrap().version;
-        for at in 60..100 {
-            record(&mut engine, at * MS, (at % 2) as u8, (at % 7) * 2_000);
-            assert_eq!(engine.poll(at * MS), []);
-        }
-        assert_eq!(engine.pattern(PAIR).unwrap().version, version);
-    }
-
-    #[test]
-    fn an_idle_pair_returns_to_the_pattern_of_empty_queues_and_sleeps() {
-        let mut engine = started();
-        for at in 60..80 {
-            record(&mut engine, at * MS, 1, 2 * MS);
-            engine.poll(at * MS);
-        }
-        assert_ne!(letters_of(&engine), "AB");
-        let mut last = 0;
-        while let Some(deadline) = engine.next_deadline_ns() {
-            engine.poll(deadline);
-            last = deadline;
-        }
-        assert_eq!(last, 79 * MS + IDLE_NS);
-        assert_eq!(letters_of(&engine), "AB");
-    }
-
-    #[test]
-    fn versions_grow_across_a_restart() {
-        let mut engine = started();
-        let mut last = engine.pattern(PAIR).unwrap().version;
-        let mut now = 50 * MS;
-        for round in 0..50 {
-            now += PATTERN_INTERVAL_NS;
-            record(&mut engine, now, 1, 6 * MS * (round % 2));
-            for path in 0..2 {
-                record(&mut engine, now, path, 0);
-            }
-            engine.poll(now);
-            let version = engine.pattern(PAIR).unwrap().version;
-            assert!(version >= last);
-            last = version;
-        }
-        let mut restarted = Engine::new(fabric(2, 2, 2));
-        now += MS;
-        record(&mut restarted, now, 0, 0);
-        record(&mut restarted, now, 1, 0);
-        restarted.poll(now);
-        assert!(restarted.pattern(PAIR).unwrap().version > last);
-    }
-
-    #[test]
-    fn ecmp_gets_no_patterns() {
-        let mut topology = leaf_spine(2, 2, 2);
-        topology.routing = Routing::Ecmp;
-        let mut engine = Engine::new(Fabric::new(topology).unwrap());
-        record(&mut engine, MS, 0, 0);
-        record(&mut engine, MS, 1, 0);
-        assert_eq!(engine.poll(MS), []);
-        assert_eq!(engine.next_deadline_ns(), None);
-    }
-}
+mod tests;

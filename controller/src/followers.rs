@@ -68,22 +68,29 @@ impl Followers {
         if follower.sent.len() >= UNACKNOWLEDGED_UPDATES {
             follower.sent.pop_front();
         }
-        follower.sent.push_back((self.last_update, versions));
+        if !versions.is_empty() {
+            follower.sent.push_back((self.last_update, versions));
+        }
     }
 
-    /// Notes that the kernel of `host` has taken everything up to `update`.
-    pub fn acknowledge(&mut self, host: &str, update: u64) {
+    /// Notes that the kernel of `host` has taken everything up to `update`; gives
+    /// the versions that it did not have before.
+    pub fn acknowledge(&mut self, host: &str, update: u64) -> Versions {
+        let mut taken = Versions::new();
         let Some(follower) = self.hosts.get_mut(host) else {
-            return;
+            return taken;
         };
         while let Some((sent, _)) = follower.sent.front() {
             if *sent > update {
                 break;
             }
             if let Some((_, versions)) = follower.sent.pop_front() {
-                follower.acknowledged.extend(versions);
+                taken.extend(versions);
             }
         }
+        taken.retain(|pair, version| follower.acknowledged.get(pair) != Some(version));
+        follower.acknowledged.extend(&taken);
+        taken
     }
 
     /// Hosts whose kernel runs `version` of the pattern of `pair`.

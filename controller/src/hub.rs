@@ -8,20 +8,23 @@ use tokio::sync::{Notify, broadcast};
 use tracing::{info, warn};
 use weft_proto::v1;
 
-use crate::clock::now_ns;
+use crate::clock::{Alarm, now_ns};
 use crate::engine::Engine;
 use crate::fabric::LeafPair;
 use crate::followers::{Followers, Updates, Versions};
 use crate::pattern::letters;
-use crate::record::Recorder;
+use crate::record::{Applied, Recorder};
 use crate::telemetry::Sample;
 use crate::view;
 
 /// Telemetry events that may wait for a slow user; older ones are lost to him.
 const TELEMETRY_BACKLOG: usize = 1024;
 
-/// Patterns are sent again this often in their time to live.
-const REFRESHES_PER_LIFE: u64 = 3;
+/// Patterns are renewed this often in their time to live.
+const RENEWALS_PER_LIFE: u64 = 3;
+
+/// A switch whose clock is further away has another one.
+const CLOCKS_APART_NS: u64 = 1_000_000_000;
 
 /// What the tasks of a controller share.
 #[derive(Debug)]
@@ -40,7 +43,7 @@ struct State {
     recorder: Option<Recorder>,
     /// When the timer task will look again.
     armed_ns: u64,
-    refreshed_ns: u64,
+    renewed_ns: u64,
 }
 
 impl Hub {
@@ -59,7 +62,7 @@ impl Hub {
                 followers: Followers::default(),
                 recorder,
                 armed_ns: u64::MAX,
-                refreshed_ns: 0,
+                renewed_ns: 0,
             }),
             telemetry: broadcast::channel(TELEMETRY_BACKLOG).0,
             timer_moved: Notify::new(),
@@ -74,12 +77,14 @@ impl Hub {
         &self.topology_json
     }
 
-    /// Takes what `switch` has measured, and sends out what follows from it.
-    pub fn record(&self, switch: &str, samples: &[Sample]) {
+    /// Takes what `switch` has measured no earlier than `sampled_ns` by its clock,
+    /// and sends out what follows from it.
+    pub fn record(&self, switch: &str, sampled_ns: u64, samples: &[Sample]) {
         let now_ns = now_ns();
+        let sampled_ns = same_clock(now_ns, sampled_ns);
         let mut state = self.lock();
         for sample in samples {
-            state.engine.record(now_ns, switch, sample);
+            state.engine.record(now_ns, sampled_ns, switch, sample);
         }
         self.publish_changes(&mut state, now_ns);
         self.rearm(&state, now_ns);
@@ -107,9 +112,31 @@ impl Hub {
         Some(updates)
     }
 
-    /// Notes what the kernel of `host` has taken.
-    pub fn acknowledge(&self, host: &str, update: u64) {
-        self.lock().followers.acknowledge(host, update);
+    /// Notes what the kernel of `host` has taken, and when by its clock.
+    pub fn acknowledge(&self, host: &str, update: u64, applied_ns: u64) {
+        let mut state = self.lock();
+        let taken = state.followers.acknowledge(host, update);
+        let State {
+            engine, recorder, ..
+        } = &mut *state;
+        for (pair, version) in taken {
+            let mut decisions = engine.history(pair).rev();
+            let Some(decision) = decisions.find(|decision| decision.pattern.version == version)
+            else {
+                continue;
+            };
+            let applied = Applied {
+                host,
+                pair,
+                decision,
+                applied_ns,
+            };
+            let appended = recorder.as_mut().map(|to| to.append_applied(&applied));
+            if let Some(Err(error)) = appended {
+                warn!(%error, "loop.csv cannot be written, goes on without");
+                *recorder = None;
+            }
+        }
     }
 
     /// Samples as they arrive.
@@ -156,9 +183,14 @@ impl Hub {
             .collect()
     }
 
-    /// Refreshes patterns and follows the engine's deadlines; never ends.
-    /// Without patterns or without agents it sleeps until there are some.
-    pub async fn keep_time(&self) {
+    /// Renews patterns and follows the engine's deadlines; never ends unless the
+    /// system has no timers. Without patterns or without agents it sleeps until
+    /// there are some.
+    ///
+    /// # Errors
+    /// See [`Alarm`].
+    pub async fn keep_time(&self) -> std::io::Result<()> {
+        let alarm = Alarm::new()?;
         loop {
             let armed_ns = {
                 let mut state = self.lock();
@@ -169,10 +201,12 @@ impl Hub {
             if armed_ns == u64::MAX {
                 moved.await;
             } else {
-                let wait = Duration::from_nanos(armed_ns.saturating_sub(now_ns()));
                 tokio::select! {
                     () = moved => {}
-                    () = tokio::time::sleep(wait) => self.tick(),
+                    rung = alarm.sleep_until(armed_ns) => {
+                        rung?;
+                        self.tick();
+                    }
                 }
             }
         }
@@ -183,13 +217,16 @@ impl Hub {
         let mut state = self.lock();
         self.publish_changes(&mut state, now_ns);
         if self
-            .refresh_ns(&state)
+            .renewal_ns(&state)
             .is_some_and(|due_ns| due_ns <= now_ns)
         {
-            state.refreshed_ns = now_ns;
-            let all: Vec<LeafPair> = state.engine.patterns().map(|(pair, _)| pair).collect();
+            state.renewed_ns = now_ns;
             for host in state.followers.hosts() {
-                self.send(&mut state, &host, &all);
+                let renewal = v1::PatternUpdate {
+                    renew: true,
+                    ..v1::PatternUpdate::default()
+                };
+                state.followers.send(&host, renewal, Versions::new());
             }
         }
     }
@@ -208,7 +245,7 @@ impl Hub {
                 from = pair.source,
                 to = pair.destination,
                 version = pattern.version,
-                rtts_ns = ?pattern.rtts_ns,
+                costs_ns = ?pattern.costs_ns,
                 sequence = letters(&pattern.sequence),
                 "new pattern"
             );
@@ -251,19 +288,19 @@ impl Hub {
         }
     }
 
-    /// When patterns are to be sent again; `None` while there is nothing to
-    /// send or nobody to send it to.
-    fn refresh_ns(&self, state: &State) -> Option<u64> {
+    /// When hosts are to be told that their patterns still hold; `None` while
+    /// there are none, or nobody who uses them.
+    fn renewal_ns(&self, state: &State) -> Option<u64> {
         state.engine.patterns().next()?;
         if state.followers.hosts().is_empty() {
             return None;
         }
-        let interval_ns = (self.time_to_live_ns / REFRESHES_PER_LIFE).max(1_000_000);
-        Some(state.refreshed_ns.saturating_add(interval_ns))
+        let interval_ns = (self.time_to_live_ns / RENEWALS_PER_LIFE).max(1_000_000);
+        Some(state.renewed_ns.saturating_add(interval_ns))
     }
 
     fn next_wake_ns(&self, state: &State) -> Option<u64> {
-        [state.engine.next_deadline_ns(), self.refresh_ns(state)]
+        [state.engine.next_deadline_ns(), self.renewal_ns(state)]
             .into_iter()
             .flatten()
             .min()
@@ -281,4 +318,9 @@ impl Hub {
         // Nothing panics while it holds the lock half-way through a change.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// `sampled_ns` if it can be a time of our clock: BMv2's is another.
+fn same_clock(now_ns: u64, sampled_ns: u64) -> Option<u64> {
+    (now_ns.abs_diff(sampled_ns) < CLOCKS_APART_NS).then_some(sampled_ns)
 }

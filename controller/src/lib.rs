@@ -7,8 +7,8 @@
 //!          tables
 //! ```
 //!
-//! [`fabric`], [`pattern`], [`telemetry`] and [`engine`] are free of I/O: samples
-//! and the time go in, patterns and deadlines come out.
+//! [`fabric`], [`pattern`], [`telemetry`], [`cost`], [`pacing`] and [`engine`] are free
+//! of I/O: samples and the time go in, patterns and deadlines come out.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -16,11 +16,13 @@ pub mod api;
 #[cfg(test)]
 mod circle;
 pub mod clock;
+pub mod cost;
 pub mod engine;
 pub mod fabric;
 pub mod followers;
 pub mod hub;
 pub mod p4;
+pub mod pacing;
 pub mod pattern;
 pub mod record;
 pub mod telemetry;

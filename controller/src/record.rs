@@ -1,14 +1,15 @@
-//! `patterns.csv`: every pattern of a run, one row per path.
+//! `patterns.csv`: every pattern of a run, one row per path; and `loop.csv`: when
+//! each reached which kernel, one row per host.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-use crate::engine::{Engine, Pattern};
+use crate::engine::{Decision, Engine, Pattern};
 use crate::fabric::LeafPair;
 use crate::pattern::letters;
 
-const COLUMNS: [&str; 10] = [
+const PATTERN_COLUMNS: [&str; 10] = [
     "time_ns",
     "source_leaf",
     "destination_leaf",
@@ -21,26 +22,74 @@ const COLUMNS: [&str; 10] = [
     "sequence",
 ];
 
-/// Appends patterns to a file, whole rows at once.
+/// `sampled_ns` is empty where time, not a sample, led to the pattern; `rested` says
+/// whether it had to wait because another was too young.
+const LOOP_COLUMNS: [&str; 8] = [
+    "source_leaf",
+    "destination_leaf",
+    "version",
+    "host",
+    "sampled_ns",
+    "decided_ns",
+    "applied_ns",
+    "rested",
+];
+
+/// A pattern in the kernel of a host.
+#[derive(Debug, Clone, Copy)]
+pub struct Applied<'a> {
+    /// The host.
+    pub host: &'a str,
+    /// The pair that the pattern is for.
+    pub pair: LeafPair,
+    /// The pattern, and the sample that led to it.
+    pub decision: &'a Decision,
+    /// When the kernel had it, by the host's clock.
+    pub applied_ns: u64,
+}
+
+/// Appends to the files of a run, whole rows at once.
 #[derive(Debug)]
 pub struct Recorder {
-    writer: csv::Writer<File>,
+    patterns: csv::Writer<File>,
+    loops: csv::Writer<File>,
 }
 
 impl Recorder {
-    /// Appends to `path`; writes the header if the file is new.
+    /// Appends to `patterns.csv` and `loop.csv` in `folder`; new ones get a header.
     ///
     /// # Errors
-    /// When it cannot be opened or written.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
-        let is_new = file.metadata()?.len() == 0;
-        let mut writer = csv::Writer::from_writer(file);
-        if is_new {
-            writer.write_record(COLUMNS)?;
-            writer.flush()?;
-        }
-        Ok(Self { writer })
+    /// When one cannot be opened or written.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        Ok(Self {
+            patterns: open(&folder.join("patterns.csv"), &PATTERN_COLUMNS)?,
+            loops: open(&folder.join("loop.csv"), &LOOP_COLUMNS)?,
+        })
+    }
+
+    /// Appends that a kernel has a pattern.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn append_applied(&mut self, applied: &Applied) -> io::Result<()> {
+        let Decision {
+            pattern,
+            trigger,
+            rested,
+            ..
+        } = applied.decision;
+        let sampled_ns = trigger.as_ref().and_then(|trigger| trigger.sampled_ns);
+        self.loops.write_record([
+            &applied.pair.source.to_string(),
+            &applied.pair.destination.to_string(),
+            &pattern.version.to_string(),
+            applied.host,
+            &sampled_ns.map(|ns| ns.to_string()).unwrap_or_default(),
+            &pattern.at_ns.to_string(),
+            &applied.applied_ns.to_string(),
+            &rested.to_string(),
+        ])?;
+        self.loops.flush()
     }
 
     /// Appends the pattern of `pair`.
@@ -49,10 +98,10 @@ impl Recorder {
     /// When the file cannot be written.
     pub fn append(&mut self, engine: &Engine, pair: LeafPair, pattern: &Pattern) -> io::Result<()> {
         let sequence = letters(&pattern.sequence);
-        let paths = pattern.rtts_ns.iter().zip(&pattern.gaps).zip(0_u8..);
+        let paths = pattern.costs_ns.iter().zip(&pattern.gaps).zip(0_u8..);
         for ((rtt_ns, gap), path) in paths {
             let queue = engine.telemetry().queue(pattern.at_ns, pair, path);
-            self.writer.write_record([
+            self.patterns.write_record([
                 &pattern.at_ns.to_string(),
                 &pair.source.to_string(),
                 &pair.destination.to_string(),
@@ -65,6 +114,17 @@ impl Recorder {
                 &sequence,
             ])?;
         }
-        self.writer.flush()
+        self.patterns.flush()
     }
+}
+
+fn open(path: &Path, columns: &[&str]) -> io::Result<csv::Writer<File>> {
+    let file = OpenOptions::new().create(true).append(true).open(path)?;
+    let is_new = file.metadata()?.len() == 0;
+    let mut writer = csv::Writer::from_writer(file);
+    if is_new {
+        writer.write_record(columns)?;
+        writer.flush()?;
+    }
+    Ok(writer)
 }

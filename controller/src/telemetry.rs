@@ -150,7 +150,8 @@ pub struct Queue {
     pub depth_packets: u32,
     /// Time that packets wait in it.
     pub delay_ns: u64,
-    at_ns: u64,
+    /// When that was reported.
+    pub at_ns: u64,
 }
 
 /// Everything that telemetry says about a fabric.

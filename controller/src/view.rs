@@ -55,7 +55,7 @@ pub fn host_patterns(
             let paths = pattern
                 .gaps
                 .iter()
-                .zip(&pattern.rtts_ns)
+                .zip(&pattern.costs_ns)
                 .zip(0_u8..)
                 .map(|((&gap, &rtt_ns), path)| {
                     let local = engine.fabric().local_address(host, peer, path)?;

@@ -12,18 +12,20 @@ use anyhow::Context as _;
 use clap::{Parser, ValueEnum};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
-use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::server::TcpIncoming;
 use tracing::info;
 use tracing_subscriber::EnvFilter;
-use weft_controller::engine::Engine;
+use weft_controller::cost::Input;
+use weft_controller::engine::{Config, Engine};
 use weft_controller::fabric::Fabric;
 use weft_controller::hub::Hub;
 use weft_controller::p4::desired::{TimestampUnit, desired};
 use weft_controller::p4::digest::Decoder;
 use weft_controller::p4::program::Program;
 use weft_controller::p4::session::{self, Target};
+use weft_controller::pacing::Limits;
 use weft_controller::record::Recorder;
-use weft_controller::{api, units};
+use weft_controller::{api, clock, units};
 use weft_topology::{Role, Topology};
 
 /// Exit status for command lines and files that cannot be used.
@@ -40,7 +42,7 @@ struct Args {
     /// Folder with {leaf,spine}.json and .p4info.txtpb
     #[arg(long, value_name = "DIR")]
     pipelines: PathBuf,
-    /// Folder for patterns.csv
+    /// Folder for patterns.csv and loop.csv
     #[arg(long, value_name = "DIR")]
     stats_dir: PathBuf,
     /// Address of the weft.v1 server
@@ -49,6 +51,15 @@ struct Args {
     /// How long hosts use a pattern that is not refreshed
     #[arg(long, value_name = "DURATION", default_value = "200ms", value_parser = units::duration)]
     pattern_ttl: Duration,
+    /// What patterns follow from: the RTT that switches measure (rtt), the lowest RTT
+    /// and the queues on the data's way (rtt+queue), or the RTT of each kernel's
+    /// own, without the controller (srtt)
+    #[arg(long, value_name = "INPUT", default_value_t = Input::default())]
+    pattern_input: Input,
+    /// Shortest time between two patterns of a pair of leaves [default: two round
+    /// trips, 200us at least, and up to 10ms while patterns turn to and fro]
+    #[arg(long, value_name = "DURATION", value_parser = interval)]
+    pattern_interval: Option<u64>,
     /// What the timestamps of the switches count; BMv2's are us
     #[arg(long, value_enum, default_value_t = Timestamps::Ns)]
     timestamps: Timestamps,
@@ -61,6 +72,10 @@ struct Args {
 enum Timestamps {
     Ns,
     Us,
+}
+
+fn interval(text: &str) -> Result<u64, String> {
+    units::duration(text).map(|duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }
 
 fn main() -> ExitCode {
@@ -102,9 +117,17 @@ fn prepare(args: &Args) -> anyhow::Result<(Vec<Target>, Hub)> {
         .with_context(|| args.topology.display().to_string())?;
     let fabric = Fabric::new(topology).with_context(|| args.topology.display().to_string())?;
     let targets = targets(args, &fabric)?;
-    let records = args.stats_dir.join("patterns.csv");
-    let recorder = Recorder::open(&records).with_context(|| records.display().to_string())?;
-    let hub = Hub::new(Engine::new(fabric), args.pattern_ttl, Some(recorder), json);
+    let recorder =
+        Recorder::open(&args.stats_dir).with_context(|| args.stats_dir.display().to_string())?;
+    let config = Config {
+        input: args.pattern_input,
+        limits: args
+            .pattern_interval
+            .map_or_else(Limits::default, Limits::at_least),
+        epoch_ns: clock::epoch_ns(),
+    };
+    let engine = Engine::new(fabric, config);
+    let hub = Hub::new(engine, args.pattern_ttl, Some(recorder), json);
     Ok((targets, hub))
 }
 
@@ -156,7 +179,7 @@ async fn serve(args: &Args, targets: Vec<Target>, hub: Arc<Hub>) -> anyhow::Resu
         tokio::task::spawn_local(session::run(target, Arc::clone(&hub), ready));
     }
     let timer = Arc::clone(&hub);
-    tokio::task::spawn_local(async move { timer.keep_time().await });
+    let timer = tokio::task::spawn_local(async move { timer.keep_time().await });
     if let Some(file) = args.ready_file.clone() {
         tokio::task::spawn_local(async move {
             all_ready.notified().await;
@@ -168,10 +191,11 @@ async fn serve(args: &Args, targets: Vec<Target>, hub: Arc<Hub>) -> anyhow::Resu
     }
     let server = tonic::transport::Server::builder()
         .add_service(api::service(hub))
-        .serve_with_incoming(TcpListenerStream::new(listener));
+        .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true)));
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::select! {
         result = server => result.context("weft.v1 server"),
+        result = timer => result?.context("timer"),
         _ = terminate.recv() => Ok(()),
         result = tokio::signal::ctrl_c() => Ok(result?),
     }

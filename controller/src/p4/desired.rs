@@ -9,11 +9,14 @@ use super::digest::{QUEUE_DIGEST, RTT_DIGEST};
 use super::program::{Error, Key, Program};
 use crate::fabric::{Fabric, PortUse};
 
-/// Bounds of the time between two samples of a path or a queue, which is also how
-/// long samples wait for others in a digest message. In between it is a quarter
-/// of the shortest RTT: hosts notice nothing sooner, and a message costs as much
-/// as many packets. Patterns are renewed every 10 ms (MPTCP-RB, section 4).
+/// Bounds of the time between two samples of a path or a queue. In between it is a
+/// quarter of the shortest RTT: hosts notice nothing sooner, and a message costs as
+/// much as many packets.
 const SAMPLE_INTERVAL_NS: (u64, u64) = (1_000_000, 10_000_000);
+
+/// So long a sample waits in a switch for others to share its digest message: a
+/// tenth of what the way into kernels may take.
+pub const DIGEST_WAIT_NS: u64 = 20_000;
 
 /// A digest message leaves a switch with so many samples at the latest.
 const DIGEST_SAMPLES: i32 = 64;
@@ -81,7 +84,7 @@ pub fn desired(
             Ok(DigestEntry {
                 digest_id: program.digest_id(name)?,
                 config: Some(digest_entry::Config {
-                    max_timeout_ns: interval_ns as i64,
+                    max_timeout_ns: DIGEST_WAIT_NS as i64,
                     max_list_size: DIGEST_SAMPLES,
                     ack_timeout_ns: DIGEST_ACK_TIMEOUT.as_nanos() as i64,
                 }),

@@ -20,7 +20,7 @@ use weft_p4runtime::p4::v1::{
     stream_message_request, stream_message_response,
 };
 
-use super::desired::Desired;
+use super::desired::{DIGEST_WAIT_NS, Desired};
 use super::digest::Decoder;
 use super::program::Program;
 use super::reconcile::{Found, plan};
@@ -231,7 +231,9 @@ impl Stream {
                     if unread > 0 {
                         warn!(switch = target.name, unread, "digests of unknown form");
                     }
-                    hub.record(&target.name, &samples);
+                    let sent_ns = u64::try_from(list.timestamp).unwrap_or(0);
+                    let sampled_ns = sent_ns.saturating_sub(DIGEST_WAIT_NS);
+                    hub.record(&target.name, sampled_ns, &samples);
                     let ack = p4::DigestListAck {
                         digest_id: list.digest_id,
                         list_id: list.list_id,

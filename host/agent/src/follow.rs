@@ -1,16 +1,17 @@
 //! The stream of one host: from the controller into its kernel.
 
-use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use nix::time::{ClockId, clock_gettime};
 use tokio::sync::oneshot;
 use tonic::transport::Channel;
 use tracing::{debug, info, warn};
 use weft_proto::v1::weft_client::WeftClient;
 use weft_proto::v1::{AckPatternsRequest, HostPattern, PatternUpdate, WatchPatternsRequest};
 
+use crate::ledger::Ledger;
 use crate::weft::{LocalPath, Pattern, Prefix, Weft};
 
 /// Waits between two tries to reach the controller: the first, and the longest.
@@ -27,10 +28,15 @@ pub async fn follow(
     followed: oneshot::Sender<()>,
 ) {
     let mut client = WeftClient::new(controller);
+    let held = kernel.patterns().unwrap_or_else(|error| {
+        warn!(host, "patterns of an agent before this one: {error}");
+        Vec::new()
+    });
+    let mut ledger = Ledger::new(&held, now_ns());
     let mut followed = Some(followed);
     let mut wait = RETRY;
     loop {
-        match watch(host, &mut kernel, &mut client, &mut followed).await {
+        match watch(host, &mut kernel, &mut ledger, &mut client, &mut followed).await {
             Ok(updates) => {
                 info!(host, updates, "the controller ended the stream");
                 wait = RETRY;
@@ -46,6 +52,7 @@ pub async fn follow(
 async fn watch(
     host: &str,
     kernel: &mut Weft,
+    ledger: &mut Ledger,
     client: &mut WeftClient<Channel>,
     followed: &mut Option<oneshot::Sender<()>>,
 ) -> Result<u64> {
@@ -61,16 +68,18 @@ async fn watch(
         // Nobody waits for it any more when the agent is stopping.
         let _ = followed.send(());
     }
+    ledger.start_stream();
     let mut updates = 0;
-    let mut acknowledged = BTreeMap::new();
     // An error after the first update is a controller that died: the same as its end.
     while let Ok(Some(update)) = stream.message().await {
         updates += 1;
-        // A refresh brings nothing that the controller does not know we have.
-        if apply(host, kernel, &update) && note_versions(&mut acknowledged, &update) {
+        let brings_news = !(update.patterns.is_empty() && update.withdrawn.is_empty());
+        // A renewal brings nothing that the controller does not know we have.
+        if apply(host, kernel, ledger, &update) && brings_news {
             let ack = AckPatternsRequest {
                 host: host.to_owned(),
                 update: update.update,
+                applied_ns: now_ns(),
             };
             client
                 .ack_patterns(ack)
@@ -81,27 +90,11 @@ async fn watch(
     Ok(updates)
 }
 
-/// Notes the versions in `update`; whether there is a new one among them.
-fn note_versions(known: &mut BTreeMap<Prefix, u64>, update: &PatternUpdate) -> bool {
-    for withdrawn in update.withdrawn.iter().filter_map(prefix) {
-        known.remove(&withdrawn);
-    }
-    let mut is_new = !update.withdrawn.is_empty();
-    for pattern in &update.patterns {
-        if let Some(prefix) = pattern.destination.as_ref().and_then(prefix) {
-            is_new |= known.insert(prefix, pattern.version) != Some(pattern.version);
-        }
-    }
-    is_new
-}
-
-/// Whether the kernel took all of `update`.
-fn apply(host: &str, kernel: &mut Weft, update: &PatternUpdate) -> bool {
+/// Whether the kernel took all of `update`, or has something newer.
+fn apply(host: &str, kernel: &mut Weft, ledger: &mut Ledger, update: &PatternUpdate) -> bool {
     let mut taken = true;
-    for withdrawn in &update.withdrawn {
-        let Some(prefix) = prefix(withdrawn) else {
-            continue;
-        };
+    for prefix in update.withdrawn.iter().filter_map(prefix) {
+        ledger.withdraw(prefix);
         match kernel.delete(prefix) {
             Err(error) if !error.is(nix::errno::Errno::ENOENT) => {
                 warn!(host, %prefix, "withdrawing a pattern: {error}");
@@ -110,21 +103,34 @@ fn apply(host: &str, kernel: &mut Weft, update: &PatternUpdate) -> bool {
             _ => {}
         }
     }
+    let mut patterns = Vec::new();
     for pattern in &update.patterns {
-        let result = match kernel_pattern(pattern) {
-            Some(pattern) => kernel.set(&pattern).map_err(|error| error.to_string()),
-            None => Err("not of the shape that the kernel takes".to_owned()),
-        };
-        if let Err(error) = result {
+        if let Some(pattern) = kernel_pattern(pattern) {
+            patterns.push(pattern);
+        } else {
+            let version = pattern.version;
             warn!(
                 host,
-                version = pattern.version,
-                "setting a pattern: {error}"
+                version, "a pattern is not of the shape that the kernel takes"
             );
             taken = false;
         }
     }
+    for pattern in ledger.bring(now_ns(), patterns, update.renew) {
+        if let Err(error) = kernel.set(&pattern) {
+            warn!(host, pattern.version, "setting a pattern: {error}");
+            taken = false;
+        }
+    }
     taken
+}
+
+/// Nanoseconds of `CLOCK_MONOTONIC`.
+fn now_ns() -> u64 {
+    // Linux has this clock, and it counts from boot: never negative.
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |time| {
+        time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
+    })
 }
 
 /// `pattern` in the kernel's terms; `None` if a number does not fit them.
@@ -181,26 +187,6 @@ mod tests {
         let pattern = kernel_pattern(&update()).unwrap();
         assert_eq!(pattern.prefix.to_string(), "10.2.1.0/24");
         assert_eq!(pattern.paths[0].local, Ipv4Addr::new(10, 1, 1, 1));
-    }
-
-    #[test]
-    fn a_refresh_needs_no_acknowledgement() {
-        let mut known = BTreeMap::new();
-        let first = PatternUpdate {
-            patterns: vec![update()],
-            ..PatternUpdate::default()
-        };
-        assert!(note_versions(&mut known, &first));
-        assert!(!note_versions(&mut known, &first));
-        let mut next = first.clone();
-        next.patterns[0].version += 1;
-        assert!(note_versions(&mut known, &next));
-        let gone = PatternUpdate {
-            withdrawn: next.patterns[0].destination.into_iter().collect(),
-            ..PatternUpdate::default()
-        };
-        assert!(note_versions(&mut known, &gone));
-        assert!(note_versions(&mut known, &next));
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod spine;
 
 use clap::{Args, ValueEnum};
 use weft_agent::path_manager::PathManager;
+use weft_controller::cost::Input;
 use weft_lab::{ClockMode, LabSpec, LeafSpineSpec, Paths, RoutingSpec, TopologySpec};
 use weft_load::units::{parse_duration_ns, parse_rate_bps, parse_share_ppm};
 
@@ -93,6 +94,17 @@ pub struct FabricArgs {
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_ttl)]
     pattern_ttl: u64,
 
+    /// What patterns follow from: the RTT of the kernels' own (srtt), the RTT that
+    /// leaves measure (rtt), or the lowest RTT and the queues on the data's way
+    /// (rtt+queue)
+    #[arg(long, value_name = "INPUT", default_value_t = Input::default())]
+    pattern_input: Input,
+
+    /// One-way delay of the control network: between switches and the controller,
+    /// and between the controller and hosts
+    #[arg(long, value_name = "TIME", default_value = "20us", value_parser = parse_control_delay)]
+    control_delay: u64,
+
     /// Who opens subflows: the kernel, one per path (kernel); the agent of the
     /// host that connects, N per path (fixed:N); or the agent, as many per path
     /// as bring throughput (adaptive; with its defaults written out,
@@ -111,6 +123,8 @@ impl FabricArgs {
         Ok(LabSpec {
             topology: Some(self.topology()?),
             pattern_ttl_ns: self.pattern_ttl,
+            pattern_input: self.pattern_input.to_string(),
+            control_delay_ns: self.control_delay,
             path_manager: self.path_manager.to_string(),
             seed,
             clock,
@@ -176,6 +190,16 @@ fn parse_delay(text: &str) -> Result<u64, String> {
     let delay = parse_duration_ns(text)?;
     if delay > 10_000_000_000 {
         return Err(format!("{text:?}: links have at most 10s, such as 10us"));
+    }
+    Ok(delay)
+}
+
+fn parse_control_delay(text: &str) -> Result<u64, String> {
+    let delay = parse_duration_ns(text)?;
+    if delay > 1_000_000_000 {
+        return Err(format!(
+            "{text:?}: the control network has at most 1s, such as 20us"
+        ));
     }
     Ok(delay)
 }
@@ -295,6 +319,8 @@ mod tests {
             "--sender-rate 1kbit",
             "--change 1s:1:rate=1kbit",
             "--pattern-ttl 1us",
+            "--pattern-input queue",
+            "--control-delay 2s",
             "--routing random",
             "--topology ring",
             "--path-manager userspace",

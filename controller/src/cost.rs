@@ -1,0 +1,87 @@
+//! What a path costs, from what is known about it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::fabric::{Fabric, LeafPair};
+use crate::telemetry::Telemetry;
+
+/// A queue sample says nothing any more after so long: switches report a queue in
+/// use at least every 10 ms, so this one is not in use.
+pub const QUEUE_FRESH_NS: u64 = 20_000_000;
+
+/// What patterns follow from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Input {
+    /// Nothing the network says: kernels use their own smoothed RTT, as in MPTCP-RB.
+    Srtt,
+    /// The smoothed RTT that leaves measure.
+    #[default]
+    Rtt,
+    /// The lowest RTT of late and the queueing delay on the data's way. Queues of
+    /// ACKs do not delay data.
+    RttAndQueue,
+}
+
+impl fmt::Display for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Srtt => "srtt",
+            Self::Rtt => "rtt",
+            Self::RttAndQueue => "rtt+queue",
+        })
+    }
+}
+
+impl FromStr for Input {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [Self::Srtt, Self::Rtt, Self::RttAndQueue]
+            .into_iter()
+            .find(|input| input.to_string() == text)
+            .ok_or_else(|| format!("{text:?} is none of srtt, rtt and rtt+queue"))
+    }
+}
+
+/// The cost in nanoseconds of each path of `pair` at `now_ns`; `None` while that of
+/// one is unknown, or for [`Input::Srtt`].
+#[must_use]
+pub fn costs_ns(
+    input: Input,
+    fabric: &Fabric,
+    telemetry: &Telemetry,
+    now_ns: u64,
+    pair: LeafPair,
+) -> Option<Vec<u64>> {
+    let path_cost = |path| {
+        let stats = telemetry.path(pair, path)?;
+        match input {
+            Input::Srtt => None,
+            Input::Rtt => stats.rtt_ns(now_ns),
+            Input::RttAndQueue => {
+                stats.smoothed_ns?;
+                let queue = telemetry.queue(now_ns, pair, path);
+                let is_fresh = now_ns.saturating_sub(queue.at_ns) < QUEUE_FRESH_NS;
+                Some(stats.min_ns + if is_fresh { queue.delay_ns } else { 0 })
+            }
+        }
+    };
+    (0..fabric.paths()).map(path_cost).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_are_read_as_they_are_written() {
+        for input in [Input::Srtt, Input::Rtt, Input::RttAndQueue] {
+            assert_eq!(input.to_string().parse(), Ok(input));
+        }
+        assert_eq!(
+            "queue".parse::<Input>().unwrap_err(),
+            "\"queue\" is none of srtt, rtt and rtt+queue"
+        );
+    }
+}

@@ -1,0 +1,271 @@
+//! Tests of the engine, on invented time.
+
+use std::net::Ipv4Addr;
+
+use super::*;
+use crate::pattern::letters;
+use crate::telemetry::{IDLE_NS, RttSample};
+use crate::testing::{fabric, leaf_spine};
+
+const MS: u64 = 1_000_000;
+const PAIR: LeafPair = LeafPair {
+    source: 1,
+    destination: 2,
+};
+
+/// A sample over `path` with so much queueing.
+fn sample(engine: &Engine, path: u8, queueing_ns: u64) -> Sample {
+    let source = Ipv4Addr::new(10, 1, 1, 1);
+    let destination = Ipv4Addr::new(10, 2, 1, 1);
+    let base = engine
+        .fabric()
+        .measured_base_ns(source, destination, path, 1500)
+        .unwrap();
+    Sample::Rtt(RttSample {
+        source,
+        destination,
+        source_port: 1,
+        destination_port: 2,
+        path,
+        length_bytes: 1500,
+        rtt_ns: base + queueing_ns,
+    })
+}
+
+fn record(engine: &mut Engine, now_ns: u64, path: u8, queueing_ns: u64) {
+    let sample = sample(engine, path, queueing_ns);
+    engine.record(now_ns, None, "leaf1", &sample);
+}
+
+fn letters_of(engine: &Engine) -> String {
+    letters(&engine.pattern(PAIR).unwrap().sequence)
+}
+
+/// Both paths measured at 50 ms.
+fn started() -> Engine {
+    let mut engine = Engine::new(fabric(2, 2, 2), Config::default());
+    record(&mut engine, 50 * MS, 0, 0);
+    record(&mut engine, 50 * MS, 1, 0);
+    assert_eq!(engine.poll(50 * MS), [PAIR]);
+    engine
+}
+
+#[test]
+fn there_is_no_pattern_before_every_path_has_an_rtt() {
+    let mut engine = Engine::new(fabric(2, 2, 2), Config::default());
+    record(&mut engine, MS, 0, 0);
+    assert_eq!(engine.poll(MS), []);
+    record(&mut engine, 2 * MS, 1, 0);
+    assert_eq!(engine.poll(2 * MS), [PAIR]);
+    assert_eq!(letters_of(&engine), "AB");
+}
+
+#[test]
+fn gaps_follow_a_slow_spine() {
+    let mut topology = leaf_spine(2, 2, 2);
+    for link in &mut topology.links {
+        if link.b.node == "spine2" {
+            link.delay_ns = 40_000;
+        }
+    }
+    let mut engine = Engine::new(Fabric::new(topology).unwrap(), Config::default());
+    record(&mut engine, MS, 0, 0);
+    record(&mut engine, MS, 1, 0);
+    engine.poll(MS);
+    // 237.6 us to 117.6 us.
+    assert_eq!(letters_of(&engine), "AAB");
+}
+
+#[test]
+fn a_moved_gap_has_a_pattern_at_once_and_the_next_one_when_it_can_have_shown() {
+    let mut engine = started();
+    record(&mut engine, 52 * MS, 1, 3 * MS);
+    assert_eq!(engine.poll(52 * MS), [PAIR]);
+    assert_eq!(letters_of(&engine), "AAAAB");
+    let slowest_ns = engine.pattern(PAIR).unwrap().costs_ns[1];
+    // Whatever comes now waits until hosts can have felt that one.
+    let rested_ns = 52 * MS + 2 * slowest_ns;
+    record(&mut engine, 52 * MS + 1, 1, 3 * MS);
+    record(&mut engine, 52 * MS + 2, 1, 3 * MS);
+    assert_eq!(engine.poll(52 * MS + 2), []);
+    let assessment = engine.assess(52 * MS + 2, PAIR);
+    let until_ns = rested_ns;
+    assert_eq!(assessment.verdict, Verdict::Resting { until_ns });
+    assert_eq!(engine.next_deadline_ns(), Some(rested_ns));
+    assert_eq!(engine.poll(rested_ns), [PAIR]);
+    let last = engine.history(PAIR).next_back().unwrap();
+    assert!(last.rested);
+    assert_eq!(last.trigger.as_ref().unwrap().at_ns, 52 * MS + 1);
+}
+
+#[test]
+fn the_papers_interval_holds_patterns_back_for_ten_milliseconds() {
+    let config = Config {
+        limits: pacing::Limits::at_least(10 * MS),
+        ..Config::default()
+    };
+    let mut engine = Engine::new(fabric(2, 2, 2), config);
+    record(&mut engine, 50 * MS, 0, 0);
+    record(&mut engine, 50 * MS, 1, 0);
+    engine.poll(50 * MS);
+    record(&mut engine, 52 * MS, 1, 3 * MS);
+    assert_eq!(engine.poll(52 * MS), [PAIR]);
+    record(&mut engine, 53 * MS, 1, 3 * MS);
+    assert_eq!(engine.poll(53 * MS), []);
+    assert_eq!(engine.next_deadline_ns(), Some(62 * MS));
+}
+
+#[test]
+fn a_gap_that_hysteresis_keeps_is_said_to_be_sticky() {
+    let mut engine = started();
+    // Ratio 1.6: rounds to 2, but not clearly.
+    let cost = engine.pattern(PAIR).unwrap().costs_ns[0];
+    record(&mut engine, 60 * MS, 1, 8 * (cost * 6 / 10));
+    assert_eq!(engine.poll(60 * MS), []);
+    let assessment = engine.assess(60 * MS, PAIR);
+    assert_eq!(assessment.verdict, Verdict::Sticky);
+    assert_eq!(
+        (assessment.plain_gaps, assessment.gaps),
+        (vec![2, 1], vec![1, 1])
+    );
+}
+
+#[test]
+fn a_queue_moves_the_patterns_of_all_pairs_behind_it() {
+    let config = Config {
+        input: Input::RttAndQueue,
+        ..Config::default()
+    };
+    let mut engine = Engine::new(fabric(3, 2, 2), config);
+    let pairs = [1, 3].map(|source| LeafPair {
+        source,
+        destination: 2,
+    });
+    for (pair, path) in pairs.iter().flat_map(|pair| [(pair, 0), (pair, 1)]) {
+        let Sample::Rtt(mut rtt) = sample(&engine, path, 0) else {
+            unreachable!("RTT");
+        };
+        rtt.source = Ipv4Addr::new(10, pair.source, 1, 1);
+        engine.record(MS, None, "leaf", &Sample::Rtt(rtt));
+    }
+    assert_eq!(engine.poll(MS), pairs);
+    // Port 2 of spine2 leads to leaf2.
+    let queue = Sample::Queue(crate::telemetry::QueueSample {
+        port: 2,
+        depth_packets: 30,
+        delay_ns: 360_000,
+    });
+    engine.record(2 * MS, None, "spine2", &queue);
+    assert_eq!(engine.poll(2 * MS), pairs);
+    assert_eq!(engine.pattern(PAIR).unwrap().gaps, [4, 1]);
+    // Nobody reports it any more: it has drained.
+    assert_eq!(engine.next_deadline_ns(), Some(2 * MS + QUEUE_FRESH_NS));
+    assert_eq!(engine.poll(2 * MS + QUEUE_FRESH_NS), pairs);
+    assert_eq!(engine.pattern(PAIR).unwrap().gaps, [1, 1]);
+}
+
+#[test]
+fn with_srtt_kernels_are_left_alone() {
+    let config = Config {
+        input: Input::Srtt,
+        ..Config::default()
+    };
+    let mut engine = Engine::new(fabric(2, 2, 2), config);
+    record(&mut engine, MS, 0, 0);
+    record(&mut engine, MS, 1, 0);
+    assert_eq!(engine.poll(MS), []);
+    assert_eq!(engine.assess(MS, PAIR).verdict, Verdict::KernelRtt);
+    assert_eq!(engine.next_deadline_ns(), None);
+}
+
+#[test]
+fn the_history_is_bounded_and_its_end_is_the_pattern() {
+    let mut engine = started();
+    for round in 1..=200 {
+        let now = (50 + 20 * round) * MS;
+        record(&mut engine, now, 1, if round % 2 == 0 { 0 } else { 3 * MS });
+        let again = now + 10 * MS;
+        record(&mut engine, again, 0, 0);
+        record(
+            &mut engine,
+            again,
+            1,
+            if round % 2 == 0 { 0 } else { 3 * MS },
+        );
+        engine.poll(again);
+    }
+    let history: Vec<&Decision> = engine.history(PAIR).collect();
+    assert_eq!(history.len(), HISTORY_DECISIONS);
+    assert!(
+        history
+            .windows(2)
+            .all(|pair| pair[0].pattern.version < pair[1].pattern.version)
+    );
+    assert_eq!(
+        Some(&history[HISTORY_DECISIONS - 1].pattern),
+        engine.pattern(PAIR)
+    );
+}
+
+#[test]
+fn the_same_gaps_make_no_new_version() {
+    let mut engine = started();
+    let version = engine.pattern(PAIR).unwrap().version;
+    for at in 60..100 {
+        record(&mut engine, at * MS, (at % 2) as u8, (at % 7) * 2_000);
+        assert_eq!(engine.poll(at * MS), []);
+    }
+    assert_eq!(engine.pattern(PAIR).unwrap().version, version);
+}
+
+#[test]
+fn an_idle_pair_returns_to_the_pattern_of_empty_queues_and_sleeps() {
+    let mut engine = started();
+    for at in 60..80 {
+        record(&mut engine, at * MS, 1, 2 * MS);
+        engine.poll(at * MS);
+    }
+    assert_ne!(letters_of(&engine), "AB");
+    let mut last = 0;
+    while let Some(deadline) = engine.next_deadline_ns() {
+        engine.poll(deadline);
+        last = deadline;
+    }
+    assert_eq!(last, 79 * MS + IDLE_NS);
+    assert_eq!(letters_of(&engine), "AB");
+}
+
+#[test]
+fn versions_grow_across_a_restart() {
+    let mut engine = started();
+    let mut last = engine.pattern(PAIR).unwrap().version;
+    let mut now = 50 * MS;
+    for round in 0..50 {
+        now += 10 * MS;
+        record(&mut engine, now, 1, 6 * MS * (round % 2));
+        for path in 0..2 {
+            record(&mut engine, now, path, 0);
+        }
+        engine.poll(now);
+        let version = engine.pattern(PAIR).unwrap().version;
+        assert!(version >= last);
+        last = version;
+    }
+    let mut restarted = Engine::new(fabric(2, 2, 2), Config::default());
+    now += MS;
+    record(&mut restarted, now, 0, 0);
+    record(&mut restarted, now, 1, 0);
+    restarted.poll(now);
+    assert!(restarted.pattern(PAIR).unwrap().version > last);
+}
+
+#[test]
+fn ecmp_gets_no_patterns() {
+    let mut topology = leaf_spine(2, 2, 2);
+    topology.routing = Routing::Ecmp;
+    let mut engine = Engine::new(Fabric::new(topology).unwrap(), Config::default());
+    record(&mut engine, MS, 0, 0);
+    record(&mut engine, MS, 1, 0);
+    assert_eq!(engine.poll(MS), []);
+    assert_eq!(engine.next_deadline_ns(), None);
+}
