@@ -168,7 +168,9 @@ def test_a_lab_document_is_read() -> None:
     assert lab.topology == LeafSpineSpec(spine_delay_ns={2: 40000})
     assert lab.paths.bin == Path("/b")
     assert (lab.pattern_ttl_ns, lab.seed) == (200_000_000, 7)
-    assert lab.path_manager == "kernel"
+    assert (lab.path_manager, lab.pattern_input, lab.control_delay_ns) == ("kernel", "rtt", 0)
+    loop = spec.lab_of(LAB | {"pattern_input": "rtt+queue", "control_delay_ns": 20_000})
+    assert (loop.pattern_input, loop.control_delay_ns) == ("rtt+queue", 20_000)
     assert spec.lab_of(LAB | {"path_manager": "fixed:2"}).path_manager == "fixed:2"
 
 
@@ -189,6 +191,8 @@ def test_a_lab_document_says_what_to_capture() -> None:
         ({"topology": 7}, "topology: not an object"),
         ({"paths": {"repo": "/r"}}, "bin is missing"),
         ({"path_manager": 2}, "path_manager: not a string"),
+        ({"pattern_input": 2}, "pattern_input: not a string"),
+        ({"control_delay_ns": "20us"}, "control_delay_ns: not a whole number"),
         ({"capture": {"hosts": "h1_1", "arrivals": "all"}}, "hosts: not a list of names: 'h1_1'"),
         ({"capture": {"hosts": [], "arrivals": "all"}}, "hosts: name at least one, or all"),
         ({"capture": {"hosts": ["all"], "arrivals": "x"}}, "'x' is none of hosts, all"),

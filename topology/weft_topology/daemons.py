@@ -125,6 +125,8 @@ def of_lab(spec: LabSpec, rundir: Path, topology: Path) -> list[Daemon]:
             controller,
             "--pattern-ttl",
             units.duration(spec.pattern_ttl_ns),
+            "--pattern-input",
+            spec.pattern_input,
         ],
         "weft-agent": [
             *common,

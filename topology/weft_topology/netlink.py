@@ -18,6 +18,9 @@ FRAME_BYTES = 14 + MTU_BYTES
 TBF_LIMIT_BYTES = 1 << 26
 """Of a host's own queue: so long that TCP's own limit (TSQ) is what senders feel."""
 
+NETEM_LIMIT_PACKETS = 1 << 20
+"""Of a delay line: more than can be under way."""
+
 TIMER_SLACK_NS = 1000
 """How late a timer of the lab's kernel may be; its clock has ticks of 256 ns."""
 
@@ -36,6 +39,7 @@ _NDA_DST, _NDA_LLADDR, _NUD_PERMANENT = 1, 2, 0x80
 _RT_TABLE_MAIN, _RTPROT_BOOT, _RT_SCOPE_UNIVERSE, _RTN_UNICAST = 254, 3, 0, 1
 _TCA_KIND, _TCA_OPTIONS, _TC_ROOT = 1, 2, 0xFFFFFFFF
 _TCA_TBF_PARMS, _TCA_TBF_RATE64, _TCA_TBF_BURST = 1, 4, 6
+_TCA_NETEM_LATENCY64 = 10
 _LINKLAYER_ETHERNET = 1
 
 _HEADER = struct.Struct("=IHHII")
@@ -206,6 +210,15 @@ def token_bucket(index: int, rate_bps: int) -> Request:
     body = struct.pack("=BxxxiIII", socket.AF_UNSPEC, index, 0, _TC_ROOT, 0)
     body += _text(_TCA_KIND, "tbf") + _attribute(_TCA_OPTIONS | _NESTED, options)
     return Request(f"token bucket of interface {index}", _NEWQDISC, body)
+
+
+def delay(index: int, delay_ns: int) -> Request:
+    """Let everything that an interface sends arrive so much later, in order."""
+    options = struct.pack("=IIIIII", 0, NETEM_LIMIT_PACKETS, 0, 0, 0, 0)
+    options += _attribute(_TCA_NETEM_LATENCY64, struct.pack("=q", delay_ns))
+    body = struct.pack("=BxxxiIII", socket.AF_UNSPEC, index, 0, _TC_ROOT, 0)
+    body += _text(_TCA_KIND, "netem") + _attribute(_TCA_OPTIONS, options)
+    return Request(f"delay of interface {index}", _NEWQDISC, body)
 
 
 def _answers(data: bytes) -> Iterable[tuple[int, int]]:

@@ -168,6 +168,10 @@ class LabSpec:
     """Of everything random."""
     path_manager: str = "kernel"
     """Who opens subflows, as `weft-agent --path-manager` takes it."""
+    pattern_input: str = "rtt"
+    """What patterns follow from, as `weft-controller --pattern-input` takes it."""
+    control_delay_ns: int = 0
+    """One-way delay between switches and controller, and between controller and agents."""
     capture: CaptureSpec | None = None
 
 
@@ -196,6 +200,8 @@ def lab_of(document: Any) -> LabSpec:
         seed=_integer(document, "seed"),
         path_manager=_string({"path_manager": "kernel"} | document, "path_manager"),
         paths=Paths(**{f.name: Path(_string(paths, f.name)) for f in fields(Paths)}),
+        pattern_input=_string({"pattern_input": "rtt"} | document, "pattern_input"),
+        control_delay_ns=_integer({"control_delay_ns": 0} | document, "control_delay_ns"),
         capture=_capture(document.get("capture")),
     )
 

@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from weft_topology import document, spec
+from weft_topology import document, netlink, spec
 from weft_topology.daemons import Daemon, of_lab
 from weft_topology.emulation import WeftNet
 from weft_topology.errors import StepError, UsageError
@@ -62,6 +62,7 @@ def _run(lab: spec.LabSpec, rundir: Path) -> None:
         net.build()
         document.write(document.of_topo(topo), rundir / "topology.json")
         net.start()
+        _delay_control(lab.control_delay_ns)
         steps.done("network")
         for name in daemons.names():
             daemons.act("start", name)
@@ -74,6 +75,13 @@ def _run(lab: spec.LabSpec, rundir: Path) -> None:
             signal.signal(number, signal.SIG_IGN)
         daemons.stop()
         net.stop()
+
+
+def _delay_control(delay_ns: int) -> None:
+    """Make the root namespace's loopback the control network: nothing else is on it."""
+    if delay_ns > 0:
+        with netlink.Netlink() as socket:
+            socket.send([netlink.delay(netlink.LOOPBACK_INDEX, delay_ns)])
 
 
 class Steps:

@@ -16,6 +16,13 @@ pub struct LabSpec {
     /// How long a pattern stays valid in a kernel without being renewed.
     #[serde(default)]
     pub pattern_ttl_ns: u64,
+    /// What patterns follow from, as `weft-controller --pattern-input` takes it.
+    #[serde(default = "rtt")]
+    pub pattern_input: String,
+    /// One-way delay of the control network: between switches and the controller,
+    /// and between the controller and agents.
+    #[serde(default)]
+    pub control_delay_ns: u64,
     /// Who opens the subflows of connections, as `weft-agent --path-manager`
     /// takes it.
     #[serde(default = "kernel")]
@@ -183,6 +190,10 @@ fn kernel() -> String {
     "kernel".to_owned()
 }
 
+fn rtt() -> String {
+    "rtt".to_owned()
+}
+
 /// A map with numbers as keys, which JSON has as text only. An enum with a tag
 /// inside does not turn them back by itself.
 fn numbered<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<u8, u64>, D::Error> {
@@ -226,6 +237,8 @@ mod tests {
                 }],
             })),
             pattern_ttl_ns: 200_000_000,
+            pattern_input: "rtt+queue".to_owned(),
+            control_delay_ns: 20_000,
             path_manager: "fixed:2".to_owned(),
             seed: 1,
             clock: ClockMode::Paced,

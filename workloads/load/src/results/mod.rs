@@ -6,6 +6,7 @@
 //! | `flows.csv`    | a row per flow; see [`FlowRow`]                           |
 //! | `queues.csv`   | queue of every switch port, every ms in which it changed  |
 //! | `patterns.csv` | every allocation pattern that was in force                |
+//! | `loop.csv`     | when each reached which kernel; see `weft-controller`     |
 //! | `capture/`     | packets, if it was asked for; see `weft-evidence`         |
 //!
 //! Times count from the start of the run. Nothing in them depends on the time
@@ -276,6 +277,7 @@ fn write_files(
     let (from, to) = (|name| stats.join(name), |name| folder.join(name));
     window.copy_queues(&from("queues.csv"), &to("queues.csv"))?;
     window.copy_patterns(&from("patterns.csv"), &to("patterns.csv"))?;
+    window.copy_loops(&from("loop.csv"), &to("loop.csv"))?;
     let mut json = serde_json::to_string_pretty(info)?;
     json.push('\n');
     fs::write(folder.join("run.json"), json)?;

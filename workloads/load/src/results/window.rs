@@ -42,6 +42,42 @@ impl Window {
         copy(from, to, |input, output| self.patterns(input, output))
     }
 
+    /// Copies the rows of `loop.csv` whose decisions lie in the window.
+    ///
+    /// # Errors
+    /// A file that cannot be read or written, or is not of that form.
+    pub fn copy_loops(self, from: &Path, to: &Path) -> Result<()> {
+        copy(from, to, |input, output| self.loops(input, output))
+    }
+
+    fn loops(self, input: impl Read, output: impl Write) -> Result<()> {
+        let mut table = Table::open(input, output)?;
+        let decided = table.column("decided_ns")?;
+        let times = [
+            decided,
+            table.column("sampled_ns")?,
+            table.column("applied_ns")?,
+        ];
+        while let Some(row) = table.next()? {
+            let decided_ns = number(&row, decided)?;
+            if decided_ns < self.start_ns || decided_ns > self.end_ns {
+                continue;
+            }
+            let mut fields = Vec::new();
+            for (column, text) in row.iter().enumerate() {
+                fields.push(if times.contains(&column) && !text.is_empty() {
+                    // What led to the first decisions may lie before the start.
+                    (i128::from(number(&row, column)?) - i128::from(self.start_ns)).to_string()
+                } else {
+                    text.to_owned()
+                });
+            }
+            table.output.write_record(&fields)?;
+        }
+        table.output.flush()?;
+        Ok(())
+    }
+
     fn queues(self, input: impl Read, output: impl Write) -> Result<()> {
         let mut table = Table::open(input, output)?;
         let time = table.column("time_ns")?;
@@ -210,6 +246,23 @@ mod tests {
         start_ns: 1_000,
         end_ns: 2_000,
     };
+
+    #[test]
+    fn a_decision_in_the_window_may_follow_from_a_sample_before_it() {
+        let input = "host,sampled_ns,decided_ns,applied_ns,rested\n\
+                     h1_1,900,999,1050,false\n\
+                     h1_1,980,1010,2040,false\n\
+                     h1_1,,2000,2050,true\n\
+                     h1_1,1990,2001,2050,false\n";
+        let mut output = Vec::new();
+        WINDOW.loops(input.as_bytes(), &mut output).unwrap();
+        assert_eq!(
+            String::from_utf8(output).unwrap(),
+            "host,sampled_ns,decided_ns,applied_ns,rested\n\
+             h1_1,-20,10,1040,false\n\
+             h1_1,,1000,1050,true\n"
+        );
+    }
 
     #[test]
     fn queues_count_from_the_start_of_the_run() {
