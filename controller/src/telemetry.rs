@@ -1,16 +1,16 @@
 //! What switches have measured: RTT per path, packets in queues.
 //!
 //! A sample is the time between a packet's arrival at its sender's leaf and the
-//! arrival of its ACK there. Two things make samples of one path comparable:
+//! arrival of its ACK there. The leaf makes samples of one path comparable and
+//! smooths them; it tells what has changed. Here the sender's own link is added:
 //!
 //! ```text
-//! queueing = measured - base(length)         base: empty queues, this length
-//! rtt      = base(1500) + queueing + 2 * delay of the sender's own link
+//! rtt = smoothed of full-size packets + 2 * delay of the sender's own link
 //! ```
 //!
 //! A sample whose queueing is more than all queues on the way can hold did not
-//! wait in queues: the receiver delayed its ACK (Linux does for 40 ms). It says
-//! nothing about the path and is counted, not used.
+//! wait in queues: the receiver delayed its ACK (Linux does for 40 ms). The leaf
+//! uses none of those once it knows its paths; before, they are sorted out here.
 //!
 //! A path's estimate is the smoothed RTT while samples come. The queues of a path
 //! that is idle have drained; what remains is the lowest RTT of late.
@@ -18,7 +18,7 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use crate::fabric::{FULL_SIZE_BYTES, Fabric, LeafPair, PortUse};
+use crate::fabric::{Fabric, LeafPair, PortUse};
 
 /// After so long without a sample a path counts as idle: longer than queues
 /// take to drain.
@@ -26,10 +26,6 @@ pub const IDLE_NS: u64 = 100_000_000;
 
 /// A lowest RTT older than this gives way to the next sample: links change.
 const MIN_WINDOW_NS: u64 = 10_000_000_000;
-
-/// A new sample weighs at least 1/8, as in TCP, and more the older the last one
-/// is: half when it is this old.
-const SMOOTHING_NS: u64 = 80_000_000;
 
 /// For so long a deep queue outlives a shallower sample.
 const PEAK_NS: u64 = 10_000_000;
@@ -51,6 +47,12 @@ pub struct RttSample {
     pub length_bytes: u16,
     /// Time between packet and ACK at the leaf.
     pub rtt_ns: u64,
+    /// The same of full-size packets between the two leaves, smoothed by the leaf.
+    pub smoothed_ns: u64,
+    /// Lowest of these since the leaf's last digest about them.
+    pub min_ns: u64,
+    /// When it was taken, by the switch's clock.
+    pub at_ns: u64,
 }
 
 /// A `queue_sample_t` digest.
@@ -60,8 +62,10 @@ pub struct QueueSample {
     pub port: u16,
     /// Packets in its queue.
     pub depth_packets: u32,
-    /// Time the last packet waited.
+    /// Time that the packet waited which left last, 0 when the queue is empty.
     pub delay_ns: u64,
+    /// When it was taken, by the switch's clock.
+    pub at_ns: u64,
 }
 
 /// Either digest.
@@ -113,34 +117,16 @@ impl PathStats {
         self.last_ns.saturating_add(IDLE_NS)
     }
 
-    fn record(&mut self, now_ns: u64, rtt_ns: u64) {
-        let age = now_ns.saturating_sub(self.last_ns);
-        self.smoothed_ns = Some(match self.smoothed_ns {
-            None => rtt_ns,
-            Some(smoothed) => smooth(smoothed, rtt_ns, age),
-        });
+    fn record(&mut self, now_ns: u64, rtt: RouteRtt) {
+        self.smoothed_ns = Some(rtt.smoothed_ns);
         let min_is_old = now_ns.saturating_sub(self.min_at_ns) > MIN_WINDOW_NS;
-        if self.samples == 0 || rtt_ns <= self.min_ns || min_is_old {
-            self.min_ns = rtt_ns;
+        if self.samples == 0 || rtt.min_ns <= self.min_ns || min_is_old {
+            self.min_ns = rtt.min_ns;
             self.min_at_ns = now_ns;
         }
         self.samples += 1;
         self.last_ns = now_ns;
     }
-}
-
-/// Moves `smoothed` towards `sample`, which comes `age_ns` after the last one.
-fn smooth(smoothed: u64, sample: u64, age_ns: u64) -> u64 {
-    // Weight numerator / denominator = max(1/8, age / (age + SMOOTHING_NS)).
-    let age = i128::from(age_ns);
-    let (numerator, denominator) = if age_ns < SMOOTHING_NS / 7 {
-        (1, 8)
-    } else {
-        (age, age + i128::from(SMOOTHING_NS))
-    };
-    let step = (i128::from(sample) - i128::from(smoothed)) * numerator / denominator;
-    // Between the two.
-    (i128::from(smoothed) + step) as u64
 }
 
 /// The queue in front of one port, as last reported.
@@ -173,16 +159,16 @@ impl Telemetry {
         now_ns: u64,
         sample: &RttSample,
     ) -> Option<LeafPair> {
-        let Some((pair, rtt_ns)) = normalise(fabric, sample) else {
+        let Some((pair, rtt)) = normalise(fabric, sample) else {
             self.stray_samples += 1;
             return None;
         };
         let stats = self.paths.entry((pair, sample.path)).or_default();
-        let Some(rtt_ns) = rtt_ns else {
+        let Some(rtt) = rtt else {
             stats.rejected_samples += 1;
             return None;
         };
-        stats.record(now_ns, rtt_ns);
+        stats.record(now_ns, rtt);
         Some(pair)
     }
 
@@ -254,25 +240,36 @@ impl Telemetry {
     }
 }
 
-/// The pair a sample is about and the RTT of a full-size packet, `None` in place
-/// of the RTT of a delayed ACK. `None` when the sample contradicts the topology.
-fn normalise(fabric: &Fabric, sample: &RttSample) -> Option<(LeafPair, Option<u64>)> {
+/// RTTs of a pair's path as its hosts see them.
+struct RouteRtt {
+    smoothed_ns: u64,
+    min_ns: u64,
+}
+
+/// The pair a sample is about and what it says, `None` in place of that for a
+/// delayed ACK. `None` when the sample contradicts the topology.
+fn normalise(fabric: &Fabric, sample: &RttSample) -> Option<(LeafPair, Option<RouteRtt>)> {
     let (source, destination, path) = (sample.source, sample.destination, sample.path);
     let pair = fabric.pair_of(source, destination)?;
     let base = fabric.measured_base_ns(source, destination, path, sample.length_bytes)?;
-    let full = fabric.measured_base_ns(source, destination, path, FULL_SIZE_BYTES)?;
-    let queueing = i128::from(sample.rtt_ns) - i128::from(base);
-    if queueing > i128::from(fabric.queues_ns(source, destination, path)?) {
+    let queueing = sample.rtt_ns.saturating_sub(base);
+    if queueing > fabric.queues_ns(source, destination, path)? {
         return Some((pair, None));
     }
-    let rtt = i128::from(full) + queueing + i128::from(fabric.near_delay_ns(source)?);
+    let near_ns = fabric.near_delay_ns(source)?;
     // A zero would mean "unknown"; only a broken clock measures so little.
-    Some((pair, Some(u64::try_from(rtt).unwrap_or(0).max(1))))
+    let rtt = |measured_ns: u64| measured_ns.saturating_add(near_ns).max(1);
+    let rtt = RouteRtt {
+        smoothed_ns: rtt(sample.smoothed_ns),
+        min_ns: rtt(sample.min_ns),
+    };
+    Some((pair, Some(rtt)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fabric::FULL_SIZE_BYTES;
     use crate::testing::fabric;
 
     const MS: u64 = 1_000_000;
@@ -281,48 +278,52 @@ mod tests {
         destination: 2,
     };
 
-    fn sample(path: u8, length_bytes: u16, rtt_ns: u64) -> RttSample {
+    /// What a leaf tells of the first full-size packet on a path.
+    fn sample(path: u8, rtt_ns: u64) -> RttSample {
         RttSample {
             source: Ipv4Addr::new(10, 1, 1, 1),
             destination: Ipv4Addr::new(10, 2, 1, 1),
             source_port: 40_000,
             destination_port: 5_001,
             path,
-            length_bytes,
+            length_bytes: FULL_SIZE_BYTES,
             rtt_ns,
+            smoothed_ns: rtt_ns,
+            min_ns: rtt_ns,
+            at_ns: 0,
         }
     }
 
-    /// What the leaf measures for a lone packet.
-    fn lone(fabric: &Fabric, path: u8, length_bytes: u16) -> RttSample {
-        let mut sample = sample(path, length_bytes, 0);
-        sample.rtt_ns = fabric
-            .measured_base_ns(sample.source, sample.destination, path, length_bytes)
-            .unwrap();
-        sample
+    /// The same, with so much queueing.
+    fn queued(fabric: &Fabric, path: u8, queueing_ns: u64) -> RttSample {
+        let sample = sample(path, 0);
+        let base =
+            fabric.measured_base_ns(sample.source, sample.destination, path, FULL_SIZE_BYTES);
+        self::sample(path, base.unwrap() + queueing_ns)
     }
 
     #[test]
-    fn packets_of_any_size_measure_the_configured_rtt() {
-        let fabric = fabric(2, 2, 4);
-        for length in [60, 576, 1500] {
-            let mut telemetry = Telemetry::default();
-            let sample = lone(&fabric, 1, length);
-            assert_eq!(telemetry.record_rtt(&fabric, MS, &sample), Some(PAIR));
-            assert_eq!(
-                telemetry.path(PAIR, 1).unwrap().smoothed_ns,
-                fabric.configured_rtt_ns(PAIR, 1)
-            );
-        }
-    }
-
-    #[test]
-    fn queueing_adds_to_the_rtt_and_leaves_the_minimum() {
+    fn a_lone_packet_measures_the_configured_rtt() {
         let fabric = fabric(2, 2, 4);
         let mut telemetry = Telemetry::default();
-        let mut sample = lone(&fabric, 0, 1500);
-        telemetry.record_rtt(&fabric, 0, &sample);
-        sample.rtt_ns += 80_000;
+        let sample = queued(&fabric, 1, 0);
+        assert_eq!(telemetry.record_rtt(&fabric, MS, &sample), Some(PAIR));
+        assert_eq!(
+            telemetry.path(PAIR, 1).unwrap().smoothed_ns,
+            fabric.configured_rtt_ns(PAIR, 1)
+        );
+    }
+
+    #[test]
+    fn the_leaf_smooths_and_finds_the_minimum() {
+        let fabric = fabric(2, 2, 4);
+        let mut telemetry = Telemetry::default();
+        telemetry.record_rtt(&fabric, 0, &queued(&fabric, 0, 5_000));
+        let sample = RttSample {
+            smoothed_ns: queued(&fabric, 0, 10_000).rtt_ns,
+            min_ns: queued(&fabric, 0, 0).rtt_ns,
+            ..queued(&fabric, 0, 80_000)
+        };
         telemetry.record_rtt(&fabric, MS, &sample);
         let stats = telemetry.path(PAIR, 0).unwrap();
         let configured = fabric.configured_rtt_ns(PAIR, 0).unwrap();
@@ -334,10 +335,7 @@ mod tests {
     fn a_delayed_ack_is_counted_and_not_used() {
         let fabric = fabric(2, 2, 4);
         let mut telemetry = Telemetry::default();
-        assert_eq!(
-            telemetry.record_rtt(&fabric, MS, &sample(0, 1500, 40 * MS)),
-            None
-        );
+        assert_eq!(telemetry.record_rtt(&fabric, MS, &sample(0, 40 * MS)), None);
         let stats = telemetry.path(PAIR, 0).unwrap();
         assert_eq!((stats.rejected_samples, stats.samples), (1, 0));
         assert_eq!(stats.rtt_ns(MS), None);
@@ -348,8 +346,7 @@ mod tests {
         let fabric = fabric(2, 2, 4);
         let mut telemetry = Telemetry::default();
         // All of three queues on the way there.
-        let mut sample = lone(&fabric, 0, 1500);
-        sample.rtt_ns += 3 * 100 * 12_112;
+        let sample = queued(&fabric, 0, 3 * 100 * 12_112);
         assert_eq!(telemetry.record_rtt(&fabric, MS, &sample), Some(PAIR));
     }
 
@@ -357,10 +354,8 @@ mod tests {
     fn an_idle_path_falls_back_to_its_lowest_rtt() {
         let fabric = fabric(2, 2, 4);
         let mut telemetry = Telemetry::default();
-        let mut sample = lone(&fabric, 0, 1500);
-        telemetry.record_rtt(&fabric, 0, &sample);
-        sample.rtt_ns += 800_000;
-        telemetry.record_rtt(&fabric, MS, &sample);
+        telemetry.record_rtt(&fabric, 0, &queued(&fabric, 0, 0));
+        telemetry.record_rtt(&fabric, MS, &queued(&fabric, 0, 800_000));
         let stats = telemetry.path(PAIR, 0).unwrap();
         assert!(stats.rtt_ns(2 * MS) > Some(stats.min_ns));
         assert_eq!(stats.rtt_ns(MS + IDLE_NS), Some(stats.min_ns));
@@ -370,24 +365,22 @@ mod tests {
     fn a_path_that_became_slower_is_believed_after_a_while() {
         let fabric = fabric(2, 2, 4);
         let mut telemetry = Telemetry::default();
-        let mut sample = lone(&fabric, 0, 1500);
-        telemetry.record_rtt(&fabric, 0, &sample);
-        sample.rtt_ns += MS;
-        telemetry.record_rtt(&fabric, MIN_WINDOW_NS + 1, &sample);
+        telemetry.record_rtt(&fabric, 0, &queued(&fabric, 0, 0));
+        telemetry.record_rtt(&fabric, MIN_WINDOW_NS + 1, &queued(&fabric, 0, MS));
         let configured = fabric.configured_rtt_ns(PAIR, 0).unwrap();
         let stats = telemetry.path(PAIR, 0).unwrap();
         assert_eq!(stats.min_ns, configured + MS);
-        assert!(stats.smoothed_ns.unwrap() > configured + 99 * MS / 100);
+        assert_eq!(stats.smoothed_ns, Some(configured + MS));
     }
 
     #[test]
     fn strangers_are_counted_and_not_used() {
         let fabric = fabric(2, 2, 4);
         let mut telemetry = Telemetry::default();
-        let mut stranger = sample(0, 1500, 100_000);
+        let mut stranger = sample(0, 100_000);
         stranger.source = Ipv4Addr::new(192, 0, 2, 1);
         assert_eq!(telemetry.record_rtt(&fabric, MS, &stranger), None);
-        let far_path = sample(7, 1500, 100_000);
+        let far_path = sample(7, 100_000);
         assert_eq!(telemetry.record_rtt(&fabric, MS, &far_path), None);
         assert_eq!(telemetry.stray_samples(), 2);
     }
@@ -400,6 +393,7 @@ mod tests {
             port,
             depth_packets,
             delay_ns,
+            at_ns: 0,
         };
         // Port 6 of leaf1 leads to spine2, port 2 of spine2 to leaf2.
         telemetry.record_queue(&fabric, MS, "leaf1", &queue(6, 10, 120_000));

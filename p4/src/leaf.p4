@@ -51,6 +51,7 @@ control LeafIngress(inout headers_t hdr,
     Telemetry() telemetry;
     Rtt() rtt;
     SampleQueue() sample_queue;
+    AccountDigest() account_digest;
     Drop() drop;
 
     apply {
@@ -65,6 +66,7 @@ control LeafIngress(inout headers_t hdr,
                 telemetry.apply(meta.telemetry);
                 rtt.apply(hdr, meta.route, meta.telemetry, standard_metadata);
                 sample_queue.apply(meta.telemetry, standard_metadata);
+                account_digest.apply(meta.telemetry, standard_metadata);
             } else {
                 drop.apply(meta.route, standard_metadata);
             }

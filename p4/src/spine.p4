@@ -46,6 +46,7 @@ control SpineIngress(inout headers_t hdr,
     SpineRouting() routing;
     Telemetry() telemetry;
     SampleQueue() sample_queue;
+    AccountDigest() account_digest;
     Drop() drop;
 
     apply {
@@ -59,6 +60,7 @@ control SpineIngress(inout headers_t hdr,
             if (meta.route.drop_reason == drop_reason_t.NOT_DROPPED) {
                 telemetry.apply(meta.telemetry);
                 sample_queue.apply(meta.telemetry, standard_metadata);
+                account_digest.apply(meta.telemetry, standard_metadata);
             } else {
                 drop.apply(meta.route, standard_metadata);
             }

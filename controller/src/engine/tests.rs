@@ -29,6 +29,9 @@ fn sample(engine: &Engine, path: u8, queueing_ns: u64) -> Sample {
         path,
         length_bytes: 1500,
         rtt_ns: base + queueing_ns,
+        smoothed_ns: base + queueing_ns,
+        min_ns: base + queueing_ns,
+        at_ns: 0,
     })
 }
 
@@ -79,14 +82,14 @@ fn gaps_follow_a_slow_spine() {
 #[test]
 fn a_moved_gap_has_a_pattern_at_once_and_the_next_one_when_it_can_have_shown() {
     let mut engine = started();
-    record(&mut engine, 52 * MS, 1, 3 * MS);
+    record(&mut engine, 52 * MS, 1, 375_000);
     assert_eq!(engine.poll(52 * MS), [PAIR]);
     assert_eq!(letters_of(&engine), "AAAAB");
     let slowest_ns = engine.pattern(PAIR).unwrap().costs_ns[1];
     // Whatever comes now waits until hosts can have felt that one.
     let rested_ns = 52 * MS + 2 * slowest_ns;
-    record(&mut engine, 52 * MS + 1, 1, 3 * MS);
-    record(&mut engine, 52 * MS + 2, 1, 3 * MS);
+    record(&mut engine, 52 * MS + 1, 1, MS);
+    record(&mut engine, 52 * MS + 2, 1, MS);
     assert_eq!(engine.poll(52 * MS + 2), []);
     let assessment = engine.assess(52 * MS + 2, PAIR);
     let until_ns = rested_ns;
@@ -108,9 +111,9 @@ fn the_papers_interval_holds_patterns_back_for_ten_milliseconds() {
     record(&mut engine, 50 * MS, 0, 0);
     record(&mut engine, 50 * MS, 1, 0);
     engine.poll(50 * MS);
-    record(&mut engine, 52 * MS, 1, 3 * MS);
+    record(&mut engine, 52 * MS, 1, 375_000);
     assert_eq!(engine.poll(52 * MS), [PAIR]);
-    record(&mut engine, 53 * MS, 1, 3 * MS);
+    record(&mut engine, 53 * MS, 1, MS);
     assert_eq!(engine.poll(53 * MS), []);
     assert_eq!(engine.next_deadline_ns(), Some(62 * MS));
 }
@@ -120,7 +123,7 @@ fn a_gap_that_hysteresis_keeps_is_said_to_be_sticky() {
     let mut engine = started();
     // Ratio 1.6: rounds to 2, but not clearly.
     let cost = engine.pattern(PAIR).unwrap().costs_ns[0];
-    record(&mut engine, 60 * MS, 1, 8 * (cost * 6 / 10));
+    record(&mut engine, 60 * MS, 1, cost * 6 / 10);
     assert_eq!(engine.poll(60 * MS), []);
     let assessment = engine.assess(60 * MS, PAIR);
     assert_eq!(assessment.verdict, Verdict::Sticky);
@@ -154,6 +157,7 @@ fn a_queue_moves_the_patterns_of_all_pairs_behind_it() {
         port: 2,
         depth_packets: 30,
         delay_ns: 360_000,
+        at_ns: 0,
     });
     engine.record(2 * MS, None, "spine2", &queue);
     assert_eq!(engine.poll(2 * MS), pairs);

@@ -7,7 +7,7 @@ use weft_topology::{Host, Role, Routing, Switch};
 
 use super::digest::{QUEUE_DIGEST, RTT_DIGEST};
 use super::program::{Error, Key, Program};
-use crate::fabric::{Fabric, PortUse};
+use crate::fabric::{FULL_SIZE_BYTES, Fabric, LeafPair, PortUse};
 
 /// Bounds of the time between two samples of a path or a queue. In between it is a
 /// quarter of the shortest RTT: hosts notice nothing sooner, and a message costs as
@@ -17,6 +17,17 @@ const SAMPLE_INTERVAL_NS: (u64, u64) = (1_000_000, 10_000_000);
 /// So long a sample waits in a switch for others to share its digest message: a
 /// tenth of what the way into kernels may take.
 pub const DIGEST_WAIT_NS: u64 = 20_000;
+
+/// A path or a queue that has not changed is reported after so long.
+const LONGEST_INTERVAL_NS: u64 = 10_000_000;
+
+/// Bytes that a switch forwards for every digest it sends. On its way here a digest
+/// that travels alone takes some 300 bytes with its acknowledgement, and a packet
+/// crosses three switches, which all may report: 3 * 300 / 131072 is below 1%.
+const DIGEST_BYTES: u128 = 131_072;
+
+/// Fraction of a clock unit that the leaf counts the time of a byte in.
+const PER_BYTE_SHIFT: u32 = 16;
 
 /// A digest message leaves a switch with so many samples at the latest.
 const DIGEST_SAMPLES: i32 = 64;
@@ -64,7 +75,7 @@ pub fn desired(
     unit: TimestampUnit,
 ) -> Result<Desired, Error> {
     let mut entries = match switch.role {
-        Role::Leaf => leaf_entries(fabric, switch, program)?,
+        Role::Leaf => leaf_entries(fabric, switch, program, unit)?,
         Role::Spine => spine_entries(fabric, switch, program)?,
     };
     let interval_ns = sample_interval_ns(fabric);
@@ -72,7 +83,15 @@ pub fn desired(
     entries.push(program.default_entry(
         "telemetry.policy",
         "telemetry.sample_every",
-        &[("rtt_interval", interval), ("queue_interval", interval)],
+        &[
+            ("rtt_interval", interval),
+            ("queue_interval", interval),
+            (
+                "longest_interval",
+                u128::from(LONGEST_INTERVAL_NS / unit.ns()),
+            ),
+            ("digest_bytes", DIGEST_BYTES),
+        ],
     )?);
     let digests: &[&str] = match switch.role {
         Role::Leaf => &[RTT_DIGEST, QUEUE_DIGEST],
@@ -108,6 +127,7 @@ fn leaf_entries(
     fabric: &Fabric,
     leaf: &Switch,
     program: &Program,
+    unit: TimestampUnit,
 ) -> Result<Vec<TableEntry>, Error> {
     let topology = fabric.topology();
     let mut entries = Vec::new();
@@ -139,6 +159,29 @@ fn leaf_entries(
             )?);
         }
     }
+    let remote = fabric.pairs().filter(|pair| pair.source == leaf.index);
+    for pair in remote {
+        for path in 0..fabric.paths() {
+            let Some(expected) = expected(fabric, pair, path) else {
+                continue;
+            };
+            let per_byte = u128::from(expected.full_size_ns) << PER_BYTE_SHIFT;
+            let full_size = u128::from(FULL_SIZE_BYTES) * u128::from(unit.ns());
+            let longest = expected.longest_ns.div_ceil(unit.ns());
+            entries.push(program.entry(
+                "rtt.paths",
+                &[
+                    ("leaf", Key::Exact(u128::from(pair.destination))),
+                    ("path", Key::Exact(u128::from(path))),
+                ],
+                "rtt.expect",
+                &[
+                    ("per_byte", per_byte / full_size),
+                    ("longest", u128::from(longest)),
+                ],
+            )?);
+        }
+    }
     for path in 0..fabric.paths() {
         let wanted = PortUse::Up {
             leaf: leaf.index,
@@ -160,6 +203,31 @@ fn leaf_entries(
     let paths = u128::from(fabric.paths());
     entries.push(program.default_entry("routing.path_policy", policy, &[("paths", paths)])?);
     Ok(entries)
+}
+
+/// What a leaf can expect of the RTTs that it measures to another, on one path.
+#[derive(Debug, PartialEq, Eq)]
+struct Expected {
+    /// What the length of a full-size packet adds: its time on all wires.
+    full_size_ns: u64,
+    /// With all queues full, to any host there.
+    longest_ns: u64,
+}
+
+fn expected(fabric: &Fabric, pair: LeafPair, path: u8) -> Option<Expected> {
+    let source = *fabric.hosts_of(pair.source).next()?.addresses.first()?;
+    let hosts = fabric.hosts_of(pair.destination);
+    let destinations = hosts.filter_map(|host| host.addresses.first());
+    destinations
+        .filter_map(|&destination| {
+            let base_ns = |bytes| fabric.measured_base_ns(source, destination, path, bytes);
+            let queues_ns = fabric.queues_ns(source, destination, path)?;
+            Some(Expected {
+                full_size_ns: base_ns(FULL_SIZE_BYTES)? - base_ns(0)?,
+                longest_ns: base_ns(FULL_SIZE_BYTES)?.saturating_add(queues_ns),
+            })
+        })
+        .max_by_key(|expected| expected.longest_ns)
 }
 
 fn spine_entries(
@@ -235,8 +303,9 @@ mod tests {
     #[test]
     fn a_leaf_reaches_its_hosts_the_other_leaves_and_every_spine() {
         let desired = desired_of(Role::Leaf);
-        // 4 hosts (route, RTT), 2 leaves, 2 uplinks; path policy and telemetry.
-        assert_eq!(desired.entries.len(), 4 * 2 + 2 + 2 + 2);
+        // 4 hosts (route, RTT), 2 leaves, 2 uplinks and 2 paths to each leaf; path
+        // policy and telemetry.
+        assert_eq!(desired.entries.len(), 4 * 2 + 2 + 2 + 2 * 2 + 2);
         let defaults = desired
             .entries
             .iter()
@@ -250,6 +319,19 @@ mod tests {
         let desired = desired_of(Role::Spine);
         assert_eq!(desired.entries.len(), 3 + 1);
         assert_eq!(desired.digests.len(), 1);
+    }
+
+    #[test]
+    fn a_leaf_expects_the_base_rtt_and_six_full_queues_at_most() {
+        let fabric = fabric(2, 2, 4);
+        let pair = fabric.pairs().next().unwrap();
+        // 1 Gbps: three wires of 12 us for 1500 bytes and 12.112 us for a frame.
+        let base_ns = fabric.configured_rtt_ns(pair, 0).unwrap() - 20_000;
+        let wanted = Expected {
+            full_size_ns: 3 * 12_000,
+            longest_ns: base_ns + 6 * 100 * 12_112,
+        };
+        assert_eq!(expected(&fabric, pair, 0), Some(wanted));
     }
 
     #[test]

@@ -19,8 +19,8 @@ pub const QUEUE_DIGEST: &str = "queue_sample_t";
 /// Reads the digests of one program.
 #[derive(Debug, Clone)]
 pub struct Decoder {
-    rtt: Option<(u32, [usize; 7])>,
-    queue: (u32, [usize; 3]),
+    rtt: Option<(u32, [usize; 10])>,
+    queue: (u32, [usize; 4]),
     unit_ns: u64,
 }
 
@@ -41,12 +41,16 @@ impl Decoder {
                     "path",
                     "length_bytes",
                     "rtt",
+                    "smoothed",
+                    "minimum",
+                    "at",
                 ];
                 let fields = program.struct_fields(RTT_DIGEST, fields)?;
                 Some((program.digest_id(RTT_DIGEST)?, fields))
             }
         };
-        let fields = program.struct_fields(QUEUE_DIGEST, ["port", "depth_packets", "delay"])?;
+        let fields =
+            program.struct_fields(QUEUE_DIGEST, ["port", "depth_packets", "delay", "at"])?;
         Ok(Self {
             rtt,
             queue: (program.digest_id(QUEUE_DIGEST)?, fields),
@@ -77,6 +81,9 @@ impl Decoder {
                     path,
                     length,
                     rtt,
+                    smoothed,
+                    minimum,
+                    at,
                 ] = values(data, fields)?;
                 Some(Sample::Rtt(RttSample {
                     source: Ipv4Addr::from(u32::try_from(source).ok()?),
@@ -86,14 +93,18 @@ impl Decoder {
                     path: path.try_into().ok()?,
                     length_bytes: length.try_into().ok()?,
                     rtt_ns: rtt.checked_mul(self.unit_ns)?,
+                    smoothed_ns: smoothed.checked_mul(self.unit_ns)?,
+                    min_ns: minimum.checked_mul(self.unit_ns)?,
+                    at_ns: at.checked_mul(self.unit_ns)?,
                 }))
             }
             _ if self.queue.0 == digest_id => {
-                let [port, depth, delay] = values(data, &self.queue.1)?;
+                let [port, depth, delay, at] = values(data, &self.queue.1)?;
                 Some(Sample::Queue(QueueSample {
                     port: port.try_into().ok()?,
                     depth_packets: depth.try_into().ok()?,
                     delay_ns: delay.checked_mul(self.unit_ns)?,
+                    at_ns: at.checked_mul(self.unit_ns)?,
                 }))
             }
             _ => None,
@@ -144,7 +155,11 @@ mod tests {
         let leaf = program(Role::Leaf);
         let decoder = Decoder::new(&leaf, Role::Leaf, TimestampUnit::Microseconds).unwrap();
         let id = leaf.digest_id(RTT_DIGEST).unwrap();
-        let list = list(id, &[0x0a01_0102, 0x0a02_0301, 40_000, 5_001, 1, 1500, 117]);
+        let subflow = [0x0a01_0102, 0x0a02_0301, 40_000, 5_001];
+        let list = list(
+            id,
+            &[&subflow[..], &[1, 1400, 117, 121, 119, 5_000]].concat(),
+        );
         let (samples, unread) = decoder.samples(&list);
         assert_eq!(unread, 0);
         assert_eq!(
@@ -155,8 +170,11 @@ mod tests {
                 source_port: 40_000,
                 destination_port: 5_001,
                 path: 1,
-                length_bytes: 1500,
+                length_bytes: 1400,
                 rtt_ns: 117_000,
+                smoothed_ns: 121_000,
+                min_ns: 119_000,
+                at_ns: 5_000_000,
             })]
         );
     }
@@ -166,12 +184,12 @@ mod tests {
         let spine = program(Role::Spine);
         let decoder = Decoder::new(&spine, Role::Spine, TimestampUnit::Nanoseconds).unwrap();
         let id = spine.digest_id(QUEUE_DIGEST).unwrap();
-        let good = list(id, &[2, 17, 200_000]);
+        let good = list(id, &[2, 17, 200_000, 5_000_000]);
         assert_eq!(decoder.samples(&good).0.len(), 1);
         for bad in [
-            list(id, &[2, 17]),
-            list(id, &[70_000, 17, 200_000]),
-            list(id + 1, &[2, 17, 200_000]),
+            list(id, &[2, 17, 200_000]),
+            list(id, &[70_000, 17, 200_000, 5_000_000]),
+            list(id + 1, &[2, 17, 200_000, 5_000_000]),
         ] {
             assert_eq!(decoder.samples(&bad), (vec![], 1));
         }

@@ -37,15 +37,21 @@ struct route_t {
     bit<8>        path;  // FABRIC, on a leaf: the path to it (from 0)
 }
 
-// telemetry -> rtt -> queue
+// telemetry -> rtt -> queue -> account
 struct telemetry_t {
     bit<1> enabled;
+    // What was sent so far leaves room for a digest that tells a change, and for
+    // one that only confirms what was told.
+    bit<1> affordable;
+    bit<1> spare;
     // The packet has its digest. BMv2 sends one of a packet at most, the last;
     // so the first stage that has something to say takes it, and the others wait
     // for the next packet.
     bit<1> reported;
     time_t rtt_interval;
     time_t queue_interval;
+    time_t longest_interval;
+    bit<32> digest_bytes;
 }
 
 struct metadata_t {

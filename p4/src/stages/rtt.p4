@@ -9,12 +9,14 @@
 //   host <----------- [leaf] <--ACK---- fabric <-+
 //                     RTT = now - entry
 //
-// Two tables of registers, both indexed by a crc16 and guarded by a crc32 of the
-// same key; who comes later overwrites, whose signature differs finds nothing.
+// Two tables of registers, indexed by hashes and guarded by signatures of the same
+// key; who comes later overwrites, whose signature differs finds nothing.
 //
 //   flow[src, dst, ports]           highest  end of the highest sequence seen
-//                                   floor    ACKs up to here are ambiguous
+//                                   floor    ACKs up to here measure nothing
+//                                   acked, window   of the last ACK
 //   entry[src, dst, ports, ACK]     time, length, route of the segment
+//   route[remote leaf, path]        smoothed and minimum RTT, what was told
 //
 // A segment ends at its sequence number + payload + one for SYN and for FIN each,
 // so that SYN, SYN-ACK and FIN count too; one that takes no sequence space (a
@@ -26,13 +28,37 @@
 //     `highest`. That rejects the ACK of the segment itself, and those of all
 //     segments sent before: one of them acknowledges the end of the gap just
 //     filled, long after its segment had arrived;
-//   - an ACK in reverse direction counts when it is above `floor`;
+//   - an ACK in reverse direction counts when it is above `floor`, which rises
+//     to it: an older one that arrives later does not count;
+//   - a duplicate ACK (RFC 5681, section 2: data outstanding, no payload, the
+//     last ACK's number and window) says that a segment is missing and others
+//     wait behind it at the receiver. `floor` rises to `highest`, because what
+//     acknowledges them will have waited for that segment, be it sent again or
+//     only late;
 //   - a SYN starts the flow anew, unless it repeats the last one;
 //   - of a flow that is unknown (its place was taken by another, or the switch
 //     has started after it) the first segment is not measured: it may be a
 //     retransmission.
 //
 // Sequence numbers wrap; they are compared as RFC 1982 has it.
+//
+// A segment that ends at the number of an ACK is the one that called for it:
+// where a receiver acknowledges several at once, it is the last. But it may wait
+// for a second segment before it does (for 40 ms on Linux). So a sample above
+// what the path's links and full queues can take, as the controller states it,
+// is counted and not used.
+//
+// Of what is left, per remote leaf and path:
+//
+//   full      = rtt + time on the wire of what the segment lacks to a full-size
+//               packet, so that samples of all lengths are comparable
+//   smoothed += (full - smoothed) / 8, as TCP has it (RFC 6298); anew when there
+//               was no sample for `longest_interval`
+//   minimum   = lowest `full` since the last digest
+//
+// The digest leaves at once when it is the route's first, when `smoothed` is
+// 1/16 or more from what was told (at most once in `rtt_interval`), and when
+// `longest_interval` is over.
 
 #ifndef STAGES_RTT_P4_
 #define STAGES_RTT_P4_
@@ -47,16 +73,30 @@ struct rtt_sample_t {
     bit<32> dst_addr;
     bit<16> src_port;
     bit<16> dst_port;
-    // Of the segment: its path, and its IPv4 total length.
+    // Of the segment: its path, its IPv4 total length, its RTT.
     bit<8>  path;
     bit<16> length_bytes;
     bit<48> rtt;
+    // Of the remote leaf and path, for full-size packets.
+    bit<48> smoothed;
+    bit<48> minimum;
+    bit<48> at;  // now, by the clock of the switch
 }
 
-const bit<32> RTT_FLOWS   = 0x10000;  // every value of a crc16
+const bit<32> RTT_FLOWS   = 0x10000;  // every value of half a crc32
 const bit<32> RTT_ENTRIES = 0x10000;
 const bit<32> RTT_ROUTES  = 0x10000;  // every remote leaf and path
+const bit<32> RTT_PATHS   = 4096;     // of which so many are in use
 const bit<32> HOST_PORTS  = 512;
+
+// IPv4 length of a full-size packet.
+const bit<16> FULL_SIZE_BYTES = 1500;
+// A sample weighs 2^-3.
+const bit<8> RTT_WEIGHT_SHIFT = 3;
+// A change by 2^-4 is told at once.
+const bit<8> RTT_STEP_SHIFT = 4;
+// `per_byte` counts 2^-16 clock units.
+const bit<8> PER_BYTE_SHIFT = 16;
 
 // Marks an empty place. A key with this signature is not measured.
 const bit<32> NO_SIGNATURE = 0;
@@ -68,6 +108,11 @@ register<bit<32>>(RTT_FLOWS) rtt_flow_highest;
 @name("rtt.flow_floor") @id(0x16000003)
 register<bit<32>>(RTT_FLOWS) rtt_flow_floor;
 
+@name("rtt.flow_acked") @id(0x16000009)
+register<bit<32>>(RTT_FLOWS) rtt_flow_acked;
+@name("rtt.flow_window") @id(0x1600000a)
+register<bit<16>>(RTT_FLOWS) rtt_flow_window;
+
 @name("rtt.entry_signature") @id(0x16000004)
 register<bit<32>>(RTT_ENTRIES) rtt_entry_signature;
 @name("rtt.entry_time") @id(0x16000005)
@@ -77,9 +122,20 @@ register<bit<16>>(RTT_ENTRIES) rtt_entry_length;
 @name("rtt.entry_route") @id(0x16000007)
 register<bit<16>>(RTT_ENTRIES) rtt_entry_route;  // remote leaf ++ path
 
-// When the last sample of a remote leaf and path left.
+// When the last digest of a remote leaf and path left, and what it told.
 @name("rtt.sampled") @id(0x16000008)
 register<time_t>(RTT_ROUTES) rtt_sampled;
+@name("rtt.told") @id(0x1600000b)
+register<time_t>(RTT_ROUTES) rtt_told;
+// Times 2^RTT_WEIGHT_SHIFT, so that shifts lose nothing. 0: no sample yet.
+@name("rtt.smoothed") @id(0x1600000c)
+register<time_t>(RTT_ROUTES) rtt_smoothed;
+// 0: no sample since the last digest.
+@name("rtt.minimum") @id(0x1600000d)
+register<time_t>(RTT_ROUTES) rtt_minimum;
+// When the last sample was measured.
+@name("rtt.measured") @id(0x1600000e)
+register<time_t>(RTT_ROUTES) rtt_measured;
 
 // A subflow, in direction of its data.
 struct flow_t {
@@ -100,22 +156,37 @@ bool is_after(in bit<32> a, in bit<32> b) {
     return a != b && (a - b)[31:31] == 0;
 }
 
+// The index is the lower half of a crc32. That of a crc16 is no good: addresses and
+// ports that count up differ in few bits, 32 of them apart, and of 10 000 subflows
+// between neighbours 97 % share their crc16 with another. The crc16 is used where
+// the crc32 leaves no more: in the signature.
+void place_of(in bit<32> crc32, in bit<16> crc16, out place_t place) {
+    place.index = (bit<32>) crc32[15:0];
+    place.signature = crc32[31:16] ++ crc16;
+}
+
 void flow_place(in flow_t flow, out place_t place) {
-    hash(place.index, HashAlgorithm.crc16, 32w0,
-         { flow.src_addr, flow.dst_addr, flow.src_port, flow.dst_port },
-         RTT_FLOWS);
-    hash(place.signature, HashAlgorithm.crc32, 32w0,
+    bit<32> crc32;
+    bit<16> crc16;
+    hash(crc32, HashAlgorithm.crc32, 32w0,
          { flow.src_addr, flow.dst_addr, flow.src_port, flow.dst_port },
          33w0x100000000);
+    hash(crc16, HashAlgorithm.crc16, 16w0,
+         { flow.src_addr, flow.dst_addr, flow.src_port, flow.dst_port },
+         32w0x10000);
+    place_of(crc32, crc16, place);
 }
 
 void entry_place(in flow_t flow, in bit<32> ack_no, out place_t place) {
-    hash(place.index, HashAlgorithm.crc16, 32w0,
-         { flow.src_addr, flow.dst_addr, flow.src_port, flow.dst_port, ack_no },
-         RTT_ENTRIES);
-    hash(place.signature, HashAlgorithm.crc32, 32w0,
+    bit<32> crc32;
+    bit<16> crc16;
+    hash(crc32, HashAlgorithm.crc32, 32w0,
          { flow.src_addr, flow.dst_addr, flow.src_port, flow.dst_port, ack_no },
          33w0x100000000);
+    hash(crc16, HashAlgorithm.crc16, 16w0,
+         { flow.src_addr, flow.dst_addr, flow.src_port, flow.dst_port, ack_no },
+         32w0x10000);
+    place_of(crc32, crc16, place);
 }
 
 // A segment from a host into the fabric.
@@ -163,9 +234,13 @@ control RememberSegment(in headers_t hdr,
                 rtt_flow_highest.write(at.index, end);
                 if (hdr.tcp.syn == 1) {
                     rtt_flow_floor.write(at.index, hdr.tcp.seq_no);
+                    rtt_flow_acked.write(at.index, hdr.tcp.seq_no);
                 }
             } else {
                 bool reaches_beyond = is_after(end, highest);
+                if (!is_known) {
+                    rtt_flow_acked.write(at.index, end);
+                }
                 if (!is_known || reaches_beyond) {
                     highest = end;
                 }
@@ -176,47 +251,159 @@ control RememberSegment(in headers_t hdr,
     }
 }
 
-// An ACK out of the fabric to a host.
+// A measured RTT of a remote leaf and path.
+struct measured_t {
+    bit<16> route;
+    bit<16> length_bytes;
+    time_t  rtt;
+}
+
+// An ACK out of the fabric to a host: takes the entry of the segment that it
+// acknowledges, if that tells an RTT.
 control MatchAck(in headers_t hdr,
-                 inout telemetry_t telemetry,
-                 in time_t now) {
+                 in flow_t flow,
+                 in time_t now,
+                 out bool matches,
+                 out measured_t measured) {
     apply {
-        flow_t flow = { hdr.ipv4.dst_addr, hdr.ipv4.src_addr,
-                        hdr.tcp.dst_port, hdr.tcp.src_port };
+        matches = false;
+        measured = { 0, 0, 0 };
         place_t at;
         bit<32> signature;
-        bit<32> floor;
         flow_place(flow, at);
         rtt_flow_signature.read(signature, at.index);
-        rtt_flow_floor.read(floor, at.index);
-        bool is_unambiguous = is_after(hdr.tcp.ack_no, floor);
-        if (signature == at.signature && is_unambiguous) {
-            place_t entry;
-            entry_place(flow, hdr.tcp.ack_no, entry);
-            rtt_entry_signature.read(signature, entry.index);
-            if (signature == entry.signature && signature != NO_SIGNATURE) {
-                time_t sent;
-                bit<16> length_bytes;
-                bit<16> route;
-                time_t last;
-                rtt_entry_time.read(sent, entry.index);
-                rtt_entry_length.read(length_bytes, entry.index);
-                rtt_entry_route.read(route, entry.index);
-                rtt_entry_signature.write(entry.index, NO_SIGNATURE);
-                rtt_flow_floor.write(at.index, hdr.tcp.ack_no);
+        if (signature == at.signature) {
+            bit<32> highest;
+            bit<32> floor;
+            bit<32> acked;
+            bit<16> window;
+            rtt_flow_highest.read(highest, at.index);
+            rtt_flow_floor.read(floor, at.index);
+            rtt_flow_acked.read(acked, at.index);
+            rtt_flow_window.read(window, at.index);
 
-                rtt_sampled.read(last, (bit<32>) route);
-                bool due = is_due(now, last, telemetry.rtt_interval);
-                if (telemetry.enabled == 1 && due) {
-                    telemetry.reported = 1;
-                    rtt_sampled.write((bit<32>) route, now);
-                    digest<rtt_sample_t>(DIGEST_RECEIVER,
-                                         { flow.src_addr, flow.dst_addr,
-                                           flow.src_port, flow.dst_port,
-                                           route[7:0], length_bytes,
-                                           now - sent });
+            bit<16> header_bytes =
+                IPV4_HEADER_BYTES + ((bit<16>) hdr.tcp.data_offset << 2);
+            bool is_outstanding = is_after(highest, hdr.tcp.ack_no);
+            bool is_duplicate = is_outstanding &&
+                                hdr.ipv4.total_len <= header_bytes &&
+                                hdr.tcp.syn == 0 && hdr.tcp.fin == 0 &&
+                                hdr.tcp.ack_no == acked &&
+                                hdr.tcp.window == window;
+            bool is_news = is_after(hdr.tcp.ack_no, floor);
+            if (is_duplicate) {
+                rtt_flow_floor.write(at.index, highest);
+            } else if (is_news) {
+                place_t entry;
+                entry_place(flow, hdr.tcp.ack_no, entry);
+                rtt_entry_signature.read(signature, entry.index);
+                if (signature == entry.signature && signature != NO_SIGNATURE) {
+                    time_t sent;
+                    rtt_entry_time.read(sent, entry.index);
+                    rtt_entry_length.read(measured.length_bytes, entry.index);
+                    rtt_entry_route.read(measured.route, entry.index);
+                    rtt_entry_signature.write(entry.index, NO_SIGNATURE);
+                    measured.rtt = now - sent;
+                    matches = true;
                 }
+                rtt_flow_floor.write(at.index, hdr.tcp.ack_no);
             }
+            rtt_flow_acked.write(at.index, hdr.tcp.ack_no);
+            rtt_flow_window.write(at.index, hdr.tcp.window);
+        }
+    }
+}
+
+// A sample of a remote leaf and path.
+control SmoothRtt(in flow_t flow,
+                  in measured_t measured,
+                  inout telemetry_t telemetry,
+                  in time_t now) {
+    time_t byte_time = 0;
+    bool is_possible = true;
+
+    // `per_byte`: time that a byte takes on all wires to the receiver. `longest`:
+    // RTT with full queues.
+    @name(".rtt.expect") @id(0x01000031)
+    action expect(@id(1) time_t per_byte, @id(2) time_t longest) {
+        byte_time = per_byte;
+        is_possible = measured.rtt <= longest;
+    }
+
+    @name(".rtt.paths") @id(0x02000031)
+    table paths {
+        key = {
+            measured.route[15:8]: exact @id(1) @name("leaf");
+            measured.route[7:0]:  exact @id(2) @name("path");
+        }
+        actions = {
+            expect;
+            @defaultonly NoAction;
+        }
+        const default_action = NoAction();
+        size = RTT_PATHS;
+    }
+
+    // Samples that measured a delayed ACK.
+    @name(".rtt.delayed_acks") @id(0x12000030)
+    counter(1, CounterType.packets) delayed_acks;
+
+    apply {
+        bit<32> route = (bit<32>) measured.route;
+        paths.apply();
+        if (!is_possible) {
+            delayed_acks.count(0);
+        } else {
+            time_t smoothed;
+            time_t minimum;
+            time_t told;
+            time_t last_told;
+            time_t last_measured;
+            rtt_smoothed.read(smoothed, route);
+            rtt_minimum.read(minimum, route);
+            rtt_told.read(told, route);
+            rtt_sampled.read(last_told, route);
+            rtt_measured.read(last_measured, route);
+
+            time_t lacking = (time_t) (FULL_SIZE_BYTES |-| measured.length_bytes);
+            time_t full = measured.rtt + ((lacking * byte_time) >> PER_BYTE_SHIFT);
+            bool is_first = smoothed == 0;
+            bool is_old = is_due(now, last_told, telemetry.longest_interval);
+            bool rested = is_due(now, last_measured, telemetry.longest_interval);
+            if (is_first || rested) {
+                smoothed = full << RTT_WEIGHT_SHIFT;
+            } else {
+                smoothed = smoothed + full - (smoothed >> RTT_WEIGHT_SHIFT);
+            }
+            if (minimum == 0 || full < minimum) {
+                minimum = full;
+            }
+            time_t estimate = smoothed >> RTT_WEIGHT_SHIFT;
+            time_t step = estimate |-| told;
+            if (told > estimate) {
+                step = told - estimate;
+            }
+            bool has_moved = step >= (told >> RTT_STEP_SHIFT);
+            bool may_be_told = is_due(now, last_told, telemetry.rtt_interval);
+            bool is_news = is_first ||
+                           (has_moved && may_be_told &&
+                            telemetry.affordable == 1) ||
+                           (is_old && telemetry.spare == 1);
+            if (telemetry.enabled == 1 && is_news) {
+                telemetry.reported = 1;
+                rtt_sampled.write(route, now);
+                rtt_told.write(route, estimate);
+                digest<rtt_sample_t>(DIGEST_RECEIVER,
+                                     { flow.src_addr, flow.dst_addr,
+                                       flow.src_port, flow.dst_port,
+                                       measured.route[7:0],
+                                       measured.length_bytes, measured.rtt,
+                                       estimate, minimum, now });
+                minimum = 0;
+            }
+            rtt_smoothed.write(route, smoothed);
+            rtt_minimum.write(route, minimum);
+            rtt_measured.write(route, now);
         }
     }
 }
@@ -227,6 +414,7 @@ control Rtt(in headers_t hdr,
             in standard_metadata_t standard_metadata) {
     RememberSegment() remember_segment;
     MatchAck() match_ack;
+    SmoothRtt() smooth_rtt;
 
     @name(".rtt.measure") @id(0x01000030)
     action measure() { }
@@ -254,7 +442,15 @@ control Rtt(in headers_t hdr,
                 }
             } else if (route.next_hop == next_hop_t.HOST &&
                        hdr.tcp.ack == 1) {
-                match_ack.apply(hdr, telemetry, now);
+                // The subflow in direction of the data that is acknowledged.
+                flow_t flow = { hdr.ipv4.dst_addr, hdr.ipv4.src_addr,
+                                hdr.tcp.dst_port, hdr.tcp.src_port };
+                bool matches;
+                measured_t measured;
+                match_ack.apply(hdr, flow, now, matches, measured);
+                if (matches) {
+                    smooth_rtt.apply(flow, measured, telemetry, now);
+                }
             }
         }
     }

@@ -79,7 +79,7 @@ async fn a_default_action_is_set_read_and_put_back() {
         action,
         ..Default::default()
     };
-    let every = call("telemetry.sample_every", &[&[1], &[2]]);
+    let every = call("telemetry.sample_every", &[&[1], &[2], &[3], &[4]]);
     let entry = Entity::TableEntry(policy(Some(every)));
     client
         .write(vec![(Type::Modify, entry.clone())])

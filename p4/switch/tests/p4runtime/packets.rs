@@ -18,7 +18,7 @@ async fn reporting(switch: &Switch, list: i32, ack_timeout_ns: i64) -> Client {
     let policy = p4::TableEntry {
         table_id: id("telemetry.policy"),
         is_default_action: true,
-        action: Some(call("telemetry.sample_every", &[&[1], &[1]])),
+        action: Some(call("telemetry.sample_every", &[&[1], &[1], &[1], &[0]])),
         ..Default::default()
     };
     let digest = p4::DigestEntry {
@@ -70,7 +70,7 @@ async fn a_digest_reaches_the_primary_when_its_list_is_full() {
         other => panic!("{other:?}"),
     };
     let messages: Vec<_> = list.data.iter().map(members).collect();
-    assert_eq!(messages, [[2, 0, 0], [2, 0, 0]]);
+    assert_eq!(messages, [[2, 0, 0, 10_100], [2, 0, 0, 15_000]]);
 }
 
 #[tokio::test]
@@ -90,7 +90,8 @@ async fn the_same_digest_comes_again_only_after_the_acknowledgement() {
     let switch = Switch::start().await;
     let mut client = reporting(&switch, 1, i64::MAX).await;
     let frame = frame();
-    switch.run(&[(0, 0, &frame), (0, MS, &frame)], 2 * MS);
+    // At the same moment, as a digest tells when it was taken.
+    switch.run(&[(0, 0, &frame), (0, 0, &frame)], 2 * MS);
     let first = digest(&mut client).await;
     assert_eq!((first.list_id, first.data.len()), (1, 1));
     client

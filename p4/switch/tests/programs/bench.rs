@@ -42,6 +42,9 @@ pub struct RttSample {
     pub path: u8,
     pub length_bytes: u16,
     pub rtt: u64,
+    pub smoothed: u64,
+    pub minimum: u64,
+    pub at: u64,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -49,6 +52,30 @@ pub struct QueueSample {
     pub port: u16,
     pub depth_packets: u32,
     pub delay: u64,
+    pub at: u64,
+}
+
+/// When digests leave; with the default every packet sends what it can.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Intervals {
+    /// Between two changes of the RTT of a remote leaf and path.
+    pub rtt: u64,
+    /// Between two changes of the queue of a port.
+    pub queue: u64,
+    /// After which both are told without a change.
+    pub longest: u64,
+    /// Bytes of traffic that a digest takes.
+    pub digest_bytes: u32,
+}
+
+impl Intervals {
+    /// Changes are told at once, and nothing else.
+    pub const CHANGES: Intervals = Intervals {
+        rtt: 0,
+        queue: 0,
+        longest: 1 << 47,
+        digest_bytes: 0,
+    };
 }
 
 /// What became of a packet.
@@ -93,7 +120,7 @@ impl Bench {
             bench.insert("routing.path_select", exact(path), set_uplink);
         }
         bench.path_policy("routing.weft_paths");
-        bench.sample_every(0, 0);
+        bench.sample_every(Intervals::default());
         bench
     }
 
@@ -105,7 +132,7 @@ impl Bench {
             let to_port = ("routing.to_port", vec![leaf.into()]);
             bench.route(Ipv4Addr::new(10, leaf as u8, 0, 0), 16, to_port);
         }
-        bench.sample_every(0, 0);
+        bench.sample_every(Intervals::default());
         bench
     }
 
@@ -124,9 +151,20 @@ impl Bench {
         self.pipeline.set_default(table.unwrap(), None).unwrap();
     }
 
-    pub fn sample_every(&mut self, rtt_interval: u64, queue_interval: u64) {
-        let arguments = vec![rtt_interval, queue_interval];
+    pub fn sample_every(&mut self, intervals: Intervals) {
+        let arguments = vec![
+            intervals.rtt,
+            intervals.queue,
+            intervals.longest,
+            intervals.digest_bytes.into(),
+        ];
         self.set_default("telemetry.policy", ("telemetry.sample_every", arguments));
+    }
+
+    /// What the controller expects of a remote leaf and path.
+    pub fn expect(&mut self, leaf: u16, path: u8, per_byte: u64, longest: u64) {
+        let key = vec![exact(leaf), exact(path.into())];
+        self.insert_at("rtt.paths", key, ("rtt.expect", vec![per_byte, longest]));
     }
 
     pub fn sample_nothing(&mut self) {
@@ -180,10 +218,23 @@ impl Bench {
         outcome
     }
 
+    /// Sends a frame that stays in its queue.
+    pub fn join(&mut self, port: u16, frame: &[u8], now: u64) -> Outcome {
+        let mut effects = Effects::default();
+        self.pipeline.ingress(port, frame, now, &mut effects);
+        self.outcome(&effects.digests)
+    }
+
     /// What `routing.drops` has counted.
     pub fn dropped(&self, reason: usize) -> u64 {
         let drops = self.pipeline.program().counter_id("routing.drops");
         self.pipeline.counter(drops.unwrap())[reason].packets
+    }
+
+    /// What the only place of a counter has counted.
+    pub fn count(&self, counter: &str) -> u64 {
+        let counter = self.pipeline.program().counter_id(counter);
+        self.pipeline.counter(counter.unwrap())[0].packets
     }
 
     /// Packets that the entries of a table have matched, in total.
@@ -194,8 +245,12 @@ impl Bench {
     }
 
     fn insert(&mut self, table: &str, key: MatchValue, action: (&str, Vec<u64>)) {
+        self.insert_at(table, vec![key], action);
+    }
+
+    fn insert_at(&mut self, table: &str, matches: Vec<MatchValue>, action: (&str, Vec<u64>)) {
         let entry = TableEntry {
-            matches: vec![key],
+            matches,
             priority: 0,
             action: self.call(table, action),
         };
@@ -234,11 +289,15 @@ impl Bench {
                     path: values[4] as u8,
                     length_bytes: values[5] as u16,
                     rtt: values[6],
+                    smoothed: values[7],
+                    minimum: values[8],
+                    at: values[9],
                 }),
                 "queue_sample_t" => outcome.queues.push(QueueSample {
                     port: values[0] as u16,
                     depth_packets: values[1] as u32,
                     delay: values[2],
+                    at: values[3],
                 }),
                 other => panic!("digest {other}"),
             }

@@ -8,3 +8,4 @@ mod packet;
 mod queue;
 mod routing;
 mod rtt;
+mod rtt_hosts;

@@ -28,6 +28,7 @@ pub struct Tcp {
     pub seq: u32,
     pub ack: u32,
     pub flags: u8,
+    pub window: u16,
     pub option_bytes: usize,
     pub payload_bytes: usize,
 }
@@ -43,6 +44,7 @@ impl Tcp {
             seq: 0,
             ack: 0,
             flags: ACK,
+            window: 500,
             option_bytes: 12,
             payload_bytes: 0,
         }
@@ -76,6 +78,7 @@ impl Tcp {
             seq: 7,
             ack,
             flags: ACK,
+            window: 500,
             option_bytes: 12,
             payload_bytes: 0,
         }
@@ -95,6 +98,7 @@ impl Tcp {
         let header_words = (20 + self.option_bytes) / 4;
         tcp.push((header_words << 4) as u8);
         tcp.push(self.flags);
+        tcp.extend(self.window.to_be_bytes());
         tcp.resize(20 + self.option_bytes + self.payload_bytes, 0);
         ipv4_frame(self.src, self.dst, 6, 64, &tcp)
     }
@@ -159,6 +163,15 @@ fn internet_checksum(bytes: &[u8]) -> u16 {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     !(sum as u16)
+}
+
+/// CRC-32/ISO-HDLC, bit by bit: v1model's `HashAlgorithm.crc32`.
+pub fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            (crc >> 1) ^ if crc & 1 == 1 { 0xedb8_8320 } else { 0 }
+        })
+    })
 }
 
 /// CRC-16/ARC, bit by bit: v1model's `HashAlgorithm.crc16`.

@@ -2,12 +2,17 @@
 
 use weft_switch::pipeline::QueueMetadata;
 
-use crate::bench::{Bench, QueueSample};
+use crate::bench::{Bench, Intervals, QueueSample};
 use crate::packet::{Tcp, address, ping};
 
 /// From h1_1 to h1_2, on a leaf: out by port 2.
 fn to_neighbour() -> Vec<u8> {
     ping(address(1, 1, 1), address(1, 2, 1))
+}
+
+/// From h1_2 to h1_1, out by port 1.
+fn back() -> Vec<u8> {
+    ping(address(1, 2, 1), address(1, 1, 1))
 }
 
 fn queue(deq_qdepth: u32, deq_timedelta: u64) -> QueueMetadata {
@@ -18,23 +23,34 @@ fn queue(deq_qdepth: u32, deq_timedelta: u64) -> QueueMetadata {
     }
 }
 
+/// A leaf that tells changes of queues at once, and nothing else.
+fn leaf() -> Bench {
+    let mut leaf = Bench::leaf(1);
+    leaf.sample_every(Intervals::CHANGES);
+    leaf
+}
+
+/// Depths and delays that a packet to port 2 makes the leaf tell.
+fn told(leaf: &mut Bench, now: u64, left: QueueMetadata) -> Vec<(u32, u64)> {
+    let outcome = leaf.send_through(1, &to_neighbour(), now, left);
+    let told = outcome.queues.iter();
+    told.map(|sample| (sample.depth_packets, sample.delay))
+        .collect()
+}
+
 #[test]
 fn a_sample_tells_what_the_last_packet_of_the_port_left_behind() {
-    let mut leaf = Bench::leaf(1);
+    let mut leaf = leaf();
     leaf.send_through(1, &to_neighbour(), 10, queue(50, 9_000));
-    leaf.send_through(1, &to_neighbour(), 20, queue(7, 84_000));
-    leaf.send_through(
-        2,
-        &ping(address(1, 2, 1), address(1, 1, 1)),
-        30,
-        queue(1, 1),
-    );
+    leaf.send_through(2, &back(), 30, queue(1, 1));
+    leaf.send_through(1, &to_neighbour(), 40, queue(27, 84_000));
     let expected = QueueSample {
         port: 2,
-        depth_packets: 7,
+        depth_packets: 27,
         delay: 84_000,
+        at: 50,
     };
-    assert_eq!(leaf.send(1, &to_neighbour(), 40).queues, [expected]);
+    assert_eq!(leaf.send(1, &to_neighbour(), 50).queues, [expected]);
 }
 
 #[test]
@@ -46,21 +62,113 @@ fn a_spine_samples_its_queues() {
         port: 3,
         depth_packets: 99,
         delay: 1_188_000,
+        at: 20,
     };
     assert_eq!(spine.send(2, &frame, 20).queues, [expected]);
 }
 
 #[test]
-fn queue_samples_come_at_most_once_per_interval() {
-    let mut leaf = Bench::leaf(1);
-    leaf.sample_every(0, 1_000);
+fn packets_that_joined_since_the_last_one_left_count() {
+    let mut leaf = leaf();
+    leaf.send_through(1, &to_neighbour(), 10, queue(0, 0));
+    let mut joined = |now| leaf.join(1, &to_neighbour(), now).queues;
+    assert!((1..=8).all(|packet| joined(10 + packet).is_empty()));
+    let sample = joined(20).remove(0);
+    assert_eq!((sample.depth_packets, sample.delay), (8, 0));
+}
+
+#[test]
+fn small_changes_of_a_queue_are_not_told() {
+    let mut leaf = leaf();
+    for now in 0..1_000 {
+        let depth = [0, 3, 1, 7][now as usize % 4];
+        assert!(told(&mut leaf, now, queue(depth, 12_000)).is_empty());
+    }
+}
+
+#[test]
+fn a_queue_that_grows_is_told_step_by_step() {
+    let mut leaf = leaf();
+    let mut depths = Vec::new();
+    for depth in 0..=40 {
+        let left = queue(depth, u64::from(depth) * 12_000);
+        depths.extend(told(&mut leaf, depth.into(), left));
+    }
+    let steps = [8, 16, 24, 32].map(|depth| (depth, u64::from(depth) * 12_000));
+    assert_eq!(depths, steps);
+}
+
+#[test]
+fn a_queue_that_has_drained_is_told_although_nobody_joins_it() {
+    let mut leaf = leaf();
+    told(&mut leaf, 10, queue(20, 240_000));
+    assert_eq!(told(&mut leaf, 20, queue(0, 12_000)), [(20, 240_000)]);
+    // The host there answers; what it sends leaves by another port.
+    let drained = QueueSample {
+        port: 2,
+        depth_packets: 0,
+        delay: 0,
+        at: 30,
+    };
+    assert_eq!(leaf.send(2, &back(), 30).queues, [drained]);
+    assert!(leaf.send(2, &back(), 40).queues.is_empty(), "told once");
+}
+
+#[test]
+fn changes_of_a_port_are_told_at_most_once_in_an_interval() {
+    let mut leaf = leaf();
+    leaf.sample_every(Intervals {
+        queue: 1_000,
+        ..Intervals::CHANGES
+    });
     let elsewhere = ping(address(1, 1, 1), address(2, 1, 1));
-    let mut samples = |frame: &[u8], now| leaf.send(1, frame, now).queues.len();
-    assert_eq!(samples(&to_neighbour(), 5_000), 1);
-    assert_eq!(samples(&to_neighbour(), 5_999), 0);
-    assert_eq!(samples(&elsewhere, 5_999), 1, "of another port");
-    assert_eq!(samples(&to_neighbour(), 6_000), 1);
-    assert_eq!(samples(&to_neighbour(), 6_500), 0);
+    told(&mut leaf, 4_000, queue(20, 0));
+    leaf.send_through(1, &elsewhere, 4_100, queue(30, 0));
+    assert_eq!(told(&mut leaf, 5_000, queue(40, 0)).len(), 1);
+    assert_eq!(told(&mut leaf, 5_999, queue(40, 0)).len(), 0);
+    let other = leaf.send(1, &elsewhere, 5_999).queues;
+    assert_eq!(other.len(), 1, "of another port");
+    assert_eq!(told(&mut leaf, 6_000, queue(60, 0)), [(40, 0)]);
+    assert_eq!(told(&mut leaf, 6_500, queue(80, 0)).len(), 0);
+}
+
+#[test]
+fn without_a_change_a_port_is_told_after_the_longest_interval() {
+    let mut leaf = leaf();
+    leaf.sample_every(Intervals {
+        longest: 10_000,
+        ..Intervals::CHANGES
+    });
+    let times: Vec<u64> = (0..100)
+        .map(|round| round * 1_000)
+        .filter(|now| {
+            let outcome = leaf.send_through(1, &to_neighbour(), *now, queue(3, 36_000));
+            outcome.queues.iter().any(|sample| sample.port == 2)
+        })
+        .collect();
+    assert_eq!(times, (1..10).map(|n| n * 10_000).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_confirms_old_news_leaves_room_for_changes() {
+    let mut leaf = leaf();
+    leaf.sample_every(Intervals {
+        longest: 1,
+        digest_bytes: 0x10000,
+        ..Intervals::CHANGES
+    });
+    let idle: usize = (1..100)
+        .map(|now| told(&mut leaf, now, queue(0, 0)).len())
+        .sum();
+    assert_eq!(idle, 8);
+    leaf.sample_every(Intervals {
+        digest_bytes: 0x10000,
+        ..Intervals::CHANGES
+    });
+    let changes: usize = (100..200)
+        .map(|now| told(&mut leaf, now, queue((now % 2) as u32 * 50, 0)).len())
+        .sum();
+    assert_eq!(changes, 8);
 }
 
 #[test]
@@ -80,10 +188,11 @@ fn who_wants_no_samples_gets_none() {
 #[test]
 fn a_packet_sends_one_digest_and_the_queue_waits_for_the_next() {
     let flow = Tcp::subflow(address(1, 1, 1), address(2, 1, 1));
-    let mut leaf = Bench::leaf(1);
-    leaf.sample_every(0, 1_000);
+    let mut leaf = leaf();
+    let full = queue(20, 0);
     leaf.send(1, &flow.syn(0).frame(), 5_000);
-    let ack = leaf.send(3, &flow.ack_of(1).frame(), 5_020);
+    leaf.send_through(3, &flow.ack_of(0).frame(), 5_010, full);
+    let ack = leaf.send_through(3, &flow.ack_of(1).frame(), 5_020, full);
     assert_eq!((ack.rtt.len(), ack.queues.len()), (1, 0));
     let next = leaf.send(3, &flow.ack_of(1).frame(), 5_030);
     assert_eq!((next.rtt.len(), next.queues.len()), (0, 1));

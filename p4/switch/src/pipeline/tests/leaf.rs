@@ -97,7 +97,7 @@ fn leaf() -> Pipeline {
     let paths = call(&leaf, policy, "routing.weft_paths", &[2]);
     leaf.set_default(policy, Some(&paths)).unwrap();
     let telemetry = table(&leaf, "telemetry.policy");
-    let every = call(&leaf, telemetry, "telemetry.sample_every", &[0, 0]);
+    let every = call(&leaf, telemetry, "telemetry.sample_every", &[0, 0, 0, 0]);
     leaf.set_default(telemetry, Some(&every)).unwrap();
     leaf
 }
@@ -155,6 +155,9 @@ fn an_ack_gives_the_time_since_its_segment_as_a_digest() {
         bytes(path.into()),
         bytes(1040),
         bytes(43_000),
+        bytes(43_000),
+        bytes(43_000),
+        bytes(45_000),
     ];
     assert_eq!(samples.len(), 1);
     assert_eq!(samples[0].fields, expected);
@@ -177,7 +180,7 @@ fn a_packet_costs_little() {
         &leaf,
         telemetry,
         "telemetry.sample_every",
-        &[1 << 40, 1 << 40],
+        &[1 << 40, 1 << 40, 1 << 40, 0],
     );
     leaf.set_default(telemetry, Some(&every)).unwrap();
     send(&mut leaf, 1, &data(99, SYN, 0), 1_000);
