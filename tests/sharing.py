@@ -2,6 +2,7 @@
 
 Runs inside a plain lab, on virtual time, and prints a JSON object: for each congestion control
 named on the command line, what each connection received, in bits per second, after slow start.
+The MPTCP connection has the kernel's default scheduler, or the one before a "+": weft+cubic.
 
     mptcp  10.0.1.2, .3 ---.
                             router --- 10.0.9.2 receiver
@@ -148,8 +149,10 @@ def transfer(connections: list[Connection], seconds: float) -> None:
                     ends.received_bytes += ends.far.recv_into(buffer)
 
 
-def share(congestion: str, port: int) -> dict[str, float]:
-    """Measure one congestion control; gives bits per second."""
+def share(name: str, port: int) -> dict[str, float]:
+    """Measure one congestion control, SCHEDULER+NAME or NAME; gives bits per second."""
+    scheduler, _, congestion = name.rpartition("+")
+    setting("mptcp", "net/mptcp/scheduler", scheduler or "default")
     setting("mptcp", "net/ipv4/tcp_congestion_control", congestion)
     beside = "reno" if congestion in COUPLED else congestion
     setting("tcp", "net/ipv4/tcp_congestion_control", beside)

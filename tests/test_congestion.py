@@ -14,6 +14,7 @@ pytestmark = pytest.mark.lab
 
 COUPLED = ("lia", "olia", "balia", "wvegas")
 UNCOUPLED = ("reno", "cubic")
+WEFT = ("weft+reno", "weft+cubic")
 
 LINK_BPS = 50_000_000
 
@@ -30,7 +31,7 @@ def in_plain_lab(*argv: str | Path) -> str:
 def ratios() -> dict[str, float]:
     """How much two subflows get beside one TCP connection on the same link, for each."""
     program = ROOT / "tests" / "sharing.py"
-    shares = json.loads(in_plain_lab(sys.executable, program, *COUPLED, *UNCOUPLED))
+    shares = json.loads(in_plain_lab(sys.executable, program, *COUPLED, *UNCOUPLED, *WEFT))
     for name, share in shares.items():
         # Headers and the DSS option take 7 % of a full packet.
         assert 0.9 * LINK_BPS < sum(share.values()) < LINK_BPS, (name, share)
@@ -40,6 +41,13 @@ def ratios() -> dict[str, float]:
 @pytest.mark.parametrize("name", COUPLED)
 def test_coupled_subflows_take_what_one_tcp_flow_takes(ratios: dict[str, float], name: str) -> None:
     assert ratios[name] <= 1.2, ratios
+
+
+@pytest.mark.parametrize("name", WEFT)
+def test_the_scheduler_weft_takes_what_one_tcp_flow_takes(
+    ratios: dict[str, float], name: str
+) -> None:
+    assert 0.4 <= ratios[name] <= 1.2, ratios
 
 
 @pytest.mark.parametrize("name", UNCOUPLED)

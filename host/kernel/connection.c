@@ -345,6 +345,10 @@ static void look_at(const struct sock *ssk, struct weft_view *view)
 
 	view->srtt_us = READ_ONCE(tp->srtt_us) >> 3;
 	view->rttvar_us = READ_ONCE(tp->mdev_us) >> 2;
+	view->rtt_us = READ_ONCE(tp->rack.rtt_us);
+	view->rtt_min_us = tcp_min_rtt(tp);
+	view->delivered_packets = READ_ONCE(tp->delivered);
+	view->lost_packets = READ_ONCE(tp->lost);
 	view->cwnd_packets = max(READ_ONCE(tp->snd_cwnd), 1U);
 	view->in_flight_packets = tcp_packets_in_flight(tp);
 	view->payload_bytes = weft_packet_payload(ssk);

@@ -14,7 +14,7 @@ struct mptcp_sched_ops *const weft_schedulers[] = {
 	&weft_rb, &weft_roundrobin, &weft_rr_packet,
 	&weft_minrtt, &weft_minrtt_pr, &weft_blest, &weft_ecf,
 	&weft_stms_c, &weft_stms_a, &weft_daps, &weft_otias,
-	&weft_redundant, NULL
+	&weft_redundant, &weft_weft, NULL
 };
 EXPORT_SYMBOL_GPL(weft_schedulers);	/* for bench/cost.c */
 

@@ -27,6 +27,10 @@
  * @slot: by which the connection knows it, below WEFT_PATHS_MAX
  * @srtt_us: smoothed RTT; 0 while it is not known
  * @rttvar_us: RFC 6298's mean deviation of it
+ * @rtt_us: RTT of the packet acknowledged last; 0 while there is none
+ * @rtt_min_us: lowest RTT of late (tcp_min_rtt)
+ * @delivered_packets: acknowledged so far, wraps
+ * @lost_packets: taken for lost so far, wraps
  * @cwnd_packets: congestion window, at least 1
  * @in_flight_packets: sent and not acknowledged
  * @queued_packets: handed to the subflow and not sent yet, rounded up
@@ -40,6 +44,10 @@ struct weft_view {
 	u8	slot;
 	u32	srtt_us;
 	u32	rttvar_us;
+	u32	rtt_us;
+	u32	rtt_min_us;
+	u32	delivered_packets;
+	u32	lost_packets;
 	u32	cwnd_packets;
 	u32	in_flight_packets;
 	u32	queued_packets;

@@ -229,5 +229,6 @@ extern struct mptcp_sched_ops weft_daps;
 extern struct mptcp_sched_ops weft_otias;
 extern struct mptcp_sched_ops weft_ecf;
 extern struct mptcp_sched_ops weft_redundant;
+extern struct mptcp_sched_ops weft_weft;
 
 #endif /* _WEFT_H */

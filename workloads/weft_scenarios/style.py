@@ -38,6 +38,7 @@ SCHEDULERS: dict[str, Look] = {
     "daps": Look("DAPS", _BROWN, ">"),
     "otias": Look("OTIAS", _BROWN, "p", "--"),
     "redundant": Look("redundant", _GREY, "*", "--"),
+    "weft": Look("Weft", _BLACK, "X"),
     "tcp": Look("TCP, one path", _GREY, "+", ":"),
 }
 

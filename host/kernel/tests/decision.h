@@ -14,6 +14,8 @@ static inline struct weft_view subflow(u8 slot, u32 rtt_ms, u32 cwnd, u32 in_fli
 	return (struct weft_view){
 		.slot = slot,
 		.srtt_us = rtt_ms * 1000,
+		.rtt_us = rtt_ms * 1000,
+		.rtt_min_us = rtt_ms * 1000,
 		.cwnd_packets = cwnd,
 		.in_flight_packets = in_flight,
 		.payload_bytes = PAYLOAD,
@@ -39,6 +41,10 @@ static inline struct weft_view random_subflow(u8 slot)
 
 	view.srtt_us = draw(8) ? draw(1U << draw(24)) : 0;
 	view.rttvar_us = draw(view.srtt_us / 2 + 1);
+	view.rtt_us = draw(2 * view.srtt_us + 1);
+	view.rtt_min_us = draw(view.srtt_us + 1);
+	view.delivered_packets = draw(1U << draw(31));
+	view.lost_packets = draw(4);
 	view.in_flight_packets = draw(3) ? draw(view.cwnd_packets + 1) : 0;
 	view.queued_packets = draw(2) ? draw(1000) : 0;
 	view.writable = draw(4);

@@ -23,9 +23,16 @@ typedef int64_t s64;
 #define max_t(type, a, b)	((type)(a) > (type)(b) ? (type)(a) : (type)(b))
 #define min(a, b)		((a) < (b) ? (a) : (b))
 #define max(a, b)		((a) > (b) ? (a) : (b))
+#define clamp(value, low, high)	min(max(value, low), high)
+#define READ_ONCE(value)	(value)
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 
 static inline u64 div64_u64(u64 dividend, u64 divisor)
+{
+	return dividend / divisor;
+}
+
+static inline u64 div_u64(u64 dividend, u32 divisor)
 {
 	return dividend / divisor;
 }

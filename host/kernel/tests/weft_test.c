@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Tests of weft's decision, with 100 us of RTT where nothing else is said. */
+#include "../weft_sched.c"
+#include "decision.h"
+
+#define RTT_US	100U
+
+/* A subflow with room; @rtt_us of its last packet, @delivered so far. */
+static struct weft_view path(u8 slot, u32 in_flight, u32 delivered, u32 rtt_us)
+{
+	struct weft_view view = subflow(slot, 0, 1000, in_flight);
+
+	view.srtt_us = rtt_us;
+	view.rtt_us = rtt_us;
+	view.rtt_min_us = RTT_US;
+	view.delivered_packets = delivered;
+	return view;
+}
+
+/* How many packets it places on one subflow after another until it waits. */
+static u32 fill(struct weft_weft *weft, struct weft_view *view, unsigned int n,
+		u64 now_us)
+{
+	struct weft_outlook outlook = packets_left(100000);
+	u32 placed = 0;
+	int choice;
+
+	outlook.now_us = now_us;
+	for (;;) {
+		choice = weft_weft_choose(weft, view, n, &outlook);
+		if (choice == WEFT_WAIT || placed == 5000)
+			return placed;
+		view[choice].in_flight_packets++;
+		placed++;
+	}
+}
+
+static void test_start(void)
+{
+	struct weft_view two[] = { path(0, 0, 0, RTT_US), path(1, 0, 0, RTT_US) };
+	struct weft_weft weft = {};
+
+	report(fill(&weft, two, 2, 0) == 6, "a connection begins with six packets");
+	report(two[0].in_flight_packets == 3 && two[1].in_flight_packets == 3,
+	       "over all its subflows");
+
+	two[0].delivered_packets = 2;
+	two[0].in_flight_packets -= 2;
+	report(fill(&weft, two, 2, RTT_US) == 4 && two[1].in_flight_packets == 3,
+	       "each packet acknowledged lets two out on its subflow");
+
+	two[0] = path(0, 0, 7, RTT_US);
+	two[1] = path(1, 0, 3, RTT_US);
+	report(fill(&weft, two, 2, 2 * RTT_US) == 6, "after an idle time it begins anew");
+}
+
+/* Have a subflow of @window packets, all under way, see some round trips of @rtt_us. */
+static u32 settle(struct weft_weft *weft, struct weft_view *view, u32 window,
+		  u32 rtt_us, unsigned int rounds)
+{
+	u64 now_us = 0;
+
+	fill(weft, view, 1, now_us);
+	weft->path[0].window = window * WEFT_WINDOW_UNIT;
+	weft->path[0].is_starting = false;
+	fill(weft, view, 1, now_us);
+	while (rounds--) {
+		now_us += rtt_us;
+		view->rtt_us = rtt_us;
+		view->delivered_packets += view->in_flight_packets - 1;
+		view->in_flight_packets = 1;
+		fill(weft, view, 1, now_us);
+	}
+	return weft->path[0].window / WEFT_WINDOW_UNIT;
+}
+
+static void test_queue(void)
+{
+	struct weft_view view = path(0, 0, 0, RTT_US);
+	struct weft_weft weft = {};
+	u32 window;
+
+	/* 40 (200 - 150) / 200 = 10 packets in the queue, 4 wanted: 40 - 6 / 2 */
+	window = settle(&weft, &view, 40, 200, 1);
+	report(window == 37, "a window shrinks by half of what it has too much in the queue");
+
+	view = path(0, 0, 0, RTT_US);
+	memset(&weft, 0, sizeof(weft));
+	/* w (200 - 150) / 200 = 4 */
+	window = settle(&weft, &view, 40, 200, 100);
+	report(window == 16, "and comes to rest with its share there");
+
+	view = path(0, 0, 0, RTT_US);
+	memset(&weft, 0, sizeof(weft));
+	window = settle(&weft, &view, 10, 149, 4);
+	report(window > 50, "with no queue it doubles every round trip");
+}
+
+static void test_competition(void)
+{
+	struct weft_view view[] = { path(0, 0, 0, RTT_US), path(1, 0, 0, RTT_US) };
+	struct weft_weft weft = {};
+	unsigned int i, round;
+	u32 placed = 0;
+
+	view[1].cwnd_packets = 2000;
+	for (round = 1; round < 100; round++) {
+		for (i = 0; i < 2; i++) {
+			view[i].rtt_us = 1000;
+			view[i].delivered_packets += view[i].in_flight_packets;
+			view[i].in_flight_packets = min(view[i].in_flight_packets, 1U);
+		}
+		placed = fill(&weft, view, 2, round * 1000);
+	}
+	report(placed < 10, "a queue that is never empty keeps it back while nothing is lost");
+
+	view[0].lost_packets++;
+	view[1].lost_packets++;
+	view[1].space_bytes = 200 * PAYLOAD;
+	for (i = 0; i < 2; i++) {
+		view[i].delivered_packets++;
+		view[i].rtt_us = 1000;
+	}
+	placed = fill(&weft, view, 2, 100 * 1000);
+	report(placed == 5000, "after a loss it competes for it");
+	report(view[0].in_flight_packets < 10, "on one subflow only, as one TCP connection does");
+}
+
+static void test_paths(void)
+{
+	struct weft_view view[] = { path(0, 0, 0, RTT_US), path(1, 0, 0, RTT_US) };
+	struct weft_outlook outlook = packets_left(100000);
+	struct weft_weft weft = {};
+
+	view[0].rtt_min_us = 10 * RTT_US;
+	view[0].srtt_us = 10 * RTT_US;
+	view[0].rtt_us = 10 * RTT_US;
+	report(weft_weft_choose(&weft, view, 2, &outlook) == 1, "the packet takes the path on which it arrives first");
+
+	fill(&weft, view, 2, 0);
+	report(view[1].in_flight_packets == 3 && view[0].in_flight_packets == 3,
+	       "with much left the slow path helps");
+
+	memset(&weft, 0, sizeof(weft));
+	view[0].in_flight_packets = 0;
+	view[1].in_flight_packets = 0;
+	outlook = packets_left(100000);
+	while (view[1].in_flight_packets < 3)
+		view[weft_weft_choose(&weft, view, 2, &outlook)].in_flight_packets++;
+	outlook.unsent_bytes = 5 * PAYLOAD;
+	report(weft_weft_choose(&weft, view, 2, &outlook) == WEFT_WAIT,
+	       "with little left it waits for the fast one");
+	outlook.unsent_bytes = 100000 * PAYLOAD;
+	outlook.send_window_bytes = 20 * PAYLOAD;
+	report(weft_weft_choose(&weft, view, 2, &outlook) == WEFT_WAIT,
+	       "and where the slow path would block the send window");
+}
+
+int main(void)
+{
+	test_start();
+	test_queue();
+	test_competition();
+	test_paths();
+	never_stalls(weft_weft_choose, sizeof(struct weft_weft));
+	return done_testing();
+}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * weft: data wait in the connection, where they can still take any path, instead of
+ * in a switch's queue, where they can be lost; and what is lost is sent again on
+ * another path at once.
+ *
+ * Window. Each subflow has one beside that of its congestion control, which keeps the
+ * queue on its path short, and gives way to it where others fill the queue
+ * (weft_window.h). There one subflow at a time competes, so that the connection gets
+ * what one TCP connection gets, whatever number of its subflows the bottleneck has
+ * (goals 1 and 2 of RFC 6356, section 2).
+ *
+ * Path. Of the subflows with room the packet takes that on which it arrives first,
+ *
+ *	rtt / 2 + under_way rtt / window
+ *
+ * unless so little is left to send that the fastest would be done with it before (as
+ * in ecf), or it would block the send window (as in blest): both are reasons to wait.
+ *
+ * Rescue. When no Data ACK has moved the left edge for weft_rescue_ms and two round
+ * trips, what lies there is sent again on another subflow, and so on for every hole
+ * among the data that are as old. TCP's own timeout is 200 ms, and so is MPTCP's.
+ */
+#include "view.h"
+#include "trail.h"
+#include "weft_window.h"
+
+/**
+ * struct weft_weft - state of a connection
+ * @path: by slot
+ * @trail: which subflow has carried what
+ * @last_seq: data sequence at the decision before
+ * @competitor: slot plus one of the subflow that competes with others for a queue
+ * @is_started: whether @last_seq is valid
+ */
+struct weft_weft {
+	struct weft_path_state	path[WEFT_PATHS_MAX];
+	struct weft_trail	trail;
+	u64			last_seq;
+	u8			competitor;
+	bool			is_started;
+};
+
+/* The subflow that competes: one, as long as there is need, the one that gets most. */
+static void choose_competitor(struct weft_weft *weft, const struct weft_view *view,
+			      unsigned int n, u64 now_us)
+{
+	u64 best_rate = 0;
+	unsigned int i;
+
+	if (weft->competitor &&
+	    weft_find(view, n, weft->competitor - 1) >= 0 &&
+	    is_contested(&weft->path[weft->competitor - 1], now_us))
+		return;
+	weft->competitor = 0;
+	for (i = 0; i < n; i++) {
+		u64 rate = div64_u64((u64)view[i].cwnd_packets << 20,
+				     max(view[i].srtt_us, 1U));
+
+		if (!is_contested(&weft->path[view[i].slot], now_us) ||
+		    rate <= best_rate)
+			continue;
+		best_rate = rate;
+		weft->competitor = view[i].slot + 1;
+	}
+}
+
+/* Whether one more packet may join those that a subflow has under way. */
+static bool may_grow(struct weft_weft *weft, const struct weft_view *view,
+		     u64 now_us)
+{
+	struct weft_path_state *path = &weft->path[view->slot];
+	u32 packets = under_way(view);
+
+	if (view->slot + 1 == weft->competitor || !packets)
+		return true;
+	if (packets * WEFT_WINDOW_UNIT < path->window)
+		return !is_contested(path, now_us);
+	path->is_limited = true;
+	return false;
+}
+
+/* When a packet would arrive, in microseconds from now. */
+static u64 arrival_us(const struct weft_path_state *path,
+		      const struct weft_view *view)
+{
+	u64 rtt_us = standing_rtt_us(path, view);
+
+	return rtt_us / 2 + div_u64(under_way(view) * rtt_us * WEFT_WINDOW_UNIT,
+				    path->window);
+}
+
+/* Whether the rest is done sooner by waiting for the fastest subflow. */
+static bool is_worth_waiting(const struct weft_weft *weft,
+			     const struct weft_view *fast,
+			     const struct weft_view *slow,
+			     const struct weft_outlook *outlook)
+{
+	u64 fast_us = standing_rtt_us(&weft->path[fast->slot], fast);
+	u64 slow_us = standing_rtt_us(&weft->path[slow->slot], slow);
+	u32 window = max(weft->path[fast->slot].window / WEFT_WINDOW_UNIT, 1U);
+	u64 left = weft_packets(outlook->unsent_bytes, fast);
+	u64 rounds;
+
+	if (slow_us <= fast_us || !weft_ack_is_due(fast))
+		return false;
+	/* the rest, one window after the other: half a round trip for the last */
+	if (div_u64(left * fast_us, window) + fast_us < slow_us)
+		return true;
+	/* what the fastest sends meanwhile, and this packet, have to fit */
+	rounds = div64_u64(slow_us, max(fast_us, 1));
+	return (rounds * window + under_way(slow) + 1) * slow->payload_bytes >
+	       outlook->send_window_bytes;
+}
+
+static int weft_weft_choose(void *state, const struct weft_view *view,
+			    unsigned int n, const struct weft_outlook *outlook)
+{
+	struct weft_weft *weft = state;
+	int best = WEFT_WAIT, fast;
+	u64 best_us = 0;
+	unsigned int i;
+	bool is_due = false;
+
+	if (outlook->placed >= 0)
+		weft_trail_add(&weft->trail, weft->last_seq, outlook->next_seq,
+			       outlook->placed);
+	if (outlook->placed >= 0 || !weft->is_started)
+		weft->last_seq = outlook->next_seq;
+	weft->is_started = true;
+
+	for (i = 0; i < n; i++) {
+		observe(&weft->path[view[i].slot], &view[i], n, outlook->now_us);
+		is_due |= weft_ack_is_due(&view[i]);
+	}
+	choose_competitor(weft, view, n, outlook->now_us);
+
+	for (i = 0; i < n; i++) {
+		u64 us;
+
+		if (!view[i].space_bytes ||
+		    !may_grow(weft, &view[i], outlook->now_us))
+			continue;
+		us = arrival_us(&weft->path[view[i].slot], &view[i]);
+		if (best == WEFT_WAIT || us < best_us) {
+			best = i;
+			best_us = us;
+		}
+	}
+	fast = weft_fastest(view, n, false);
+	if (best == WEFT_WAIT)
+		return is_due ? WEFT_WAIT : weft_fastest(view, n, true);
+	if (best != fast &&
+	    is_worth_waiting(weft, &view[fast], &view[best], outlook))
+		return WEFT_WAIT;
+	return best;
+}
+
+#ifdef __KERNEL__
+#include <linux/moduleparam.h>
+#include <linux/timer.h>
+#include <net/tcp.h>
+
+#include "weft.h"
+
+module_param(weft_first_window_packets, uint, 0644);
+MODULE_PARM_DESC(weft_first_window_packets,
+		 "weft: packets before the first ACK after an idle time (6)");
+module_param(weft_queue_packets, uint, 0644);
+MODULE_PARM_DESC(weft_queue_packets,
+		 "weft: packets of a connection that may wait in queues (4)");
+module_param(weft_slack_percent, uint, 0644);
+MODULE_PARM_DESC(weft_slack_percent,
+		 "weft: RTT beyond the lowest that is no queue yet, in percent of it (50)");
+module_param(weft_patience_ms, uint, 0644);
+MODULE_PARM_DESC(weft_patience_ms,
+		 "weft: a queue that is never empty for so long is not ours alone (50)");
+
+static unsigned int weft_rescue_ms = 5;
+module_param(weft_rescue_ms, uint, 0644);
+MODULE_PARM_DESC(weft_rescue_ms,
+		 "weft: time without a Data ACK, beside two RTTs, until what is missing is sent again; 0: never (5)");
+
+/**
+ * struct weft_rescue - state of a connection, with what needs the kernel
+ * @weft: first, what the decision keeps
+ * @msk: the connection
+ * @timer: looks after the left edge while data are unacknowledged
+ * @moved: jiffies when the left edge moved last
+ * @wait: jiffies without a Data ACK until the next rescue
+ * @moved_nxt: what had been sent when the left edge moved last
+ * @until_seq: a rescue goes on for holes up to here
+ * @is_under_way: until the left edge has come to @until_seq
+ * @is_due: the worker is to send what lies at the left edge
+ */
+struct weft_rescue {
+	struct weft_weft	weft;
+	struct mptcp_sock	*msk;
+	struct timer_list	timer;
+	unsigned long		moved;
+	unsigned long		wait;
+	u64			moved_nxt;
+	u64			until_seq;
+	bool			is_under_way;
+	bool			is_due;
+};
+
+static struct weft_rescue *rescue_of(struct mptcp_sock *msk)
+{
+	struct weft_conn *conn = weft_conn(msk);
+
+	return conn ? conn->state : NULL;
+}
+
+/* How long no news is no bad news. */
+static unsigned long patience(struct mptcp_sock *msk)
+{
+	struct mptcp_subflow_context *subflow;
+	u32 srtt_us = 0;
+
+	mptcp_for_each_subflow(msk, subflow)
+		srtt_us = max(srtt_us,
+			      READ_ONCE(tcp_sk(mptcp_subflow_tcp_sock(subflow))->srtt_us) >> 3);
+	return msecs_to_jiffies(READ_ONCE(weft_rescue_ms)) +
+	       usecs_to_jiffies(2 * srtt_us) + 1;
+}
+
+static void call_worker(struct weft_rescue *rescue)
+{
+	WRITE_ONCE(rescue->is_due, true);
+	set_bit(MPTCP_WORK_RTX, &rescue->msk->flags);
+	mptcp_schedule_work((struct sock *)rescue->msk);
+}
+
+static void on_timer(struct timer_list *timer)
+{
+	struct weft_rescue *rescue = container_of(timer, struct weft_rescue, timer);
+	unsigned long due = READ_ONCE(rescue->moved) + READ_ONCE(rescue->wait);
+	struct mptcp_sock *msk = rescue->msk;
+
+	if (READ_ONCE(msk->snd_una) == READ_ONCE(msk->snd_nxt))
+		return;
+	if (time_before(jiffies, due)) {
+		mod_timer(timer, due);
+		return;
+	}
+	WRITE_ONCE(rescue->until_seq, READ_ONCE(rescue->moved_nxt));
+	WRITE_ONCE(rescue->is_under_way, true);
+	call_worker(rescue);
+	/* TCP's own timeouts are about to take over */
+	WRITE_ONCE(rescue->wait, min_t(unsigned long, 2 * rescue->wait, TCP_RTO_MAX));
+	mod_timer(timer, jiffies + rescue->wait);
+}
+
+static int weft_weft_get_send(struct mptcp_sock *msk)
+{
+	struct weft_rescue *rescue;
+	int err;
+
+	err = weft_send_packet(msk, sizeof(*rescue), weft_weft_choose);
+	rescue = rescue_of(msk);
+	if (err || !rescue || !READ_ONCE(weft_rescue_ms))
+		return err;
+	if (!rescue->msk) {
+		rescue->msk = msk;
+		timer_setup(&rescue->timer, on_timer, 0);
+	}
+	if (!timer_pending(&rescue->timer)) {
+		rescue->moved = jiffies;
+		rescue->moved_nxt = READ_ONCE(msk->snd_nxt);
+		rescue->wait = patience(msk);
+		mod_timer(&rescue->timer, jiffies + rescue->wait);
+	}
+	return 0;
+}
+
+static void weft_weft_data_acked(struct mptcp_sock *msk, struct sock *ssk,
+				 u64 snd_una)
+{
+	struct weft_rescue *rescue = rescue_of(msk);
+
+	weft_data_acked(msk, ssk, snd_una);
+	if (!rescue || !rescue->msk || !after64(snd_una, msk->snd_una))
+		return;
+	WRITE_ONCE(rescue->moved, jiffies);
+	WRITE_ONCE(rescue->moved_nxt, READ_ONCE(msk->snd_nxt));
+	/* the next hole of those that a rescue began with */
+	if (READ_ONCE(rescue->is_under_way) &&
+	    before64(snd_una, READ_ONCE(rescue->until_seq))) {
+		call_worker(rescue);
+		return;
+	}
+	WRITE_ONCE(rescue->is_under_way, false);
+	if (!sock_owned_by_user((struct sock *)msk))
+		WRITE_ONCE(rescue->wait, patience(msk));
+}
+
+/* The fastest subflow with room, not the one that holds the left edge. */
+static struct mptcp_subflow_context *helper(struct mptcp_sock *msk, int blocker)
+{
+	struct mptcp_subflow_context *subflow, *best = NULL;
+	u32 best_rtt = 0;
+
+	mptcp_for_each_subflow(msk, subflow) {
+		const struct sock *ssk = mptcp_subflow_tcp_sock(subflow);
+		u32 rtt = READ_ONCE(tcp_sk(ssk)->srtt_us);
+
+		if (weft_rank(subflow) > WEFT_RANK_REGULAR ||
+		    weft_slot(weft_conn(msk), subflow) == blocker ||
+		    !weft_window_space(ssk))
+			continue;
+		if (!best || rtt < best_rtt) {
+			best = subflow;
+			best_rtt = rtt;
+		}
+	}
+	return best;
+}
+
+static int weft_weft_get_retrans(struct mptcp_sock *msk)
+{
+	struct weft_rescue *rescue = rescue_of(msk);
+	struct mptcp_subflow_context *best;
+
+	if (!rescue || !rescue->is_due)
+		return weft_get_retrans(msk);
+	rescue->is_due = false;
+	best = helper(msk, weft_trail_find(&rescue->weft.trail,
+					   READ_ONCE(msk->snd_una)));
+	if (!best)
+		return -EAGAIN;
+	msk->rtx_burst = weft_packet_payload(mptcp_subflow_tcp_sock(best));
+	mptcp_subflow_set_scheduled(best, true);
+	return 0;
+}
+
+static void weft_weft_release(struct mptcp_sock *msk)
+{
+	struct weft_rescue *rescue = rescue_of(msk);
+
+	if (rescue && rescue->msk)
+		timer_shutdown_sync(&rescue->timer);
+	weft_conn_release(msk);
+}
+
+WEFT_SCHED_CALLBACKS_RETRANS(weft_weft_get_send, weft_weft_get_retrans)
+
+struct mptcp_sched_ops weft_weft = {
+	WEFT_SCHED_OPS_RETRANS(weft_weft_get_send, weft_weft_get_retrans),
+	.init		= weft_conn_init,
+	.release	= weft_weft_release,
+	.data_acked	= weft_weft_data_acked,
+	.exact_burst	= true,
+	.name		= "weft",
+	.owner		= THIS_MODULE,
+};
+#endif /* __KERNEL__ */

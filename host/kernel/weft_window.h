@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The windows of the scheduler weft: how much a subflow may have under way.
+ *
+ * A window stands beside that of the subflow's congestion control, and keeps the queue
+ * on its path short. Of its packets
+ *
+ *	queue = window (rtt - base) / rtt
+ *
+ * are in queues (Little's law, as in TCP Vegas), where rtt is the lowest of a round
+ * trip, so that a host's own scheduling noise is no queue, and base the lowest ever
+ * with some slack. Once a round trip the window goes half the way to where queue is
+ * the subflow's share of weft_queue_packets (as in FAST TCP: Jin, Wei, Low, INFOCOM
+ * 2004). Before the first ACK after an idle time nothing is known: all subflows
+ * together begin with weft_first_window_packets, and each ACK lets two more out, until
+ * there is a queue. An incast of a hundred packets' first windows so fits in a queue of
+ * a hundred, and what follows comes as room is made.
+ *
+ * Competition. Others may fill the queue all the time and not give way (TCP's usual
+ * congestion controls); with a short queue of its own a connection would starve among
+ * them. So where packets are lost, and the queue has not been empty for
+ * weft_patience_ms, a path is contested, and the congestion window alone may count.
+ */
+#ifndef _WEFT_WINDOW_H
+#define _WEFT_WINDOW_H
+
+#include "view.h"
+
+/* Windows are kept in sixteenths of a packet, so that they can creep. */
+#define WEFT_WINDOW_UNIT	16U
+
+/* Round trips without an ACK after which what was seen of a queue is old. */
+#define WEFT_MEMORY_RTTS	4ULL
+
+static unsigned int weft_first_window_packets = 6;
+static unsigned int weft_queue_packets = 4;
+static unsigned int weft_slack_percent = 50;
+static unsigned int weft_patience_ms = 50;
+
+/**
+ * struct weft_path_state - what is remembered of a subflow
+ * @delivered: packets acknowledged when it was looked at last
+ * @lost: packets taken for lost then
+ * @round_end: when so many packets are acknowledged the round trip is over
+ * @rtt_us: lowest RTT of the last round trip, 0 before the first
+ * @round_rtt_us: lowest RTT of this round trip so far, 0 before the first
+ * @window: packets it may have under way, in WEFT_WINDOW_UNIT
+ * @is_known: whether the above are valid
+ * @is_starting: whether each packet acknowledged lets two out
+ * @is_limited: whether @window has kept a packet back in this round trip
+ * @has_lost: whether packets were lost since @queue_since_us
+ * @seen_us: when packets were acknowledged last
+ * @queue_since_us: since when the queue has never been empty; 0: it was just now
+ */
+struct weft_path_state {
+	u32	delivered;
+	u32	lost;
+	u32	round_end;
+	u32	rtt_us;
+	u32	round_rtt_us;
+	u32	window;
+	bool	is_known;
+	bool	is_starting;
+	bool	is_limited;
+	bool	has_lost;
+	u64	seen_us;
+	u64	queue_since_us;
+};
+
+static u32 under_way(const struct weft_view *view)
+{
+	return view->in_flight_packets + view->queued_packets;
+}
+
+/*
+ * The RTT up to which there is no queue to speak of. The lowest RTT that TCP has seen
+ * is that of short packets, and packets of other flows that merely cross, or an ACK
+ * that waits for its second packet, are no standing queue. All that share a queue see
+ * the same slack, so that it does not add up.
+ */
+static u32 base_rtt_us(const struct weft_view *view)
+{
+	return view->rtt_min_us +
+	       (u32)div_u64((u64)view->rtt_min_us *
+			    READ_ONCE(weft_slack_percent), 100);
+}
+
+/* The RTT with its standing queue, without the noise of a host. */
+static u32 standing_rtt_us(const struct weft_path_state *path,
+			   const struct weft_view *view)
+{
+	u32 base_us = base_rtt_us(view);
+
+	if (path->rtt_us && path->round_rtt_us)
+		return max(min(path->rtt_us, path->round_rtt_us), base_us);
+	return max(path->rtt_us | path->round_rtt_us, base_us);
+}
+
+/* Packets of a window that wait in queues, in WEFT_WINDOW_UNIT. */
+static u32 queued(u32 window, u32 rtt_us, u32 base_us)
+{
+	return rtt_us > base_us ?
+	       (u32)div_u64((u64)window * (rtt_us - base_us), rtt_us) : 0;
+}
+
+/* What a subflow may keep in queues, in WEFT_WINDOW_UNIT. */
+static u32 queue_share(unsigned int n)
+{
+	return max(READ_ONCE(weft_queue_packets) / n, 2U) * WEFT_WINDOW_UNIT;
+}
+
+/* The end of a round trip: FAST's step towards the share of the queue. */
+static void end_round(struct weft_path_state *path, const struct weft_view *view,
+		      u32 share, u64 now_us)
+{
+	u32 rtt_us = path->round_rtt_us;
+	u32 base_us = base_rtt_us(view);
+	u32 queue = queued(path->window, rtt_us, base_us);
+
+	if (queue) {
+		if (!path->queue_since_us)
+			path->queue_since_us = max(now_us, 1);
+	} else {
+		path->queue_since_us = 0;
+		path->has_lost = false;
+	}
+	if (queue < share / 2 && path->is_limited)
+		path->is_starting = true;
+	else if (queue > share || path->is_limited)
+		path->window -= ((s32)queue - (s32)share) / 2;
+	path->rtt_us = rtt_us;
+	path->round_rtt_us = 0;
+	path->is_limited = false;
+	path->round_end = view->delivered_packets + max(under_way(view), 1U);
+}
+
+/* ACKs have come since the last look. */
+static void take_acks(struct weft_path_state *path, const struct weft_view *view,
+		      u32 acked, u32 share, u64 now_us)
+{
+	u32 rtt_us = view->rtt_us;
+	u32 queue = queued(path->window, rtt_us, base_rtt_us(view));
+
+	path->seen_us = now_us;
+	if (!path->round_rtt_us || rtt_us < path->round_rtt_us)
+		path->round_rtt_us = rtt_us;
+	if (path->is_starting && queue < share) {
+		path->window += acked * WEFT_WINDOW_UNIT;
+	} else if (path->is_starting) {
+		path->is_starting = false;
+		path->window += share - queue;
+	}
+	if ((s32)(view->delivered_packets - path->round_end) >= 0)
+		end_round(path, view, share, now_us);
+	path->window = clamp(path->window, WEFT_WINDOW_UNIT,
+			     (view->cwnd_packets + 1) * WEFT_WINDOW_UNIT);
+}
+
+/* Take in what has happened to a subflow since the last look. */
+static void observe(struct weft_path_state *path, const struct weft_view *view,
+		    unsigned int n, u64 now_us)
+{
+	u32 acked = view->delivered_packets - path->delivered;
+
+	/* new, or another subflow has taken the slot */
+	if (!path->is_known || (s32)acked < 0) {
+		memset(path, 0, sizeof(*path));
+		path->is_known = true;
+		path->lost = view->lost_packets;
+		acked = 0;
+	}
+	path->delivered = view->delivered_packets;
+	if (view->lost_packets != path->lost) {
+		path->lost = view->lost_packets;
+		path->has_lost = true;
+	}
+	if (acked && view->rtt_us)
+		take_acks(path, view, acked, queue_share(n), now_us);
+	if (under_way(view) && path->window)
+		return;
+	/* after an idle time it begins anew */
+	path->window = max(READ_ONCE(weft_first_window_packets) / n, 1U) *
+		       WEFT_WINDOW_UNIT;
+	path->is_starting = true;
+	path->round_end = view->delivered_packets + 1;
+	/* queues do not last */
+	if (now_us - path->seen_us > WEFT_MEMORY_RTTS * path->rtt_us) {
+		path->rtt_us = 0;
+		path->round_rtt_us = 0;
+		path->queue_since_us = 0;
+	}
+}
+
+/* Whether others fill the queue on a path and do not give way. */
+static bool is_contested(const struct weft_path_state *path, u64 now_us)
+{
+	return path->has_lost && path->queue_since_us &&
+	       now_us - path->queue_since_us >
+	       READ_ONCE(weft_patience_ms) * 1000ULL;
+}
+
+#endif /* _WEFT_WINDOW_H */

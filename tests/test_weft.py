@@ -1,0 +1,50 @@
+"""The scheduler weft: short queues, full links, and no waiting for timeouts."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from driver import Weft
+
+pytestmark = pytest.mark.lab
+
+
+def run(weft: Weft, out: Path, arguments: str) -> list[dict[str, str]]:
+    """Run flows under weft; gives the rows of flows.csv."""
+    weft.run("run", "--scheduler", "weft", *arguments.split(), "--out", str(out))
+    with (out / "flows.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize(("senders", "spines"), [(10, 2), (16, 2), (8, 4)])
+def test_an_incast_takes_what_its_link_takes(
+    weft: Weft, tmp_path: Path, senders: int, spines: int
+) -> None:
+    flows = run(
+        weft,
+        tmp_path / "x",
+        f"--pattern incast --senders {senders} --hosts {senders} --spines {spines}",
+    )
+    # Frames carry 1424 bytes, or less, and take 1538 bytes of time on the link.
+    ideal_ns = senders * int(flows[0]["bytes"]) * 1538 / 1424 * 8
+    assert max(int(flow["fct_ns"]) for flow in flows) <= 1.1 * ideal_ns
+    assert sum(int(flow["timeouts"]) for flow in flows) == 0
+
+
+@pytest.mark.parametrize("paths", ["", "--spine-delay 2=160us", "--spine-rate 2=200mbit"])
+def test_a_long_flow_fills_its_link(weft: Weft, tmp_path: Path, paths: str) -> None:
+    (flow,) = run(weft, tmp_path / "x", f"--pattern bulk --bytes 20MB {paths}")
+    assert int(flow["fct_ns"]) <= 1.05 * int(flow["ideal_fct_ns"])
+
+
+def test_no_queue_grows_long_under_long_flows(weft: Weft, tmp_path: Path) -> None:
+    run(weft, tmp_path / "x", "--pattern bulk --flows 4 --bytes 10MB")
+    with (tmp_path / "x" / "queues.csv").open() as file:
+        queues = [int(row["queue_max_packets"]) for row in csv.DictReader(file)]
+    assert max(queues) <= 25
+
+
+def test_a_path_that_fails_costs_no_timeout(weft: Weft, tmp_path: Path) -> None:
+    (flow,) = run(weft, tmp_path / "x", "--pattern bulk --bytes 20MB --change 30ms:2:down")
+    # What the path had is missed after 5 ms and two round trips, and sent hole by hole.
+    assert int(flow["fct_ns"]) <= int(flow["ideal_fct_ns"]) + 20_000_000
