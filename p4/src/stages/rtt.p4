@@ -43,10 +43,22 @@
 // Sequence numbers wrap; they are compared as RFC 1982 has it.
 //
 // A segment that ends at the number of an ACK is the one that called for it:
-// where a receiver acknowledges several at once, it is the last. But it may wait
-// for a second segment before it does (for 40 ms on Linux). So a sample above
-// what the path's links and full queues can take, as the controller states it,
-// is counted and not used.
+// where a receiver acknowledges several at once, it is the last. But one segment
+// alone may wait for a second before it is acknowledged (RFC 1122, 4.2.3.2; for 40
+// ms on Linux, or until the receiver has another reason). So
+//
+//   - a sample above what the path's links and full queues can take, as the
+//     controller states it, is not used;
+//   - nor is one of an ACK for a single segment that is 1/16 or more above
+//     `smoothed`, unless there was no sample for `longest_interval`.
+//
+// A receiver that is behind (its socket is in use, its buffer nearly full) delays
+// ACKs of several, too, and then sends one for many or a burst. Queues are seen by
+// every packet, such a delay by those of a moment: of other ACKs, one so far above
+// `smoothed` needs another one before it, by a 1/16 of the RTT at least, that was
+// not far below, 4/5 of it. An ACK for more than 4 segments counts as one for one.
+//
+// All that are not used are counted.
 //
 // Of what is left, per remote leaf and path:
 //
@@ -95,6 +107,10 @@ const bit<16> FULL_SIZE_BYTES = 1500;
 const bit<8> RTT_WEIGHT_SHIFT = 3;
 // A change by 2^-4 is told at once.
 const bit<8> RTT_STEP_SHIFT = 4;
+// An ACK for more than 2^2 segments is that of a receiver that was behind.
+const bit<8> RTT_SURE_SHIFT = 2;
+// A sample 2^-2 above a doubted one is confirmed by it.
+const bit<8> RTT_DOUBT_SHIFT = 2;
 // `per_byte` counts 2^-16 clock units.
 const bit<8> PER_BYTE_SHIFT = 16;
 
@@ -133,6 +149,12 @@ register<time_t>(RTT_ROUTES) rtt_smoothed;
 // 0: no sample since the last digest.
 @name("rtt.minimum") @id(0x1600000d)
 register<time_t>(RTT_ROUTES) rtt_minimum;
+// A sample that needs another one. 0: none.
+@name("rtt.doubted") @id(0x1600000f)
+register<time_t>(RTT_ROUTES) rtt_doubted;
+// When it was measured.
+@name("rtt.doubted_at") @id(0x16000010)
+register<time_t>(RTT_ROUTES) rtt_doubted_at;
 // When the last sample was measured.
 @name("rtt.measured") @id(0x1600000e)
 register<time_t>(RTT_ROUTES) rtt_measured;
@@ -253,6 +275,7 @@ control RememberSegment(in headers_t hdr,
 
 // A measured RTT of a remote leaf and path.
 struct measured_t {
+    bool    is_unsure;  // the ACK is for one segment, or for very many
     bit<16> route;
     bit<16> length_bytes;
     time_t  rtt;
@@ -267,7 +290,7 @@ control MatchAck(in headers_t hdr,
                  out measured_t measured) {
     apply {
         matches = false;
-        measured = { 0, 0, 0 };
+        measured = { false, 0, 0, 0 };
         place_t at;
         bit<32> signature;
         flow_place(flow, at);
@@ -304,6 +327,11 @@ control MatchAck(in headers_t hdr,
                     rtt_entry_route.read(measured.route, entry.index);
                     rtt_entry_signature.write(entry.index, NO_SIGNATURE);
                     measured.rtt = now - sent;
+                    // The payload of one is less than its length, that of two more.
+                    bit<32> one = (bit<32>) measured.length_bytes;
+                    bit<32> acknowledged = hdr.tcp.ack_no - acked;
+                    measured.is_unsure = acknowledged <= one ||
+                                         acknowledged > one << RTT_SURE_SHIFT;
                     matches = true;
                 }
                 rtt_flow_floor.write(at.index, hdr.tcp.ack_no);
@@ -350,30 +378,47 @@ control SmoothRtt(in flow_t flow,
 
     apply {
         bit<32> route = (bit<32>) measured.route;
+        time_t smoothed;
+        time_t minimum;
+        time_t told;
+        time_t last_told;
+        time_t last_measured;
+        rtt_smoothed.read(smoothed, route);
+        rtt_minimum.read(minimum, route);
+        rtt_told.read(told, route);
+        rtt_sampled.read(last_told, route);
+        rtt_measured.read(last_measured, route);
+        time_t doubted;
+        time_t doubted_at;
+        rtt_doubted.read(doubted, route);
+        rtt_doubted_at.read(doubted_at, route);
         paths.apply();
-        if (!is_possible) {
+
+        time_t lacking = (time_t) (FULL_SIZE_BYTES |-| measured.length_bytes);
+        time_t full = measured.rtt + ((lacking * byte_time) >> PER_BYTE_SHIFT);
+        bool is_first = smoothed == 0;
+        bool is_old = is_due(now, last_told, telemetry.longest_interval);
+        bool starts = is_first ||
+                      is_due(now, last_measured, telemetry.longest_interval);
+        time_t before = smoothed >> RTT_WEIGHT_SHIFT;
+        time_t margin = before >> RTT_STEP_SHIFT;
+        bool is_high = !starts && full >= before + margin;
+        bool is_confirmed = is_due(now, doubted_at, margin) &&
+                            full <= doubted + (doubted >> RTT_DOUBT_SHIFT);
+        bool has_waited = is_high && (measured.is_unsure || !is_confirmed);
+        if (!is_high) {
+            rtt_doubted.write(route, 0);
+        } else if (!measured.is_unsure && is_due(now, doubted_at, margin)) {
+            rtt_doubted.write(route, full);
+            rtt_doubted_at.write(route, now);
+        }
+        if (!is_possible || has_waited) {
             delayed_acks.count(0);
         } else {
-            time_t smoothed;
-            time_t minimum;
-            time_t told;
-            time_t last_told;
-            time_t last_measured;
-            rtt_smoothed.read(smoothed, route);
-            rtt_minimum.read(minimum, route);
-            rtt_told.read(told, route);
-            rtt_sampled.read(last_told, route);
-            rtt_measured.read(last_measured, route);
-
-            time_t lacking = (time_t) (FULL_SIZE_BYTES |-| measured.length_bytes);
-            time_t full = measured.rtt + ((lacking * byte_time) >> PER_BYTE_SHIFT);
-            bool is_first = smoothed == 0;
-            bool is_old = is_due(now, last_told, telemetry.longest_interval);
-            bool rested = is_due(now, last_measured, telemetry.longest_interval);
-            if (is_first || rested) {
+            if (starts) {
                 smoothed = full << RTT_WEIGHT_SHIFT;
             } else {
-                smoothed = smoothed + full - (smoothed >> RTT_WEIGHT_SHIFT);
+                smoothed = smoothed + full - before;
             }
             if (minimum == 0 || full < minimum) {
                 minimum = full;

@@ -116,7 +116,27 @@ fn segments_of_any_length_tell_the_rtt_of_full_size_ones() {
     assert_eq!((full.rtt, full.smoothed), (135_000, 135_000));
 }
 
-/// Segments of one flow, each acknowledged after `rtt`.
+#[test]
+fn a_late_ack_of_a_single_segment_is_counted_and_not_used() {
+    let mut exchange = Exchange::new(Intervals {
+        longest: 10_000_000,
+        ..Intervals::CHANGES
+    });
+    let flow = subflow();
+    let mut single = |seq, now, rtt| {
+        send(&mut exchange.leaf, flow.data(seq, 1000), now);
+        rtts(&mut exchange.leaf, flow.ack_of(seq + 1000), now + rtt)
+    };
+    // It may have waited for a second segment.
+    assert!(single(1, 1_000_000, 900_000).is_empty());
+    // Less is certain.
+    assert_eq!(single(1001, 2_000_000, 40_000), [40_000]);
+    // So is more, when there was nothing better for long enough.
+    assert_eq!(single(2001, 13_000_000, 900_000), [900_000]);
+    assert_eq!(exchange.leaf.count("rtt.delayed_acks"), 1);
+}
+
+/// Pairs of segments of one flow, each acknowledged after `rtt`.
 struct Exchange {
     leaf: Bench,
     next: u32,
@@ -137,10 +157,12 @@ impl Exchange {
         }
     }
 
-    /// What is told of one more segment: smoothed and lowest RTT.
+    /// What is told of one more pair: smoothed and lowest RTT.
     fn measure(&mut self, rtt: u64) -> Option<(u64, u64)> {
         let (flow, end) = (subflow(), self.next + 1000);
-        send(&mut self.leaf, flow.data(self.next, 1000), self.now);
+        for half in [self.next, self.next + 500] {
+            send(&mut self.leaf, flow.data(half, 500), self.now);
+        }
         let told = samples(&mut self.leaf, flow.ack_of(end), self.now + rtt);
         self.next = end;
         self.now += rtt + 20_000;
@@ -151,8 +173,46 @@ impl Exchange {
 #[test]
 fn the_rtt_is_smoothed_by_an_eighth() {
     let mut exchange = Exchange::new(Intervals::CHANGES);
-    assert_eq!(exchange.measure(160_000), Some((90_000, 160_000)));
-    assert_eq!(exchange.measure(170_000), Some((100_000, 170_000)));
+    assert_eq!(exchange.measure(40_000), Some((75_000, 40_000)));
+    assert_eq!(exchange.measure(35_000), Some((70_000, 35_000)));
+}
+
+#[test]
+fn a_sudden_rtt_is_used_when_the_next_one_confirms_it() {
+    let mut exchange = Exchange::new(Intervals::CHANGES);
+    assert_eq!(exchange.measure(160_000), None);
+    assert_eq!(exchange.measure(80_000), None);
+    assert_eq!(exchange.measure(160_000), None);
+    assert_eq!(exchange.measure(240_000), None);
+    assert_eq!(exchange.measure(240_000), Some((100_000, 80_000)));
+    assert_eq!(exchange.leaf.count("rtt.delayed_acks"), 3);
+}
+
+#[test]
+fn acks_of_one_burst_do_not_confirm_each_other() {
+    let mut exchange = Exchange::new(Intervals::CHANGES);
+    let flow = subflow();
+    for half in 0..8 {
+        send(&mut exchange.leaf, flow.data(1 + half * 500, 500), 100_000);
+    }
+    let mut acks = [(2, 250_000), (4, 250_100), (6, 250_200), (8, 260_000)]
+        .map(|(halves, now)| rtts(&mut exchange.leaf, flow.ack_of(1 + halves * 500), now).len())
+        .into_iter();
+    assert!(acks.by_ref().take(3).all(|told| told == 0));
+    assert_eq!(acks.next(), Some(1), "a while later");
+}
+
+#[test]
+fn the_late_ack_of_many_segments_is_not_used() {
+    let mut exchange = Exchange::new(Intervals::CHANGES);
+    let flow = subflow();
+    for round in 0..3 {
+        let (seq, now) = (1 + round * 3000, 1_000_000 * u64::from(round + 1));
+        for half in 0..6 {
+            send(&mut exchange.leaf, flow.data(seq + half * 500, 500), now);
+        }
+        assert!(rtts(&mut exchange.leaf, flow.ack_of(seq + 3000), now + 160_000).is_empty());
+    }
 }
 
 #[test]
@@ -226,12 +286,12 @@ fn digests_leave_as_traffic_pays_for_them() {
     });
     // Jumps between two RTTs: every sample is news.
     let told = |exchange: &mut Exchange, rounds: u64| {
-        let rtts = (0..rounds).map(|round| 100_000 + round % 2 * 900_000);
+        let rtts = (0..rounds).map(|round| 100_000 + round / 4 % 2 * 900_000);
         rtts.filter(|rtt| exchange.measure(*rtt).is_some()).count()
     };
     told(&mut exchange, 100);
     let rounds = 2_000;
-    let bytes = rounds * (1066 + 66);
+    let bytes = rounds * (2 * 566 + 66);
     let told = told(&mut exchange, rounds) as u64;
     assert!(told.abs_diff(bytes / 0x10000) <= 1, "{told} digests");
 }
