@@ -5,12 +5,14 @@
 //! | `<host>.pcap`  | both directions of a host's cable, each frame when its last bit passes |
 //! |                | the host's end                                                         |
 //! | `arrivals.csv` | packets that came to the observed egress queues                        |
+//! | `digests.csv`  | what switches told their controllers                                    |
 //! | `topology.json`| the fabric, so that the folder explains itself                         |
 //!
 //! Times are `CLOCK_MONOTONIC` of this machine. Nothing of it depends on when this process
 //! happened to run.
 
 mod arrivals;
+mod digests;
 mod pcap;
 
 use std::collections::BTreeMap;
@@ -67,6 +69,10 @@ pub struct Captures {
     rows: Rows,
     arrivals: Vec<u8>,
     arrivals_file: File,
+    /// Names of the switches.
+    switches: Vec<String>,
+    digests: Vec<u8>,
+    digests_file: File,
     buffer: Vec<u8>,
     flush_at_ns: Option<u64>,
 }
@@ -114,11 +120,15 @@ impl Captures {
                 }
             }
         }
+        world.keep_told();
         Ok(Self {
             cables,
             rows: Rows::new(topology),
             arrivals: Vec::new(),
             arrivals_file: open("arrivals.csv", arrivals::HEADER.as_bytes())?,
+            switches: world.fabric().switches().map(str::to_owned).collect(),
+            digests: Vec::new(),
+            digests_file: open("digests.csv", digests::HEADER.as_bytes())?,
             buffer: Vec::new(),
             flush_at_ns: None,
         })
@@ -140,6 +150,9 @@ impl Captures {
         }
         let Self { rows, arrivals, .. } = self;
         world.take_arrivals(|arrival| rows.encode(arrival, arrivals));
+        for told in world.take_told() {
+            digests::encode(&self.switches[told.switch], &told, &mut self.digests);
+        }
         if self.flush_at_ns.is_none() && !self.is_empty() {
             self.flush_at_ns = Some(now_ns + FLUSH_NS);
         }
@@ -176,12 +189,16 @@ impl Captures {
         }
         self.arrivals_file.write_all(&self.arrivals)?;
         self.arrivals.clear();
+        self.digests_file.write_all(&self.digests)?;
+        self.digests.clear();
         self.flush_at_ns = (!self.is_empty()).then_some(now_ns + FLUSH_NS);
         Ok(())
     }
 
     fn is_empty(&self) -> bool {
-        self.arrivals.is_empty() && self.cables.values().all(|(cable, _)| cable.is_empty())
+        self.arrivals.is_empty()
+            && self.digests.is_empty()
+            && self.cables.values().all(|(cable, _)| cable.is_empty())
     }
 }
 

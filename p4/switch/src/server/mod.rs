@@ -21,12 +21,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weft_topology::Topology;
 
-use crate::fabric::{Arrival, BuildError, Delivery, Fabric, Notice, PortStats, TimestampUnit};
+use crate::fabric::{
+    Arrival, BuildError, Delivery, Fabric, Notice, NoticeContent, PortStats, TimestampUnit,
+};
 
 use device::Device;
 
 pub use schedule::serve_schedule;
 pub use service::{ServeError, serve};
+
+/// A digest as it left the pipeline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// When.
+    pub at_ns: u64,
+    /// The switch, by its place in the fabric.
+    pub switch: usize,
+    /// Name of its struct.
+    pub digest: String,
+    /// Members in order, big-endian.
+    pub fields: Vec<Vec<u8>>,
+}
 
 /// A fabric and the control planes of its switches.
 #[derive(Debug)]
@@ -37,6 +52,8 @@ pub struct World {
     /// Frames from controllers, and their switches.
     packets_out: Vec<(usize, Vec<u8>)>,
     notices: Vec<Notice>,
+    /// Digests since they were last taken; `None` when nobody takes them.
+    told: Option<Vec<Told>>,
     /// Starts what the pipelines draw at random.
     seed: u64,
 }
@@ -60,6 +77,7 @@ impl World {
                 .collect(),
             packets_out: Vec::new(),
             notices: Vec::new(),
+            told: None,
             seed,
         })
     }
@@ -96,6 +114,14 @@ impl World {
         self.fabric.run(end_ns);
         self.fabric.take_deliveries(deliveries);
         self.fabric.take_notices(&mut self.notices);
+        if let Some(told) = &mut self.told {
+            let fabric = &self.fabric;
+            told.extend(
+                self.notices
+                    .iter()
+                    .filter_map(|notice| told_by(fabric, notice)),
+            );
+        }
         for notice in self.notices.drain(..) {
             if let Some(device) = self.devices.get_mut(notice.switch) {
                 device.notice(notice);
@@ -129,10 +155,34 @@ impl World {
         self.fabric.take_arrivals(report);
     }
 
+    /// From here on [`World::take_told`] gives what switches tell their controllers.
+    pub fn keep_told(&mut self) {
+        self.told.get_or_insert_default();
+    }
+
+    /// The digests since the last call, by time.
+    pub fn take_told(&mut self) -> impl Iterator<Item = Told> + '_ {
+        self.told.iter_mut().flat_map(|told| told.drain(..))
+    }
+
     /// See [`Fabric::take_changes`].
     pub fn take_changes(&mut self, report: impl FnMut(usize, u16, &PortStats)) {
         self.fabric.take_changes(report);
     }
+}
+
+/// The digest in a notice; `None` if there is none.
+fn told_by(fabric: &Fabric, notice: &Notice) -> Option<Told> {
+    let NoticeContent::Digest(digest) = &notice.content else {
+        return None;
+    };
+    let program = fabric.pipeline(notice.switch)?.program();
+    Some(Told {
+        at_ns: notice.at_ns,
+        switch: notice.switch,
+        digest: program.digests().get(digest.digest)?.name.clone(),
+        fields: digest.fields.clone(),
+    })
 }
 
 /// A [`World`] that data plane and servers share.

@@ -1,0 +1,45 @@
+//! `digests.csv`: what switches told their controllers, when they did.
+//!
+//! The members of a digest are in the order of its struct in the P4 program, as decimal
+//! numbers with spaces between them: nothing here knows their names.
+
+use std::io::Write as _;
+
+use crate::server::Told;
+
+pub(super) const HEADER: &str = "time_ns,switch,digest,fields\n";
+
+/// Appends a row to `file`.
+pub(super) fn encode(switch: &str, told: &Told, file: &mut Vec<u8>) {
+    let number = |field: &Vec<u8>| {
+        let value = num_bigint::BigUint::from_bytes_be(field);
+        value.to_string()
+    };
+    let fields: Vec<String> = told.fields.iter().map(number).collect();
+    // Writing to memory cannot fail.
+    let _ = writeln!(
+        file,
+        "{},{switch},{},{}",
+        told.at_ns,
+        told.digest,
+        fields.join(" ")
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_the_members_as_numbers() {
+        let told = Told {
+            at_ns: 1_480,
+            switch: 0,
+            digest: "queue_sample_t".into(),
+            fields: vec![vec![2], vec![0], vec![], vec![1, 0]],
+        };
+        let mut file = Vec::new();
+        encode("leaf1", &told, &mut file);
+        assert_eq!(file, b"1480,leaf1,queue_sample_t,2 0 0 256\n");
+    }
+}

@@ -1,0 +1,109 @@
+"""What switches measure is what happened: every RTT and queue sample, packet by packet."""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from driver import Weft
+from truth import Truth
+
+pytestmark = pytest.mark.lab
+
+WEB_SEARCH = "--pattern random --workload websearch --load 0.5 --flows 80 --seed 3"
+RATES = ("1gbit", "10gbit")
+MANY = 80
+"""Samples that say something about a p99."""
+DIGEST_BYTES = 300
+"""On its way to the controller, with its acknowledgement, when it travels alone."""
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What a switch told."""
+
+    at_ns: int
+    switch: str
+    name: str
+    fields: tuple[int, ...]
+
+
+def digests(capture: Path) -> Iterator[Digest]:
+    with (capture / "digests.csv").open() as rows:
+        for row in csv.DictReader(rows):
+            fields = tuple(int(number) for number in row["fields"].split())
+            yield Digest(int(row["time_ns"]), row["switch"], row["digest"], fields)
+
+
+def quantile(values: list[int], share: float) -> int:
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def queue_packets(truth: Truth) -> int:
+    (packets,) = {link["queue_packets"] for link in truth.topology["links"]}
+    return int(packets)
+
+
+def spread(errors: list[int]) -> str:
+    median, p99 = quantile(errors, 0.5), quantile(errors, 0.99)
+    return f"median error {median} ns, p99 {p99} ns, most {max(errors)} ns"
+
+
+@pytest.fixture(scope="module", params=RATES)
+def capture(
+    request: pytest.FixtureRequest, weft: Weft, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The captures of a run at one rate of all links."""
+    out = tmp_path_factory.mktemp("truth") / "run"
+    flags = f"--rate {request.param} --host-rate {request.param} --capture all --arrivals all --out"
+    weft.run("run", *WEB_SEARCH.split(), *flags.split(), str(out))
+    return out / "capture"
+
+
+@pytest.fixture(scope="module")
+def truth(capture: Path) -> Truth:
+    return Truth(capture)
+
+
+def test_rtts_of_segments_are_what_the_network_took(capture: Path, truth: Truth) -> None:
+    errors, unexplained = [], 0
+    for digest in digests(capture):
+        if digest.name == "rtt_sample_t":
+            source, destination, source_port, destination_port, _, _, rtt_ns, *_ = digest.fields
+            subflow = (source, destination, source_port, destination_port)
+            true = truth.rtt_ns(subflow, digest.at_ns)
+            if true is None:
+                unexplained += 1
+                continue
+            errors.append(abs(rtt_ns - true))
+    print(f"{len(errors)} RTTs: {spread(errors)}")
+    assert unexplained == 0
+    assert len(errors) > MANY
+    assert quantile(errors, 0.5) <= 1_000
+    assert quantile(errors, 0.99) <= 10_000
+
+
+def test_depths_and_delays_of_queues_are_those_of_the_queues(capture: Path, truth: Truth) -> None:
+    errors, wrong_depths, full = [], 0, queue_packets(truth)
+    for digest in digests(capture):
+        if digest.name == "queue_sample_t":
+            port, depth, delay_ns, _ = digest.fields
+            queue = truth.queues[digest.switch, port]
+            waiting = queue.waiting(digest.at_ns)
+            # Ingress takes for queued what a full queue has dropped, until the next one leaves.
+            wrong_depths += depth not in waiting and not (depth > full and full in waiting)
+            true = queue.delays_ns(digest.at_ns) if depth else [0]
+            errors.append(min(abs(delay_ns - ns) for ns in true or [0]))
+    print(f"{len(errors)} queues: {spread(errors)}, {wrong_depths} wrong depths")
+    assert len(errors) > MANY
+    assert wrong_depths == 0
+    assert quantile(errors, 0.5) <= 1_000
+    assert quantile(errors, 0.99) <= 10_000
+
+
+def test_digests_are_less_than_a_hundredth_of_the_traffic(capture: Path, truth: Truth) -> None:
+    told = sum(1 for _ in digests(capture))
+    sent = sum(frame.frame_bytes for cable in truth.cables.values() for frame in cable.sent)
+    print(f"{told} digests, {sent} bytes of traffic: {told * DIGEST_BYTES / sent:.3%}")
+    assert told * DIGEST_BYTES < sent / 100

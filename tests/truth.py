@@ -1,0 +1,270 @@
+"""What RTTs and queues really were in a run that was captured.
+
+All of it follows from the frames on the hosts' cables and the arrivals at the switches' queues,
+without a look at what any switch has measured.
+
+RTT of a segment at its sender's leaf: between the arrival there of the packet with which the
+receiver had everything up to some byte, and the arrival of the ACK that says so, less the time that
+the receiver's kernel sat on it with an idle network card. Which packet that is follows from the
+order in which packets reached the receiver; retransmissions, reordering, losses and delayed ACKs
+are what they were.
+
+Queues: a packet begins to leave when the one before it has left; that is all there is to a queue
+in front of a link with a rate.
+"""
+
+import csv
+import json
+import struct
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any
+
+SEQUENCE_NUMBERS = 1 << 32
+Subflow = tuple[int, int, int, int]
+"""Addresses and ports: source, destination, source port, destination port."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A TCP segment on a cable."""
+
+    at_ns: int
+    """When its last bit passed the host's end."""
+    frame_bytes: int
+    subflow: Subflow
+    identification: int
+    """Of the IPv4 packet: the same wherever it is seen."""
+    sequence: int
+    acknowledgement: int
+    space: int
+    """Sequence numbers that it takes."""
+    acknowledges: bool
+
+    @property
+    def end(self) -> int:
+        """The sequence number after it."""
+        return (self.sequence + self.space) % SEQUENCE_NUMBERS
+
+    @property
+    def identity(self) -> tuple[Subflow, int, int, int]:
+        """What tells it from all others, wherever it is seen."""
+        return self.subflow, self.identification, self.sequence, self.acknowledgement
+
+
+def _frames(path: Path) -> Iterator[tuple[bool, Frame | None]]:
+    """Give every frame of a cable, and whether the host sent it; no TCP gives no frame."""
+    data = path.read_bytes()
+    at = 24
+    while at + 16 <= len(data):
+        seconds, nanoseconds, kept, length = struct.unpack_from("<IIII", data, at)
+        raw = data[at + 16 : at + 16 + kept]
+        at += 16 + kept
+        # Hosts address a gateway, 02:00:00:ff:...; switches address hosts.
+        sent = raw[3] == 0xFF
+        if raw[12:14] != b"\x08\x00" or raw[23] != 6:
+            yield sent, None
+            continue
+        total, identification = struct.unpack_from(">HH", raw, 16)
+        addresses = struct.unpack_from(">II", raw, 26)
+        source, destination, sequence, acknowledgement, words, flags = struct.unpack_from(
+            ">HHIIBB", raw, 34
+        )
+        payload = total - 20 - (words >> 4) * 4
+        yield (
+            sent,
+            Frame(
+                at_ns=seconds * 1_000_000_000 + nanoseconds,
+                frame_bytes=length,
+                subflow=(*addresses, source, destination),
+                identification=identification,
+                sequence=sequence,
+                acknowledgement=acknowledgement,
+                space=payload + (flags >> 1 & 1) + (flags & 1),
+                acknowledges=bool(flags & 16),
+            ),
+        )
+
+
+class Cable:
+    """One host's cable."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the capture at `path`."""
+        self.received: list[Frame | None] = []
+        self.sent: list[Frame] = []
+        for sent, frame in _frames(path):
+            if not sent:
+                self.received.append(frame)
+            elif frame is not None:
+                self.sent.append(frame)
+
+    @cached_property
+    def sent_at(self) -> dict[Any, Frame]:
+        """What the host sent, by identity."""
+        return {frame.identity: frame for frame in self.sent}
+
+    @cached_property
+    def sent_times(self) -> list[int]:
+        """When the host's frames had left."""
+        return [frame.at_ns for frame in self.sent]
+
+    @cached_property
+    def completions(self) -> dict[Subflow, tuple[list[int], list[Frame]]]:
+        """For each subflow to this host, when it had how much.
+
+        Ends of what was there without a gap, counted from its first byte, and the frames that
+        brought it so far.
+        """
+        streams: dict[Subflow, _Stream] = defaultdict(_Stream)
+        for frame in self.received:
+            if frame is not None and frame.space:
+                streams[frame.subflow].arrive(frame)
+        return {subflow: (s.ends, s.frames) for subflow, s in streams.items()}
+
+    def idle_ns(self, from_ns: int, last: Frame, rate_bps: int) -> int:
+        """Time that the card did nothing, from `from_ns` until it began with the frame `last`."""
+        index = bisect_left(self.sent_times, last.at_ns)
+        idle, until = 0, last.at_ns
+        while index >= 0 and until > from_ns:
+            frame = self.sent[index]
+            idle += max(0, until - max(frame.at_ns, from_ns))
+            until = min(until, frame.at_ns - frame.frame_bytes * 8 * 1_000_000_000 // rate_bps)
+            index -= 1
+        return idle if index >= 0 else idle + max(0, until - from_ns)
+
+
+@dataclass
+class _Stream:
+    """What a receiver has of a subflow."""
+
+    first: int | None = None
+    next: int = 0
+    waiting: dict[int, int] = field(default_factory=dict)
+    ends: list[int] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+
+    def arrive(self, frame: Frame) -> None:
+        if self.first is None:
+            self.first = frame.sequence
+        start = (frame.sequence - self.first) % SEQUENCE_NUMBERS
+        if start > SEQUENCE_NUMBERS // 2:
+            return
+        self.waiting[start] = max(self.waiting.get(start, 0), start + frame.space)
+        reached = self.next
+        while ready := [begin for begin in self.waiting if begin <= self.next]:
+            self.next = max(self.next, *(self.waiting.pop(begin) for begin in ready))
+        if self.next > reached:
+            self.ends.append(self.next)
+            self.frames.append(frame)
+
+
+class Queue:
+    """What came to an egress queue, and when it began to leave."""
+
+    def __init__(self, rate_bps: int) -> None:
+        """An empty queue in front of a link of this rate."""
+        self._rate_bps = rate_bps
+        self._free = 0
+        """When the link is free, in units of 1 / rate nanoseconds."""
+        self.entered: list[int] = []
+        self.left: list[int] = []
+
+    def enter(self, at_ns: int, frame_bytes: int) -> None:
+        """Take a packet that was not dropped."""
+        start = max(at_ns * self._rate_bps, self._free)
+        # The link counts in whole nanoseconds, and keeps what is left over while it is busy.
+        if self._free // self._rate_bps <= at_ns:
+            start = at_ns * self._rate_bps
+        self.entered.append(at_ns)
+        self.left.append(start // self._rate_bps)
+        self._free = start + frame_bytes * 8 * 1_000_000_000
+
+    def waiting(self, at_ns: int) -> range:
+        """How many packets may wait at a moment: without what comes or goes just then, and with."""
+        with_ties = bisect_right(self.entered, at_ns) - bisect_left(self.left, at_ns)
+        without = bisect_left(self.entered, at_ns) - bisect_right(self.left, at_ns)
+        return range(max(0, without), max(0, with_ties) + 1)
+
+    def delays_ns(self, at_ns: int) -> list[int]:
+        """How long the packet had waited that left last; both answers, if one leaves just then."""
+        last = {bisect_left(self.left, at_ns) - 1, bisect_right(self.left, at_ns) - 1}
+        return [self.left[index] - self.entered[index] for index in last if index >= 0]
+
+
+class Truth:
+    """A captured run."""
+
+    def __init__(self, capture: Path) -> None:
+        """Read the folder `capture`."""
+        self.topology = json.loads((capture / "topology.json").read_text())
+        self.cables = {h["name"]: Cable(capture / f"{h['name']}.pcap") for h in self.hosts}
+        self.owner = {
+            int(IPv4Address(address)): host["name"]
+            for host in self.hosts
+            for address in host["addresses"]
+        }
+        self.queues: dict[tuple[str, int], Queue] = {}
+        self.links: dict[str, dict[str, Any]] = {}
+        """The cables of hosts."""
+        self.leaf_port: dict[str, tuple[str, int]] = {}
+        """Leaf and port where each host hangs."""
+        links = self.topology["links"]
+        for switch in self.topology["switches"]:
+            for port in switch["ports"]:
+                link = links[port["link"]]
+                key = (switch["name"], port["number"])
+                self.queues[key] = Queue(link["rate_bps"])
+                ends = {link["a"]["node"], link["b"]["node"]} - {switch["name"]}
+                (peer,) = ends
+                if peer in self.cables:
+                    self.links[peer] = link
+                    self.leaf_port[peer] = key
+        with (capture / "arrivals.csv").open() as rows:
+            for row in csv.DictReader(rows):
+                if row["dropped"] == "0":
+                    key = (row["switch"], int(row["port"]))
+                    self.queues[key].enter(int(row["time_ns"]), int(row["bytes"]))
+
+    @property
+    def hosts(self) -> list[dict[str, Any]]:
+        """The hosts, as the topology describes them."""
+        hosts: list[dict[str, Any]] = self.topology["hosts"]
+        return hosts
+
+    def rtt_ns(self, subflow: Subflow, at_ns: int) -> int | None:
+        """Give the RTT of the segment whose ACK came to the leaf of `subflow`'s sender at a moment.
+
+        Nothing when none came, or it was for what was not captured.
+        """
+        sender, receiver = self.owner[subflow[0]], self.owner[subflow[1]]
+        queue = self.queues[self.leaf_port[sender]]
+        cable = self.cables[sender]
+        back = (subflow[1], subflow[0], subflow[3], subflow[2])
+        first = bisect_left(queue.entered, at_ns)
+        # What enters a queue leaves it in the same order, by the cable of the host.
+        for index in range(first, min(bisect_right(queue.entered, at_ns), len(cable.received))):
+            ack = cable.received[index]
+            if ack is not None and ack.subflow == back and ack.acknowledges:
+                return self._rtt_of(subflow, ack, at_ns, receiver)
+        return None
+
+    def _rtt_of(self, subflow: Subflow, ack: Frame, at_ns: int, receiver: str) -> int | None:
+        far, near = self.cables[receiver], self.owner[subflow[0]]
+        ends, frames = far.completions[subflow]
+        start = frames[0].sequence
+        wanted = (ack.acknowledgement - start) % SEQUENCE_NUMBERS
+        index = bisect_left(ends, wanted)
+        answer = far.sent_at.get(ack.identity)
+        if index == len(ends) or answer is None:
+            return None
+        brought = frames[index]
+        sent = self.cables[near].sent_at[brought.identity]
+        passed_ns = sent.at_ns + int(self.links[near]["delay_ns"])
+        held_ns = far.idle_ns(brought.at_ns, answer, self.links[receiver]["rate_bps"])
+        return at_ns - passed_ns - held_ns
