@@ -355,6 +355,9 @@ static void look_at(const struct sock *ssk, struct weft_view *view)
 	view->queued_packets = DIV_ROUND_UP(unsent, view->payload_bytes);
 	view->space_bytes = weft_window_space(ssk);
 	view->writable = sk_stream_memory_free(ssk);
+	/* tcp_nagle_check(), with Minshall's modification */
+	view->keeps_short = !tp->nonagle && after(tp->snd_sml, tp->snd_una) &&
+			    !after(tp->snd_sml, tp->snd_nxt);
 }
 
 /**

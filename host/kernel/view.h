@@ -39,6 +39,7 @@
  *	not been handed to the subflow yet; 0 as well while it recovers from a
  *	timeout
  * @writable: its queue takes at least one more packet, within the window or not
+ * @keeps_short: a packet that is not full would wait for an ACK (Nagle's algorithm)
  */
 struct weft_view {
 	u8	slot;
@@ -54,6 +55,7 @@ struct weft_view {
 	u32	payload_bytes;
 	u32	space_bytes;
 	bool	writable;
+	bool	keeps_short;
 };
 
 /**

@@ -65,17 +65,24 @@ static void choose_competitor(struct weft_weft *weft, const struct weft_view *vi
 	}
 }
 
-/* Whether one more packet may join those that a subflow has under way. */
-static bool may_grow(struct weft_weft *weft, const struct weft_view *view,
-		     u64 now_us)
+/*
+ * Whether one more packet may join those that a subflow has under way. Nagle's
+ * algorithm would keep a short one until the one before is acknowledged, and the
+ * receiver may delay that.
+ */
+static bool may_take(struct weft_weft *weft, const struct weft_view *view,
+		     const struct weft_outlook *outlook)
 {
 	struct weft_path_state *path = &weft->path[view->slot];
 	u32 packets = under_way(view);
 
+	if (!view->space_bytes ||
+	    (view->keeps_short && outlook->unsent_bytes < view->payload_bytes))
+		return false;
 	if (view->slot + 1 == weft->competitor || !packets)
 		return true;
 	if (packets * WEFT_WINDOW_UNIT < path->window)
-		return !is_contested(path, now_us);
+		return !is_contested(path, outlook->now_us);
 	path->is_limited = true;
 	return false;
 }
@@ -102,7 +109,8 @@ static bool is_worth_waiting(const struct weft_weft *weft,
 	u64 left = weft_packets(outlook->unsent_bytes, fast);
 	u64 rounds;
 
-	if (slow_us <= fast_us || !weft_ack_is_due(fast))
+	/* the ACK of a single packet may be delayed */
+	if (slow_us <= fast_us || under_way(fast) < 2)
 		return false;
 	/* the rest, one window after the other: half a round trip for the last */
 	if (div_u64(left * fast_us, window) + fast_us < slow_us)
@@ -138,8 +146,7 @@ static int weft_weft_choose(void *state, const struct weft_view *view,
 	for (i = 0; i < n; i++) {
 		u64 us;
 
-		if (!view[i].space_bytes ||
-		    !may_grow(weft, &view[i], outlook->now_us))
+		if (!may_take(weft, &view[i], outlook))
 			continue;
 		us = arrival_us(&weft->path[view[i].slot], &view[i]);
 		if (best == WEFT_WAIT || us < best_us) {
@@ -150,10 +157,10 @@ static int weft_weft_choose(void *state, const struct weft_view *view,
 	fast = weft_fastest(view, n, false);
 	if (best == WEFT_WAIT)
 		return is_due ? WEFT_WAIT : weft_fastest(view, n, true);
-	if (best != fast &&
-	    is_worth_waiting(weft, &view[fast], &view[best], outlook))
-		return WEFT_WAIT;
-	return best;
+	if (best == fast ||
+	    !is_worth_waiting(weft, &view[fast], &view[best], outlook))
+		return best;
+	return may_take(weft, &view[fast], outlook) ? fast : WEFT_WAIT;
 }
 
 #ifdef __KERNEL__

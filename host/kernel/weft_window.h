@@ -29,6 +29,9 @@
 /* Windows are kept in sixteenths of a packet, so that they can creep. */
 #define WEFT_WINDOW_UNIT	16U
 
+/* The receiver may delay the ACK of a packet by 40 ms until a second one comes. */
+#define WEFT_WINDOW_MIN		(2 * WEFT_WINDOW_UNIT)
+
 /* Round trips without an ACK after which what was seen of a queue is old. */
 #define WEFT_MEMORY_RTTS	4ULL
 
@@ -103,19 +106,29 @@ static u32 queued(u32 window, u32 rtt_us, u32 base_us)
 	       (u32)div_u64((u64)window * (rtt_us - base_us), rtt_us) : 0;
 }
 
-/* What a subflow may keep in queues, in WEFT_WINDOW_UNIT. */
-static u32 queue_share(unsigned int n)
+/*
+ * What a subflow may keep in queues, in WEFT_WINDOW_UNIT: its share as long as the
+ * wait there is no more than two RTTs, beyond that in inverse proportion to the wait,
+ * so that the queue grows with the square root of the number of those that share it.
+ */
+static u32 queue_share(unsigned int n, u32 rtt_us, u32 base_us)
 {
-	return max(READ_ONCE(weft_queue_packets) / n, 2U) * WEFT_WINDOW_UNIT;
+	u32 share = max(READ_ONCE(weft_queue_packets) / n, 2U) * WEFT_WINDOW_UNIT;
+	u32 wait_us = rtt_us > base_us ? rtt_us - base_us : 0;
+
+	if (wait_us > 2 * base_us)
+		share = (u32)div_u64(2ULL * share * base_us, wait_us);
+	return max(share, WEFT_WINDOW_UNIT);
 }
 
 /* The end of a round trip: FAST's step towards the share of the queue. */
 static void end_round(struct weft_path_state *path, const struct weft_view *view,
-		      u32 share, u64 now_us)
+		      unsigned int n, u64 now_us)
 {
 	u32 rtt_us = path->round_rtt_us;
 	u32 base_us = base_rtt_us(view);
 	u32 queue = queued(path->window, rtt_us, base_us);
+	u32 share = queue_share(n, rtt_us, base_us);
 
 	if (queue) {
 		if (!path->queue_since_us)
@@ -136,10 +149,11 @@ static void end_round(struct weft_path_state *path, const struct weft_view *view
 
 /* ACKs have come since the last look. */
 static void take_acks(struct weft_path_state *path, const struct weft_view *view,
-		      u32 acked, u32 share, u64 now_us)
+		      u32 acked, unsigned int n, u64 now_us)
 {
 	u32 rtt_us = view->rtt_us;
 	u32 queue = queued(path->window, rtt_us, base_rtt_us(view));
+	u32 share = queue_share(n, rtt_us, base_rtt_us(view));
 
 	path->seen_us = now_us;
 	if (!path->round_rtt_us || rtt_us < path->round_rtt_us)
@@ -151,8 +165,8 @@ static void take_acks(struct weft_path_state *path, const struct weft_view *view
 		path->window += share - queue;
 	}
 	if ((s32)(view->delivered_packets - path->round_end) >= 0)
-		end_round(path, view, share, now_us);
-	path->window = clamp(path->window, WEFT_WINDOW_UNIT,
+		end_round(path, view, n, now_us);
+	path->window = clamp(path->window, WEFT_WINDOW_MIN,
 			     (view->cwnd_packets + 1) * WEFT_WINDOW_UNIT);
 }
 
@@ -175,7 +189,7 @@ static void observe(struct weft_path_state *path, const struct weft_view *view,
 		path->has_lost = true;
 	}
 	if (acked && view->rtt_us)
-		take_acks(path, view, acked, queue_share(n), now_us);
+		take_acks(path, view, acked, n, now_us);
 	if (under_way(view) && path->window)
 		return;
 	/* after an idle time it begins anew */

@@ -48,6 +48,7 @@ static inline struct weft_view random_subflow(u8 slot)
 	view.in_flight_packets = draw(3) ? draw(view.cwnd_packets + 1) : 0;
 	view.queued_packets = draw(2) ? draw(1000) : 0;
 	view.writable = draw(4);
+	view.keeps_short = draw(2);
 	view.space_bytes = 0;
 	if (view.cwnd_packets > view.in_flight_packets + view.queued_packets &&
 	    view.writable && draw(4))

@@ -135,7 +135,8 @@ static void test_paths(void)
 	view[0].rtt_min_us = 10 * RTT_US;
 	view[0].srtt_us = 10 * RTT_US;
 	view[0].rtt_us = 10 * RTT_US;
-	report(weft_weft_choose(&weft, view, 2, &outlook) == 1, "the packet takes the path on which it arrives first");
+	report(weft_weft_choose(&weft, view, 2, &outlook) == 1,
+	       "the packet takes the path on which it arrives first");
 
 	fill(&weft, view, 2, 0);
 	report(view[1].in_flight_packets == 3 && view[0].in_flight_packets == 3,
@@ -156,12 +157,38 @@ static void test_paths(void)
 	       "and where the slow path would block the send window");
 }
 
+static void test_short_packets(void)
+{
+	struct weft_view view[] = { path(0, 1, 0, RTT_US), path(1, 1, 0, RTT_US) };
+	struct weft_outlook outlook = packets_left(1);
+	struct weft_weft weft = {};
+
+	view[1].srtt_us = 2 * RTT_US;
+	view[0].keeps_short = true;
+	report(weft_weft_choose(&weft, view, 2, &outlook) == 0,
+	       "a full packet goes where a short one waits for its ACK");
+	outlook.unsent_bytes = PAYLOAD / 2;
+	report(weft_weft_choose(&weft, view, 2, &outlook) == 1, "a short one does not");
+}
+
+static void test_long_queue(void)
+{
+	struct weft_view view = path(0, 0, 0, RTT_US);
+	struct weft_weft weft = {};
+
+	/* 4 x 2 x 150 / 2850 packets are less than the one packet that each may have there */
+	report(settle(&weft, &view, 40, 3000, 100) == 2,
+	       "where the wait is long it keeps to two packets, the second for the ACK");
+}
+
 int main(void)
 {
 	test_start();
 	test_queue();
 	test_competition();
 	test_paths();
+	test_short_packets();
+	test_long_queue();
 	never_stalls(weft_weft_choose, sizeof(struct weft_weft));
 	return done_testing();
 }
