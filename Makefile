@@ -23,8 +23,8 @@ flags = $(foreach name,$(1),$(if $($(name)),$(call flag,$(name))))
 SCENARIOS := .venv/bin/python -m weft_scenarios
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build kernel p4 topo down status shell workload run compare patterns paths \
-    telemetry flows evidence scenario scenarios results selftests fuzz test lint fmt clean
+.PHONY: help deps build kernel p4 topo down status shell workload run compare patterns explain \
+    paths telemetry flows evidence scenario scenarios results selftests fuzz test lint fmt clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,11 +45,14 @@ workload: $(WEFT) ## run flows in the running lab
 	@$(WEFT) workload $(call flags,NAME $(TRAFFIC) SCHEDULER)
 
 patterns paths telemetry flows: %: $(WEFT)
-	@$(WEFT) $@ $(call flags,NAME) $(if $(JSON),--json)
-patterns: ## what the controller has measured and pushed
+	@$(WEFT) $@ $(call flags,NAME) $(if $(JSON),--json) $(if $(HISTORY),--history)
+patterns: ## what the controller has measured and pushed [HISTORY=1: and before]
 paths: ## RTT and queue of every path
 telemetry: ## the samples of the switches, live
 flows: ## the connections in the hosts' kernels and the patterns they use
+
+explain: $(WEFT) ## why the pattern between two hosts is what it is: SRC=h1_1 DST=h2_1
+	@$(WEFT) explain $(call flags,NAME) $(if $(JSON),--json) '$(SRC)' '$(DST)'
 
 shell: $(WEFT) ## a Mininet prompt in the running lab
 	@$(WEFT) shell $(call flags,NAME)

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.lab
 TRAFFIC = "--workload websearch --load 0.4 --flows 40 --seed 1 --scheduler rb"
 STEP = "20ms:2:delay=100us;200ms:2:delay=10us"
 """A path becomes slow, and fast again."""
+MS_NS = 1_000_000
 BOUND_NS = 200_000
 DIGEST_WAIT_NS = 20_000
 """A digest may wait so long in its switch; `sampled_ns` counts it in full."""
@@ -64,3 +65,26 @@ def test_the_control_networks_delay_counts_once_for_digest_and_once_for_pattern(
 
 def test_with_srtt_the_controller_makes_no_patterns(weft: Weft, tmp_path: Path) -> None:
     assert loops(weft, tmp_path / "x", "--pattern-input srtt") == []
+
+
+FAILURE = "100ms:2:down;400ms:2:up"
+
+
+def test_a_dead_path_leaves_the_patterns_and_returns(weft: Weft, tmp_path: Path) -> None:
+    out = tmp_path / "x"
+    traffic = "--pattern incast --senders 2 --bytes 40000000 --scheduler rb --hosts 2 --seed 1"
+    weft.run("run", *traffic.split(), "--change", FAILURE, "--out", str(out))
+    with (out / "loop.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["source_leaf"] == "1"]
+    failed = [row for row in rows if row["rule"] == "failed"]
+    returned = [row for row in rows if row["rule"] == "returned"]
+    assert {row["host"] for row in failed} == {"h1_1", "h1_2"}
+    for row in failed + returned:
+        assert int(row["applied_ns"]) - int(row["decided_ns"]) <= MS_NS
+    # Silence of 12 ms, and probes that wait as long as full queues hold them.
+    assert 100 * MS_NS < int(failed[0]["decided_ns"]) < 150 * MS_NS
+    assert 400 * MS_NS < int(returned[0]["decided_ns"]) < 430 * MS_NS
+    with (out / "patterns.csv").open() as file:
+        gaps = {(row["version"], row["via"]): row["gap"] for row in csv.DictReader(file)}
+    assert gaps[failed[0]["version"], "spine2"] == "0"
+    assert gaps[returned[0]["version"], "spine2"] != "0"

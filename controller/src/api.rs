@@ -44,6 +44,20 @@ impl Weft for Api {
         }))
     }
 
+    async fn explain_patterns(
+        &self,
+        request: Request<v1::ExplainPatternsRequest>,
+    ) -> Reply<v1::ExplainPatternsResponse> {
+        let v1::ExplainPatternsRequest {
+            source_leaf: source,
+            destination_leaf: destination,
+        } = request.into_inner();
+        let pairs = self.hub.explain(source, destination).ok_or_else(|| {
+            Status::not_found(format!("no path from leaf{source} to leaf{destination}"))
+        })?;
+        Ok(Response::new(v1::ExplainPatternsResponse { pairs }))
+    }
+
     async fn watch_telemetry(
         &self,
         _: Request<v1::WatchTelemetryRequest>,

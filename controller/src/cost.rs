@@ -44,8 +44,8 @@ impl FromStr for Input {
     }
 }
 
-/// The cost in nanoseconds of each path of `pair` at `now_ns`; `None` while that of
-/// one is unknown, or for [`Input::Srtt`].
+/// The cost in nanoseconds of each path of `pair` at `now_ns`, 0 for those not in
+/// `carries`; `None` while that of another is unknown, or for [`Input::Srtt`].
 #[must_use]
 pub fn costs_ns(
     input: Input,
@@ -53,8 +53,12 @@ pub fn costs_ns(
     telemetry: &Telemetry,
     now_ns: u64,
     pair: LeafPair,
+    carries: &[bool],
 ) -> Option<Vec<u64>> {
-    let path_cost = |path| {
+    let path_cost = |path: u8| {
+        if carries.get(usize::from(path)) == Some(&false) {
+            return Some(0);
+        }
         let stats = telemetry.path(pair, path)?;
         match input {
             Input::Srtt => None,

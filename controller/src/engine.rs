@@ -10,14 +10,18 @@
 //! Versions are the time in microseconds, so they grow across restarts of the
 //! controller, which remembers nothing.
 
+mod assess;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use weft_topology::Routing;
 
-use crate::cost::{self, Input, QUEUE_FRESH_NS};
+pub use assess::{Assessment, Verdict};
+
+use crate::cost::{Input, QUEUE_FRESH_NS};
 use crate::fabric::{Fabric, LeafPair, PortUse};
+use crate::liveness::{Liveness, Probe, both_ways};
 use crate::pacing::{self, Pace};
-use crate::pattern::{gaps, sequence, sticky_gaps};
 use crate::telemetry::{PathStats, Sample, Telemetry};
 
 /// Decisions that are remembered, per pair.
@@ -59,6 +63,30 @@ pub enum Rule {
     Moved,
     /// No path has had samples of late: queues have drained.
     Idle,
+    /// A path carries nothing any more.
+    Failed,
+    /// A path carries packets again.
+    Returned,
+}
+
+impl Rule {
+    /// Whether samples, not probes or time, lead to it.
+    #[must_use]
+    pub fn follows_samples(self) -> bool {
+        matches!(self, Self::First | Self::Moved)
+    }
+
+    /// Its name in `loop.csv` and for users.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Moved => "moved",
+            Self::Idle => "idle",
+            Self::Failed => "failed",
+            Self::Returned => "returned",
+        }
+    }
 }
 
 /// What made the engine look at a pair.
@@ -88,47 +116,14 @@ pub struct Decision {
     pub rested: bool,
 }
 
-/// What the engine makes of a pair's costs at a moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Assessment {
-    /// Per path; empty while one is unknown.
-    pub costs_ns: Vec<u64>,
-    /// Gaps that follow from the costs by themselves.
-    pub plain_gaps: Vec<u32>,
-    /// Gaps that hold after hysteresis.
-    pub gaps: Vec<u32>,
-    /// What follows.
-    pub verdict: Verdict,
-}
-
-/// What follows from an assessment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// The controller makes no patterns: kernels use their own RTT.
-    KernelRtt,
-    /// With ECMP an address does not decide the path of its subflow.
-    Ecmp,
-    /// A path has not been measured.
-    Unmeasured,
-    /// The pattern is what the costs say.
-    Right,
-    /// The costs say another, but not clearly enough.
-    Sticky,
-    /// A new one is wanted, and the last one is too young until then.
-    Resting {
-        /// When it may come.
-        until_ns: u64,
-    },
-    /// A new one is due.
-    Due(Rule),
-}
-
 /// Decides on patterns. Takes samples and the time, returns changes.
 #[derive(Debug)]
 pub struct Engine {
     fabric: Fabric,
     config: Config,
     telemetry: Telemetry,
+    liveness: Liveness,
+    probes: Vec<Probe>,
     pairs: BTreeMap<LeafPair, Pair>,
     /// Pairs to look at again, and when.
     due: BTreeMap<LeafPair, u64>,
@@ -153,6 +148,8 @@ impl Engine {
             fabric,
             config,
             telemetry: Telemetry::default(),
+            liveness: Liveness::default(),
+            probes: Vec::new(),
             pairs: BTreeMap::new(),
             due: BTreeMap::new(),
         }
@@ -168,6 +165,12 @@ impl Engine {
     #[must_use]
     pub fn telemetry(&self) -> &Telemetry {
         &self.telemetry
+    }
+
+    /// Which paths carry packets.
+    #[must_use]
+    pub fn liveness(&self) -> &Liveness {
+        &self.liveness
     }
 
     /// How it decides.
@@ -209,11 +212,14 @@ impl Engine {
                     Input::Srtt | Input::Rtt => Vec::new(),
                 }
             }
-            Sample::Rtt(sample) => self
-                .telemetry
-                .record_rtt(&self.fabric, now_ns, sample)
-                .into_iter()
-                .collect(),
+            Sample::Rtt(sample) => {
+                let pair = self.telemetry.record_rtt(&self.fabric, now_ns, sample);
+                let path = sample.path;
+                match pair {
+                    Some(pair) if self.is_back(now_ns, pair, path) => both_ways(pair).to_vec(),
+                    pair => pair.into_iter().collect(),
+                }
+            }
         };
         for key in concerned {
             self.due.insert(key, now_ns);
@@ -225,6 +231,30 @@ impl Engine {
                 sample: *sample,
             });
         }
+    }
+
+    /// Whether a sample of `path` shows that it is not dead any more.
+    fn is_back(&mut self, now_ns: u64, pair: LeafPair, path: u8) -> bool {
+        // Where there are no patterns there is nothing to leave out of them.
+        self.makes_patterns() && self.liveness.sampled(&self.fabric, now_ns, pair, path)
+    }
+
+    fn makes_patterns(&self) -> bool {
+        self.config.input != Input::Srtt && self.fabric.topology().routing == Routing::Weft
+    }
+
+    /// Notes that `probe` has arrived at the far leaf.
+    pub fn probed(&mut self, now_ns: u64, probe: Probe) {
+        if self.liveness.arrived(now_ns, probe) {
+            for pair in both_ways(probe.pair) {
+                self.due.insert(pair, now_ns);
+            }
+        }
+    }
+
+    /// Probes that [`Engine::poll`] wants to be sent.
+    pub fn take_probes(&mut self) -> Vec<Probe> {
+        std::mem::take(&mut self.probes)
     }
 
     /// Pairs whose data goes through `port` of `switch`.
@@ -241,11 +271,20 @@ impl Engine {
     /// When [`Engine::poll`] may have something without further samples.
     #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
-        self.due.values().copied().min()
+        let due_ns = self.due.values().copied().min();
+        [due_ns, self.liveness.next_deadline_ns()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Computes what is due at `now_ns`; returns pairs with a new pattern.
     pub fn poll(&mut self, now_ns: u64) -> Vec<LeafPair> {
+        let (probes, lost) = self.liveness.poll(now_ns);
+        self.probes.extend(probes);
+        for pair in lost {
+            self.due.insert(pair, now_ns);
+        }
         let due: Vec<LeafPair> = self
             .due
             .iter()
@@ -255,66 +294,6 @@ impl Engine {
         due.into_iter()
             .filter(|&pair| self.reconsider(now_ns, pair))
             .collect()
-    }
-
-    /// What the costs of `pair` at `now_ns` say about its pattern.
-    #[must_use]
-    pub fn assess(&self, now_ns: u64, pair: LeafPair) -> Assessment {
-        let without = |verdict| Assessment {
-            costs_ns: Vec::new(),
-            plain_gaps: Vec::new(),
-            gaps: Vec::new(),
-            verdict,
-        };
-        if self.config.input == Input::Srtt {
-            return without(Verdict::KernelRtt);
-        }
-        if self.fabric.topology().routing == Routing::Ecmp {
-            return without(Verdict::Ecmp);
-        }
-        let input = self.config.input;
-        let costs_ns = cost::costs_ns(input, &self.fabric, &self.telemetry, now_ns, pair);
-        let Some(costs_ns) = costs_ns else {
-            return without(Verdict::Unmeasured);
-        };
-        let is_idle = self.idle_at_ns(pair) <= now_ns;
-        let plain_gaps = gaps(&costs_ns);
-        let known = self.pairs.get(&pair);
-        let Some((known, current)) = known.and_then(|pair| Some((pair, pair.pattern.as_ref()?)))
-        else {
-            return Assessment {
-                costs_ns,
-                gaps: plain_gaps.clone(),
-                plain_gaps,
-                verdict: Verdict::Due(Rule::First),
-            };
-        };
-        let gaps = if is_idle {
-            plain_gaps.clone()
-        } else {
-            sticky_gaps(&costs_ns, &current.gaps)
-        };
-        let verdict = if gaps == current.gaps {
-            if plain_gaps == current.gaps {
-                Verdict::Right
-            } else {
-                Verdict::Sticky
-            }
-        } else if now_ns < known.pace.rests_until_ns() {
-            Verdict::Resting {
-                until_ns: known.pace.rests_until_ns(),
-            }
-        } else if is_idle {
-            Verdict::Due(Rule::Idle)
-        } else {
-            Verdict::Due(Rule::Moved)
-        };
-        Assessment {
-            costs_ns,
-            plain_gaps,
-            gaps,
-            verdict,
-        }
     }
 
     /// Looks at `key`; whether it has a new pattern.
@@ -341,7 +320,7 @@ impl Engine {
         let pattern = Pattern {
             version: now_us.max(current.as_ref().map_or(1, |current| current.version + 1)),
             at_ns: now_ns,
-            sequence: sequence(&assessment.gaps),
+            sequence: assess::sequence_of(&assessment.gaps),
             gaps: assessment.gaps,
             costs_ns: assessment.costs_ns,
         };
@@ -357,7 +336,7 @@ impl Engine {
         pair.history.push_back(Decision {
             pattern: pattern.clone(),
             rule,
-            trigger: pair.trigger.take(),
+            trigger: pair.trigger.take().filter(|_| rule.follows_samples()),
             rested: std::mem::take(&mut pair.resting),
         });
         pair.pattern = Some(pattern);

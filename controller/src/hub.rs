@@ -1,10 +1,11 @@
 //! The engine and everybody around it: samples come in from the sessions with
 //! switches, patterns go out to agents and into `patterns.csv`.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::{Notify, broadcast, mpsc};
 use tracing::{info, warn};
 use weft_proto::v1;
 
@@ -12,7 +13,9 @@ use crate::clock::{Alarm, now_ns};
 use crate::engine::Engine;
 use crate::fabric::LeafPair;
 use crate::followers::{Followers, Updates, Versions};
+use crate::liveness::Probe;
 use crate::pattern::letters;
+use crate::probe::{self, Outgoing};
 use crate::record::{Applied, Recorder};
 use crate::telemetry::Sample;
 use crate::view;
@@ -22,6 +25,9 @@ const TELEMETRY_BACKLOG: usize = 1024;
 
 /// Patterns are renewed this often in their time to live.
 const RENEWALS_PER_LIFE: u64 = 3;
+
+/// Probes that may wait for a switch; more are of no use.
+const PROBE_BACKLOG: usize = 64;
 
 /// A switch whose clock is further away has another one.
 const CLOCKS_APART_NS: u64 = 1_000_000_000;
@@ -40,6 +46,8 @@ pub struct Hub {
 struct State {
     engine: Engine,
     followers: Followers,
+    /// Where frames for each switch go, while there is a session with it.
+    switches: BTreeMap<String, mpsc::Sender<Outgoing>>,
     recorder: Option<Recorder>,
     /// When the timer task will look again.
     armed_ns: u64,
@@ -60,6 +68,7 @@ impl Hub {
             state: Mutex::new(State {
                 engine,
                 followers: Followers::default(),
+                switches: BTreeMap::new(),
                 recorder,
                 armed_ns: u64::MAX,
                 renewed_ns: 0,
@@ -97,6 +106,22 @@ impl Hub {
                     .send(view::telemetry_event(now_ns, switch, sample));
             }
         }
+    }
+
+    /// Frames that `switch` is to send, from now on to this receiver.
+    pub fn send_through(&self, switch: &str) -> mpsc::Receiver<Outgoing> {
+        let (sender, receiver) = mpsc::channel(PROBE_BACKLOG);
+        self.lock().switches.insert(switch.to_owned(), sender);
+        receiver
+    }
+
+    /// Takes a probe that has arrived, and sends out what follows from it.
+    pub fn probed(&self, probe: Probe) {
+        let now_ns = now_ns();
+        let mut state = self.lock();
+        state.engine.probed(now_ns, probe);
+        self.publish_changes(&mut state, now_ns);
+        self.rearm(&state, now_ns);
     }
 
     /// Opens an agent's stream and sends it the patterns there are; `None` when
@@ -164,6 +189,25 @@ impl Hub {
                 acknowledged_by: state.followers.acknowledged_by(pair, pattern.version),
             })
             .collect()
+    }
+
+    /// Why patterns are what they are: that of one pair, or of all for 0; `None`
+    /// when the topology has no such pair.
+    #[must_use]
+    pub fn explain(&self, source_leaf: u32, destination_leaf: u32) -> Option<Vec<v1::Explanation>> {
+        let now_ns = now_ns();
+        let state = self.lock();
+        let engine = &state.engine;
+        let wanted = |leaf: u8, asked: u32| asked == 0 || u32::from(leaf) == asked;
+        let pairs: Vec<_> = engine
+            .fabric()
+            .pairs()
+            .filter(|pair| {
+                wanted(pair.source, source_leaf) && wanted(pair.destination, destination_leaf)
+            })
+            .map(|pair| view::explanation(engine, now_ns, pair))
+            .collect();
+        (!pairs.is_empty()).then_some(pairs)
     }
 
     /// Every pair's paths.
@@ -234,6 +278,17 @@ impl Hub {
     /// Sends and records what the engine has found due.
     fn publish_changes(&self, state: &mut State, now_ns: u64) {
         let changed = state.engine.poll(now_ns);
+        for probe in state.engine.take_probes() {
+            let outgoing = probe::encode(state.engine.fabric(), probe);
+            let outgoing = outgoing.and_then(|outgoing| {
+                let switch = state.switches.get(&outgoing.switch)?;
+                Some((switch, outgoing))
+            });
+            if let Some((switch, outgoing)) = outgoing {
+                // A switch without session, or too slow, is one that does not answer.
+                let _ = switch.try_send(outgoing);
+            }
+        }
         if changed.is_empty() {
             return;
         }

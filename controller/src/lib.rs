@@ -7,8 +7,9 @@
 //!          tables
 //! ```
 //!
-//! [`fabric`], [`pattern`], [`telemetry`], [`cost`], [`pacing`] and [`engine`] are free
-//! of I/O: samples and the time go in, patterns and deadlines come out.
+//! [`fabric`], [`pattern`], [`telemetry`], [`cost`], [`pacing`], [`liveness`] and
+//! [`engine`] are free of I/O: samples and the time go in, patterns, probes and
+//! deadlines come out.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -21,9 +22,13 @@ pub mod engine;
 pub mod fabric;
 pub mod followers;
 pub mod hub;
+pub mod liveness;
 pub mod p4;
 pub mod pacing;
 pub mod pattern;
+pub mod probe;
+#[cfg(test)]
+mod push_bench;
 pub mod record;
 pub mod telemetry;
 #[cfg(test)]

@@ -22,9 +22,10 @@ const PATTERN_COLUMNS: [&str; 10] = [
     "sequence",
 ];
 
-/// `sampled_ns` is empty where time, not a sample, led to the pattern; `rested` says
-/// whether it had to wait because another was too young.
-const LOOP_COLUMNS: [&str; 8] = [
+/// `sampled_ns` is empty where time or probes, not a sample, led to the pattern;
+/// `rested` says whether it had to wait because another was too young, `rule` is that
+/// of [`crate::engine::Rule`].
+const LOOP_COLUMNS: [&str; 9] = [
     "source_leaf",
     "destination_leaf",
     "version",
@@ -33,6 +34,7 @@ const LOOP_COLUMNS: [&str; 8] = [
     "decided_ns",
     "applied_ns",
     "rested",
+    "rule",
 ];
 
 /// A pattern in the kernel of a host.
@@ -74,9 +76,9 @@ impl Recorder {
     pub fn append_applied(&mut self, applied: &Applied) -> io::Result<()> {
         let Decision {
             pattern,
+            rule,
             trigger,
             rested,
-            ..
         } = applied.decision;
         let sampled_ns = trigger.as_ref().and_then(|trigger| trigger.sampled_ns);
         self.loops.write_record([
@@ -88,6 +90,7 @@ impl Recorder {
             &pattern.at_ns.to_string(),
             &applied.applied_ns.to_string(),
             &rested.to_string(),
+            rule.name(),
         ])?;
         self.loops.flush()
     }

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use weft_proto::v1;
 use weft_topology::Host;
 
-use crate::engine::{Engine, Pattern};
+use crate::engine::{Decision, Engine, Pattern, Verdict};
 use crate::fabric::LeafPair;
 use crate::telemetry::Sample;
 
@@ -34,9 +34,60 @@ pub fn paths(engine: &Engine, now_ns: u64, pair: LeafPair) -> Vec<v1::PathState>
                     .filter(|stats| stats.samples > 0)
                     .map_or(0, |stats| now_ns.saturating_sub(stats.last_ns)),
                 rejected_samples: stats.map_or(0, |stats| stats.rejected_samples),
+                dead: engine.liveness().is_dead(pair, path),
             }
         })
         .collect()
+}
+
+/// Why the pattern of `pair` is what it is at `now_ns`.
+#[must_use]
+pub fn explanation(engine: &Engine, now_ns: u64, pair: LeafPair) -> v1::Explanation {
+    use v1::explanation::Verdict as Shown;
+    let assessment = engine.assess(now_ns, pair);
+    let (verdict, resting_ns) = match assessment.verdict {
+        Verdict::KernelRtt => (Shown::KernelRtt, 0),
+        Verdict::Ecmp => (Shown::Ecmp, 0),
+        Verdict::Unmeasured => (Shown::Unmeasured, 0),
+        Verdict::Right => (Shown::Right, 0),
+        Verdict::Sticky => (Shown::Sticky, 0),
+        Verdict::Resting { until_ns } => (Shown::Resting, until_ns.saturating_sub(now_ns)),
+        Verdict::Due(_) => (Shown::Due, 0),
+    };
+    v1::Explanation {
+        source_leaf: pair.source.into(),
+        destination_leaf: pair.destination.into(),
+        input: engine.config().input.to_string(),
+        paths: paths(engine, now_ns, pair),
+        costs_ns: assessment.costs_ns,
+        plain_gaps: assessment.plain_gaps,
+        gaps: assessment.gaps,
+        verdict: verdict.into(),
+        resting_ns,
+        history: engine.history(pair).map(decision).collect(),
+    }
+}
+
+fn decision(decision: &Decision) -> v1::Decision {
+    let Decision {
+        pattern, trigger, ..
+    } = decision;
+    v1::Decision {
+        version: pattern.version,
+        decided_ns: pattern.at_ns,
+        rule: decision.rule.name().to_owned(),
+        costs_ns: pattern.costs_ns.clone(),
+        gaps: pattern.gaps.clone(),
+        sequence: pattern.sequence.iter().map(|&path| path.into()).collect(),
+        rested: decision.rested,
+        trigger: trigger
+            .as_ref()
+            .map(|trigger| telemetry_event(trigger.at_ns, &trigger.switch, &trigger.sample)),
+        sampled_ns: trigger
+            .as_ref()
+            .and_then(|trigger| trigger.sampled_ns)
+            .unwrap_or(0),
+    }
 }
 
 /// The pattern of `pair` as `host` uses it, once per host at the far leaf.

@@ -48,6 +48,7 @@ fn wrong_input_is_one_line_that_names_the_remedy_and_status_2() {
         ("compare --schedulers rb,rb", "once is enough"),
         ("compare --scheduler rb", "'--schedulers'"),
         ("workload --seed x", "weft workload --help"),
+        ("explain h1_1", "<DST>"),
         ("flows --host", "a value is required"),
         ("report", "<DIR>"),
     ] {
@@ -66,6 +67,8 @@ fn without_a_lab_every_question_gets_the_same_line() {
     for line in [
         "patterns",
         "patterns --json",
+        "patterns --history",
+        "explain h1_1 h2_1",
         "paths",
         "telemetry",
         "flows",
@@ -112,6 +115,7 @@ fn every_command_explains_itself() {
         "topo down",
         "topo status",
         "patterns",
+        "explain",
         "paths",
         "telemetry",
         "flows",

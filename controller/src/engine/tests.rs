@@ -2,6 +2,8 @@
 
 use std::net::Ipv4Addr;
 
+use weft_topology::Routing;
+
 use super::*;
 use crate::pattern::letters;
 use crate::telemetry::{IDLE_NS, RttSample};
@@ -42,6 +44,16 @@ fn record(engine: &mut Engine, now_ns: u64, path: u8, queueing_ns: u64) {
 
 fn letters_of(engine: &Engine) -> String {
     letters(&engine.pattern(PAIR).unwrap().sequence)
+}
+
+/// Polls, with all probes arriving at once.
+fn poll_answered(engine: &mut Engine, now_ns: u64) -> Vec<LeafPair> {
+    let mut changed = engine.poll(now_ns);
+    for probe in engine.take_probes() {
+        engine.probed(now_ns, probe);
+    }
+    changed.extend(engine.poll(now_ns));
+    changed
 }
 
 /// Both paths measured at 50 ms.
@@ -163,8 +175,12 @@ fn a_queue_moves_the_patterns_of_all_pairs_behind_it() {
     assert_eq!(engine.poll(2 * MS), pairs);
     assert_eq!(engine.pattern(PAIR).unwrap().gaps, [4, 1]);
     // Nobody reports it any more: it has drained.
-    assert_eq!(engine.next_deadline_ns(), Some(2 * MS + QUEUE_FRESH_NS));
-    assert_eq!(engine.poll(2 * MS + QUEUE_FRESH_NS), pairs);
+    let drained_ns = 2 * MS + QUEUE_FRESH_NS;
+    while let Some(now_ns) = engine.next_deadline_ns().filter(|&at| at < drained_ns) {
+        assert_eq!(poll_answered(&mut engine, now_ns), []);
+    }
+    assert_eq!(engine.next_deadline_ns(), Some(drained_ns));
+    assert_eq!(poll_answered(&mut engine, drained_ns), pairs);
     assert_eq!(engine.pattern(PAIR).unwrap().gaps, [1, 1]);
 }
 
@@ -227,12 +243,12 @@ fn an_idle_pair_returns_to_the_pattern_of_empty_queues_and_sleeps() {
     let mut engine = started();
     for at in 60..80 {
         record(&mut engine, at * MS, 1, 2 * MS);
-        engine.poll(at * MS);
+        poll_answered(&mut engine, at * MS);
     }
     assert_ne!(letters_of(&engine), "AB");
     let mut last = 0;
     while let Some(deadline) = engine.next_deadline_ns() {
-        engine.poll(deadline);
+        poll_answered(&mut engine, deadline);
         last = deadline;
     }
     assert_eq!(last, 79 * MS + IDLE_NS);
@@ -272,4 +288,70 @@ fn ecmp_gets_no_patterns() {
     record(&mut engine, MS, 1, 0);
     assert_eq!(engine.poll(MS), []);
     assert_eq!(engine.next_deadline_ns(), None);
+}
+
+/// Both paths measured at 50 ms, then path 0 alone until path 1 is dead; when.
+fn with_a_dead_path() -> (Engine, u64) {
+    let mut engine = started();
+    for ms in 51..100 {
+        record(&mut engine, ms * MS, 0, 0);
+        let changed = engine.poll(ms * MS);
+        if !changed.is_empty() {
+            assert!(changed.contains(&PAIR));
+            return (engine, ms * MS);
+        }
+    }
+    panic!("path 1 has not died");
+}
+
+#[test]
+fn a_dead_path_leaves_the_pattern_at_once_and_returns_with_its_packets() {
+    let (mut engine, dead_ns) = with_a_dead_path();
+    let pattern = engine.pattern(PAIR).unwrap();
+    assert_eq!(
+        (&*pattern.gaps, &*pattern.sequence),
+        (&[1, 0][..], &[0][..])
+    );
+    let last = engine.history(PAIR).next_back().unwrap();
+    assert_eq!((last.rule, &last.trigger), (Rule::Failed, &None));
+    assert!(dead_ns - 50 * MS < 25 * MS, "{dead_ns}");
+
+    engine.take_probes();
+    let mut now = dead_ns;
+    while engine.liveness().is_dead(PAIR, 1) {
+        now = engine.next_deadline_ns().unwrap();
+        engine.poll(now);
+        for probe in engine.take_probes() {
+            engine.probed(now, probe);
+        }
+        assert!(now < dead_ns + 20 * MS, "it does not return");
+    }
+    assert_eq!(engine.poll(now), [PAIR]);
+    assert_eq!(engine.pattern(PAIR).unwrap().gaps, [1, 1]);
+    let last = engine.history(PAIR).next_back().unwrap();
+    assert_eq!(last.rule, Rule::Returned);
+}
+
+#[test]
+fn of_three_paths_the_living_share_the_pattern() {
+    assert_eq!(assess::sequence_of(&[2, 0, 1]), [0, 0, 2]);
+    assert_eq!(assess::sequence_of(&[0, 1, 1]), [1, 2]);
+}
+
+#[test]
+fn when_no_path_is_known_to_live_the_pattern_stays() {
+    let (mut engine, dead_ns) = with_a_dead_path();
+    // Path 1 speaks and path 0 falls silent, too early for path 1 to be back.
+    let mut now = dead_ns;
+    let mut both_dead = false;
+    while now < dead_ns + 100 * MS {
+        now += 20 * MS;
+        record(&mut engine, now, 1, 0);
+        for step in 0..10 {
+            engine.poll(now + step * MS);
+        }
+        both_dead |= (0..2).all(|path| engine.liveness().is_dead(PAIR, path));
+        assert!(!engine.pattern(PAIR).unwrap().sequence.is_empty());
+    }
+    assert!(both_dead);
 }

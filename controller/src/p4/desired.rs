@@ -8,6 +8,7 @@ use weft_topology::{Host, Role, Routing, Switch};
 use super::digest::{QUEUE_DIGEST, RTT_DIGEST};
 use super::program::{Error, Key, Program};
 use crate::fabric::{FULL_SIZE_BYTES, Fabric, LeafPair, PortUse};
+use crate::probe;
 
 /// Bounds of the time between two samples of a path or a queue. In between it is a
 /// quarter of the shortest RTT: hosts notice nothing sooner, and a message costs as
@@ -182,6 +183,14 @@ fn leaf_entries(
             )?);
         }
     }
+    if let Some(address) = probe::address(fabric, leaf.index) {
+        entries.push(program.entry(
+            "routing.ipv4_lpm",
+            &[("hdr.ipv4.dst_addr", prefix(address.into(), 32))],
+            "routing.to_controller",
+            &[],
+        )?);
+    }
     for path in 0..fabric.paths() {
         let wanted = PortUse::Up {
             leaf: leaf.index,
@@ -303,9 +312,9 @@ mod tests {
     #[test]
     fn a_leaf_reaches_its_hosts_the_other_leaves_and_every_spine() {
         let desired = desired_of(Role::Leaf);
-        // 4 hosts (route, RTT), 2 leaves, 2 uplinks and 2 paths to each leaf; path
-        // policy and telemetry.
-        assert_eq!(desired.entries.len(), 4 * 2 + 2 + 2 + 2 * 2 + 2);
+        // 4 hosts (route, RTT), 2 leaves, probes, 2 uplinks and 2 paths to each leaf;
+        // path policy and telemetry.
+        assert_eq!(desired.entries.len(), 4 * 2 + 2 + 1 + 2 + 2 * 2 + 2);
         let defaults = desired
             .entries
             .iter()

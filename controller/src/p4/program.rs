@@ -173,6 +173,27 @@ impl Program {
         Ok(places)
     }
 
+    /// `payload` on its way out of `egress_port`, with whatever else the program's
+    /// `packet_out` header has set to zero.
+    #[must_use]
+    pub fn packet_out(&self, egress_port: u16, payload: Vec<u8>) -> p4::PacketOut {
+        let headers = self.info.controller_packet_metadata.iter();
+        let header = headers
+            .filter(|header| is_called(&header.preamble, "packet_out"))
+            .flat_map(|header| &header.metadata);
+        let metadata = header
+            .map(|field| p4::PacketMetadata {
+                metadata_id: field.id,
+                value: bytestring::encode(if field.name == "egress_port" {
+                    egress_port.into()
+                } else {
+                    0
+                }),
+            })
+            .collect();
+        p4::PacketOut { payload, metadata }
+    }
+
     fn table(&self, name: &str) -> Result<&Table, Error> {
         self.info
             .tables

@@ -25,6 +25,7 @@ use super::digest::Decoder;
 use super::program::Program;
 use super::reconcile::{Found, plan};
 use crate::hub::Hub;
+use crate::probe;
 
 type Client = p4_runtime_client::P4RuntimeClient<Channel>;
 
@@ -223,9 +224,23 @@ impl Stream {
     /// Takes digests until the stream ends or another controller takes over; in
     /// the latter case waits until that one has gone.
     async fn follow(&mut self, target: &Target, hub: &Hub) -> Result<(), Error> {
+        let mut probes = hub.send_through(&target.name);
         loop {
-            let message = self.inbox.message().await.map_err(call("stream"))?;
+            let message = tokio::select! {
+                message = self.inbox.message() => message.map_err(call("stream"))?,
+                Some(probe) = probes.recv() => {
+                    let packet = target.program.packet_out(probe.port, probe.frame);
+                    self.send(request(stream_message_request::Update::Packet(packet)))
+                        .await?;
+                    continue;
+                }
+            };
             match message.ok_or(Error::Closed)?.update {
+                Some(stream_message_response::Update::Packet(packet)) => {
+                    if let Some(probe) = probe::decode(&packet.payload) {
+                        hub.probed(probe);
+                    }
+                }
                 Some(stream_message_response::Update::Digest(list)) => {
                     let (samples, unread) = target.decoder.samples(&list);
                     if unread > 0 {

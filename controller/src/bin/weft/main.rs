@@ -8,6 +8,7 @@ mod client;
 mod compare;
 mod display;
 mod evidence;
+mod explain;
 mod fabric_args;
 mod installation;
 mod outdir;
@@ -45,7 +46,9 @@ enum Command {
     #[command(subcommand)]
     Topo(topo::Topo),
     /// Show the allocation pattern of every pair of leaves
-    Patterns(query::QueryArgs),
+    Patterns(query::PatternsArgs),
+    /// Say why the pattern between two hosts is what it is: samples, costs, rule
+    Explain(explain::ExplainArgs),
     /// Show RTT and queue of every path
     Paths(query::QueryArgs),
     /// Show the switches' samples as they arrive
@@ -129,7 +132,9 @@ fn run(words: impl Iterator<Item = OsString>) -> Outcome {
     runtime.block_on(async {
         match cli.command {
             Command::Topo(topo) => topo.run().await,
-            Command::Patterns(args) => query::patterns(&args).await,
+            Command::Patterns(args) if args.history => explain::history(&args.query).await,
+            Command::Patterns(args) => query::patterns(&args.query).await,
+            Command::Explain(args) => explain::explain(&args).await,
             Command::Paths(args) => query::paths(&args).await,
             Command::Telemetry(args) => telemetry::watch(&args).await,
             Command::Flows(args) => topo::flows(&args).await,

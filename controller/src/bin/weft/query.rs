@@ -22,6 +22,17 @@ pub struct QueryArgs {
     pub json: bool,
 }
 
+/// A question about patterns.
+#[derive(Debug, Args)]
+pub struct PatternsArgs {
+    /// Show the last patterns of every pair, and what led to each
+    #[arg(long)]
+    pub history: bool,
+
+    #[command(flatten)]
+    pub query: QueryArgs,
+}
+
 /// Shows the pattern of every pair of leaves.
 pub async fn patterns(args: &QueryArgs) -> Outcome {
     let mut client = client::connect(&args.lab.name).await?;
@@ -62,6 +73,7 @@ fn pattern_text(pattern: &LeafPairPattern) -> String {
         let mut row = vec![String::new()];
         row.extend(path_cells(state));
         row.push(match state.gap {
+            0 if state.dead => "dead".to_owned(),
             0 => "-".to_owned(),
             gap => gap.to_string(),
         });
@@ -193,6 +205,7 @@ struct PathDocument<'a> {
     queue_packets: u32,
     queue_delay_ns: u64,
     gap: Option<u32>,
+    dead: bool,
     samples: u64,
     sample_age_ns: Option<u64>,
 }
@@ -208,6 +221,7 @@ impl<'a> PathDocument<'a> {
             queue_packets: state.queue_packets,
             queue_delay_ns: state.queue_delay_ns,
             gap: Some(state.gap).filter(|gap| *gap > 0),
+            dead: state.dead,
             samples: state.samples,
             sample_age_ns: Some(state.sample_age_ns).filter(|_| state.samples > 0),
         }

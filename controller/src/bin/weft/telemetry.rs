@@ -29,7 +29,8 @@ pub async fn watch(args: &QueryArgs) -> Outcome {
     Ok(())
 }
 
-fn text(event: &TelemetryEvent) -> String {
+/// A sample in one line.
+pub fn text(event: &TelemetryEvent) -> String {
     let seconds = event.time_ns as f64 / 1e9;
     let what = match &event.sample {
         Some(Sample::Rtt(rtt)) => {
@@ -52,7 +53,8 @@ fn text(event: &TelemetryEvent) -> String {
     format!("{seconds:12.6}  {:<8}  {what}", event.switch)
 }
 
-fn document(event: &TelemetryEvent) -> Value {
+/// A sample as JSON.
+pub fn document(event: &TelemetryEvent) -> Value {
     let mut document = json!({"time_ns": event.time_ns, "switch": event.switch});
     match &event.sample {
         Some(Sample::Rtt(rtt)) => {

@@ -1,0 +1,344 @@
+//! `weft explain` and `weft patterns --history`: why patterns are what they are.
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use serde_json::{Value, json};
+use weft_controller::engine::HISTORY_DECISIONS;
+use weft_load::table::Table;
+use weft_load::units::format_duration;
+use weft_proto::v1::explanation::Verdict;
+use weft_proto::v1::{
+    Decision, ExplainPatternsRequest, Explanation, GetTopologyRequest, PathState,
+};
+use weft_topology::{Role, Topology};
+
+use crate::query::QueryArgs;
+use crate::{Outcome, client, display, telemetry};
+
+/// A pair of hosts or leaves.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// Host or leaf that sends, such as h1_1 or leaf1
+    #[arg(value_name = "SRC")]
+    source: String,
+
+    /// Host or leaf that receives
+    #[arg(value_name = "DST")]
+    destination: String,
+
+    #[command(flatten)]
+    query: QueryArgs,
+}
+
+/// Says why the pattern between two hosts is what it is now.
+pub async fn explain(args: &ExplainArgs) -> Outcome {
+    let mut client = client::connect(&args.query.lab.name).await?;
+    let answer = client.get_topology(GetTopologyRequest {}).await;
+    let json = answer.map_err(client::refusal)?.into_inner().json;
+    let topology: Topology = serde_json::from_str(&json).context("the controller's topology")?;
+    let (source, destination) = (
+        leaf_of(&topology, &args.source)?,
+        leaf_of(&topology, &args.destination)?,
+    );
+    if source == destination {
+        return display::out(format!(
+            "{} and {} are on leaf{source}: one path, no pattern\n",
+            args.source, args.destination
+        ));
+    }
+    let request = ExplainPatternsRequest {
+        source_leaf: source.into(),
+        destination_leaf: destination.into(),
+    };
+    let answer = client.explain_patterns(request).await;
+    let pairs = answer.map_err(client::refusal)?.into_inner().pairs;
+    if args.query.json {
+        let documents: Vec<Value> = pairs.iter().map(document).collect();
+        return display::out_json(&documents.first());
+    }
+    display::out(pairs.iter().map(text).collect::<String>())
+}
+
+/// Shows the last patterns of every pair of leaves, each with what led to it.
+pub async fn history(args: &QueryArgs) -> Outcome {
+    let mut client = client::connect(&args.lab.name).await?;
+    let request = ExplainPatternsRequest::default();
+    let answer = client.explain_patterns(request).await;
+    let pairs = answer.map_err(client::refusal)?.into_inner().pairs;
+    if args.json {
+        return display::out_json(&pairs.iter().map(document).collect::<Vec<_>>());
+    }
+    let known = pairs.iter().filter(|pair| !pair.history.is_empty());
+    let text: Vec<String> = known.map(history_text).collect();
+    if text.is_empty() {
+        return display::out("no pattern yet: no host has sent data to another leaf\n");
+    }
+    display::out(text.join("\n"))
+}
+
+fn leaf_of(topology: &Topology, name: &str) -> anyhow::Result<u8> {
+    let host = topology.host(name).map(|host| host.leaf);
+    let leaf = || {
+        let leaf = topology.switch(name)?;
+        (leaf.role == Role::Leaf).then_some(leaf.index)
+    };
+    host.or_else(leaf)
+        .ok_or_else(|| anyhow!("the topology has no host or leaf {name:?}"))
+}
+
+fn text(pair: &Explanation) -> String {
+    let mut table = Table::new(
+        3,
+        [
+            "",
+            "path",
+            "via",
+            "RTT",
+            "lowest",
+            "queueing",
+            "samples",
+            "cost",
+            "gap by cost",
+            "gap",
+        ],
+    );
+    for (place, path) in pair.paths.iter().enumerate() {
+        table.push(path_row(pair, place, path));
+    }
+    let mut text = format!("{}   cost is {}\n{table}", heading(pair), pair.input);
+    text += &match pair.history.last() {
+        None => "  no pattern: hosts use their own RTT\n".to_owned(),
+        Some(decision) => format!("  in force  {}\n", decision_text(decision)),
+    };
+    text + &format!("  now       {}\n", verdict_text(pair))
+}
+
+fn path_row(pair: &Explanation, place: usize, path: &PathState) -> Vec<String> {
+    let duration = |ns| match ns {
+        0 => "-".to_owned(),
+        ns => format_duration(ns as f64),
+    };
+    let number = |of: &[u32]| of.get(place).map_or("-".to_owned(), u32::to_string);
+    vec![
+        String::new(),
+        display::path_letter(path.path).to_string(),
+        path.via.clone(),
+        duration(path.rtt_ns),
+        duration(path.rtt_min_ns),
+        format_duration(path.queue_delay_ns as f64),
+        path.samples.to_string(),
+        match pair.costs_ns.get(place) {
+            _ if path.dead => "dead".to_owned(),
+            cost => duration(cost.copied().unwrap_or(0)),
+        },
+        number(&pair.plain_gaps),
+        number(&pair.gaps),
+    ]
+}
+
+fn history_text(pair: &Explanation) -> String {
+    let mut text = heading(pair);
+    if pair.history.len() == HISTORY_DECISIONS {
+        text += &format!("   the last {HISTORY_DECISIONS}");
+    }
+    text.push('\n');
+    for decision in &pair.history {
+        text += &format!("  {}\n", decision_text(decision));
+    }
+    text
+}
+
+fn heading(pair: &Explanation) -> String {
+    format!("leaf{} -> leaf{}", pair.source_leaf, pair.destination_leaf)
+}
+
+/// When, what, why, and by which sample.
+fn decision_text(decision: &Decision) -> String {
+    let costs: Vec<String> = decision
+        .costs_ns
+        .iter()
+        .map(|&ns| match ns {
+            0 => "dead".to_owned(),
+            ns => format_duration(ns as f64),
+        })
+        .collect();
+    let rested = if decision.rested {
+        ", after a rest"
+    } else {
+        ""
+    };
+    let sample = match &decision.trigger {
+        Some(event) => format!("\n              by {}", telemetry::text(event).trim_start()),
+        None => String::new(),
+    };
+    format!(
+        "{:12.6}  {:<8}  {}{rested} ({}){sample}",
+        decision.decided_ns as f64 / 1e9,
+        display::sequence(&decision.sequence),
+        rule_text(&decision.rule),
+        costs.join(", "),
+    )
+}
+
+fn rule_text(rule: &str) -> &str {
+    match rule {
+        "first" => "the first: every path has a cost",
+        "moved" => "a cost went clearly beyond where a gap changes",
+        "idle" => "no samples for a while: queues are empty",
+        "failed" => "a path carries nothing any more",
+        "returned" => "a path carries packets again",
+        other => other,
+    }
+}
+
+fn verdict_text(pair: &Explanation) -> String {
+    match pair.verdict() {
+        Verdict::KernelRtt => "patterns follow from each kernel's own RTT".to_owned(),
+        Verdict::Ecmp => "none: with ECMP an address does not decide the path".to_owned(),
+        Verdict::Unmeasured => "a path has not been measured".to_owned(),
+        Verdict::Right => "it is what the costs say".to_owned(),
+        Verdict::Sticky => "the costs say another, not clearly enough: the gaps stay".to_owned(),
+        Verdict::Resting => format!(
+            "another is wanted; the last one is too young for {} more",
+            format_duration(pair.resting_ns as f64)
+        ),
+        Verdict::Due => "another is due".to_owned(),
+        Verdict::Unspecified => "of a kind that this program does not know".to_owned(),
+    }
+}
+
+fn document(pair: &Explanation) -> Value {
+    let decision = |decision: &Decision| {
+        json!({
+            "version": decision.version,
+            "decided_ns": decision.decided_ns,
+            "rule": decision.rule,
+            "costs_ns": decision.costs_ns,
+            "gaps": decision.gaps,
+            "sequence": display::sequence(&decision.sequence),
+            "rested": decision.rested,
+            "trigger": decision.trigger.as_ref().map(telemetry::document),
+            "sampled_ns": Some(decision.sampled_ns).filter(|ns| *ns > 0),
+        })
+    };
+    let path = |path: &PathState| {
+        json!({
+            "path": display::path_letter(path.path),
+            "via": path.via,
+            "rtt_ns": Some(path.rtt_ns).filter(|ns| *ns > 0),
+            "rtt_min_ns": Some(path.rtt_min_ns).filter(|ns| *ns > 0),
+            "queue_delay_ns": path.queue_delay_ns,
+            "samples": path.samples,
+            "dead": path.dead,
+        })
+    };
+    json!({
+        "source_leaf": pair.source_leaf,
+        "destination_leaf": pair.destination_leaf,
+        "input": pair.input,
+        "paths": pair.paths.iter().map(path).collect::<Vec<_>>(),
+        "costs_ns": pair.costs_ns,
+        "plain_gaps": pair.plain_gaps,
+        "gaps": pair.gaps,
+        "verdict": pair.verdict().as_str_name().trim_start_matches("VERDICT_").to_lowercase(),
+        "resting_ns": pair.resting_ns,
+        "history": pair.history.iter().map(decision).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_proto::v1::telemetry_event::Sample;
+    use weft_proto::v1::{QueueSample, TelemetryEvent};
+
+    use super::*;
+
+    fn explanation() -> Explanation {
+        let path = |path, via: &str, dead| PathState {
+            path,
+            via: via.to_owned(),
+            rtt_ns: 132_000,
+            rtt_min_ns: 118_000,
+            samples: 9,
+            dead,
+            ..PathState::default()
+        };
+        Explanation {
+            source_leaf: 1,
+            destination_leaf: 2,
+            input: "rtt+queue".into(),
+            paths: vec![path(0, "spine1", false), path(1, "spine2", true)],
+            costs_ns: vec![118_000, 0],
+            plain_gaps: vec![1, 0],
+            gaps: vec![1, 0],
+            verdict: Verdict::Resting.into(),
+            resting_ns: 250_000,
+            history: vec![
+                Decision {
+                    decided_ns: 1_500_000_000,
+                    rule: "moved".into(),
+                    costs_ns: vec![118_000, 354_000],
+                    gaps: vec![3, 1],
+                    sequence: vec![0, 0, 0, 1],
+                    trigger: Some(TelemetryEvent {
+                        time_ns: 1_499_900_000,
+                        switch: "spine2".into(),
+                        sample: Some(Sample::Queue(QueueSample {
+                            port: 2,
+                            depth_packets: 20,
+                            delay_ns: 240_000,
+                        })),
+                    }),
+                    ..Decision::default()
+                },
+                Decision {
+                    decided_ns: 1_600_000_000,
+                    rule: "failed".into(),
+                    costs_ns: vec![118_000, 0],
+                    gaps: vec![1, 0],
+                    sequence: vec![0],
+                    ..Decision::default()
+                },
+            ],
+        }
+    }
+
+    #[test]
+    fn an_explanation_says_which_costs_which_rule_and_what_is_next() {
+        let text = text(&explanation());
+        let words: Vec<String> = text
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
+        assert_eq!(
+            words,
+            [
+                "leaf1 -> leaf2 cost is rtt+queue",
+                "path via RTT lowest queueing samples cost gap by cost gap",
+                "A spine1 132 us 118 us 0 ns 9 118 us 1 1",
+                "B spine2 132 us 118 us 0 ns 9 dead 0 0",
+                "in force 1.600000 A a path carries nothing any more (118 us, dead)",
+                "now another is wanted; the last one is too young for 250 us more",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_history_names_the_sample_behind_each_pattern() {
+        let text = history_text(&explanation());
+        assert_eq!(text.lines().count(), 4);
+        assert!(text.contains("AAAB"), "{text}");
+        assert!(
+            text.contains("by 1.499900  spine2    queue port 2"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn documents_have_null_where_no_sample_led_to_a_pattern() {
+        let document = document(&explanation());
+        assert_eq!(document["verdict"], "resting");
+        assert_eq!(document["history"][0]["trigger"]["queue"]["port"], 2);
+        assert!(document["history"][1]["trigger"].is_null());
+    }
+}

@@ -1,0 +1,165 @@
+//! What the costs of a pair say about its pattern.
+
+use weft_topology::Routing;
+
+use super::{Engine, Rule};
+use crate::cost::{self, Input};
+use crate::fabric::LeafPair;
+use crate::pattern::{gaps, sequence, sticky_gaps};
+
+/// What the engine makes of a pair's costs at a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assessment {
+    /// Per path; empty while one is unknown.
+    pub costs_ns: Vec<u64>,
+    /// Gaps that follow from the costs by themselves.
+    pub plain_gaps: Vec<u32>,
+    /// Gaps that hold after hysteresis.
+    pub gaps: Vec<u32>,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+/// What follows from an assessment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The controller makes no patterns: kernels use their own RTT.
+    KernelRtt,
+    /// With ECMP an address does not decide the path of its subflow.
+    Ecmp,
+    /// A path has not been measured.
+    Unmeasured,
+    /// The pattern is what the costs say.
+    Right,
+    /// The costs say another, but not clearly enough.
+    Sticky,
+    /// A new one is wanted, and the last one is too young until then.
+    Resting {
+        /// When it may come.
+        until_ns: u64,
+    },
+    /// A new one is due.
+    Due(Rule),
+}
+
+impl Engine {
+    /// What the costs of `pair` at `now_ns` say about its pattern.
+    #[must_use]
+    pub fn assess(&self, now_ns: u64, pair: LeafPair) -> Assessment {
+        let without = |verdict| Assessment {
+            costs_ns: Vec::new(),
+            plain_gaps: Vec::new(),
+            gaps: Vec::new(),
+            verdict,
+        };
+        if self.config.input == Input::Srtt {
+            return without(Verdict::KernelRtt);
+        }
+        if self.fabric.topology().routing == Routing::Ecmp {
+            return without(Verdict::Ecmp);
+        }
+        let input = self.config.input;
+        let carries = self.carries(pair);
+        let costs_ns = cost::costs_ns(input, &self.fabric, &self.telemetry, now_ns, pair, &carries);
+        let Some(costs_ns) = costs_ns else {
+            return without(Verdict::Unmeasured);
+        };
+        let is_idle = self.idle_at_ns(pair) <= now_ns;
+        let plain_gaps = among(&carries, &costs_ns, gaps);
+        let known = self.pairs.get(&pair);
+        let Some((known, current)) = known.and_then(|pair| Some((pair, pair.pattern.as_ref()?)))
+        else {
+            return Assessment {
+                costs_ns,
+                gaps: plain_gaps.clone(),
+                plain_gaps,
+                verdict: Verdict::Due(Rule::First),
+            };
+        };
+        // What a pattern leaves out was dead when it was made.
+        let had: Vec<bool> = current.gaps.iter().map(|&gap| gap > 0).collect();
+        if had != carries {
+            let lost = had.iter().zip(&carries).any(|(had, has)| *had && !has);
+            return Assessment {
+                costs_ns,
+                gaps: plain_gaps.clone(),
+                plain_gaps,
+                verdict: Verdict::Due(if lost { Rule::Failed } else { Rule::Returned }),
+            };
+        }
+        let gaps = if is_idle {
+            plain_gaps.clone()
+        } else {
+            among(&carries, &costs_ns, |costs_ns| {
+                let current: Vec<u32> = current
+                    .gaps
+                    .iter()
+                    .copied()
+                    .filter(|&gap| gap > 0)
+                    .collect();
+                sticky_gaps(costs_ns, &current)
+            })
+        };
+        let verdict = if gaps == current.gaps {
+            if plain_gaps == current.gaps {
+                Verdict::Right
+            } else {
+                Verdict::Sticky
+            }
+        } else if now_ns < known.pace.rests_until_ns() {
+            Verdict::Resting {
+                until_ns: known.pace.rests_until_ns(),
+            }
+        } else if is_idle {
+            Verdict::Due(Rule::Idle)
+        } else {
+            Verdict::Due(Rule::Moved)
+        };
+        Assessment {
+            costs_ns,
+            plain_gaps,
+            gaps,
+            verdict,
+        }
+    }
+
+    /// Which paths of `pair` carry packets. All of them, when none is known to: a
+    /// pattern without paths helps nobody.
+    fn carries(&self, pair: LeafPair) -> Vec<bool> {
+        let paths = 0..self.fabric.paths();
+        let carries: Vec<bool> = paths
+            .map(|path| !self.liveness.is_dead(pair, path))
+            .collect();
+        if carries.contains(&true) {
+            carries
+        } else {
+            vec![true; carries.len()]
+        }
+    }
+}
+
+/// Gaps by `rule` among the paths that carry packets, 0 for the others.
+fn among(carries: &[bool], costs_ns: &[u64], rule: impl Fn(&[u64]) -> Vec<u32>) -> Vec<u32> {
+    let costs = costs_ns.iter().zip(carries);
+    let costs: Vec<u64> = costs
+        .filter(|(_, carries)| **carries)
+        .map(|(&cost, _)| cost)
+        .collect();
+    let mut gaps = rule(&costs).into_iter();
+    carries
+        .iter()
+        .map(|&carries| carries.then(|| gaps.next()).flatten().unwrap_or(0))
+        .collect()
+}
+
+/// The sequence for `gaps`; a gap of 0 has no place in it.
+pub(super) fn sequence_of(gaps: &[u32]) -> Vec<u8> {
+    let (paths, used): (Vec<u8>, Vec<u32>) = (0_u8..)
+        .zip(gaps.iter().copied())
+        .filter(|&(_, gap)| gap > 0)
+        .unzip();
+    sequence(&used)
+        .into_iter()
+        .filter_map(|place| paths.get(usize::from(place)).copied())
+        .collect()
+}

@@ -1,0 +1,393 @@
+//! Which paths still carry packets.
+//!
+//! Nobody tells of a link or a switch that fails; what shows is silence: no RTT
+//! samples come from a path. Silence may also mean that nobody uses it, so the
+//! controller asks: it lets each leaf send a probe to the other over the path, as a
+//! packet-out, and hears of it as a packet-in at the far end.
+//!
+//! ```text
+//!                      silent                  unanswered for `patience_ns`
+//!          alive ----------------> suspect ---------------------------------> dead
+//!            ^ ^- sample or answer -'                                          |
+//!            '--- RETURN_ANSWERS rounds, each answered both ways (or samples) -'
+//! ```
+//!
+//! A path is asked once when it falls silent, and again while other paths between
+//! the same leaves speak, ever less often: a network without traffic has no probes.
+//! (To wait for the others to speak is no use: with a pattern, all of a connection
+//! stalls on the path that died.) State is kept for two leaves and a path, not by
+//! direction: without ACKs the data are as good as lost.
+
+use std::collections::BTreeMap;
+
+use crate::fabric::{Fabric, LeafPair};
+
+/// A path that has been silent for so long is suspect: beyond the longest time between
+/// two samples of a path in use.
+pub const SILENCE_NS: u64 = 12_000_000;
+
+/// The longest silence, for paths that answer probes and are not in use.
+const LONGEST_SILENCE_NS: u64 = 200_000_000;
+
+/// Between two rounds of probes for a suspect.
+const SUSPECT_INTERVAL_NS: u64 = 500_000;
+
+/// Between two rounds for a dead path, at first and in the end.
+const DEAD_INTERVAL_NS: (u64, u64) = (1_000_000, 8_000_000);
+
+/// So many rounds bring a path back to life.
+const RETURN_ANSWERS: u32 = 3;
+
+/// For the control network, there and back, and everybody's work.
+const CONTROL_NS: u64 = 1_000_000;
+
+/// A packet that shows whether a path carries packets in one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probe {
+    /// From which leaf to which.
+    pub pair: LeafPair,
+    /// Over which path.
+    pub path: u8,
+    /// Grows with every round of the path.
+    pub round: u64,
+}
+
+/// What is known of all paths.
+#[derive(Debug, Default)]
+pub struct Liveness {
+    watches: BTreeMap<Key, Watch>,
+}
+
+/// Two leaves, the lower first, and a path between them.
+type Key = (u8, u8, u8);
+
+#[derive(Debug)]
+struct Watch {
+    phase: Phase,
+    /// How long a probe may take over full queues.
+    patience_ns: u64,
+    /// Last sample or sign of life.
+    heard_ns: u64,
+    /// Silence that makes it suspect while others speak.
+    silence_ns: u64,
+    round: u64,
+    /// Answers to earlier rounds do not count.
+    first_round: u64,
+    /// Whether probes have arrived up and down the leaves' order.
+    arrived: [bool; 2],
+    probe_at_ns: u64,
+    interval_ns: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Alive,
+    Suspect { since_ns: u64 },
+    Dead { answers: u32 },
+}
+
+impl Liveness {
+    /// Whether `path` of `pair` is known to carry nothing.
+    #[must_use]
+    pub fn is_dead(&self, pair: LeafPair, path: u8) -> bool {
+        let watch = self.watches.get(&key(pair, path));
+        watch.is_some_and(|watch| matches!(watch.phase, Phase::Dead { .. }))
+    }
+
+    /// Notes a sample of `path`: it lives, and those that are silent meanwhile are
+    /// suspect. Gives whether it was dead until now.
+    pub fn sampled(&mut self, fabric: &Fabric, now_ns: u64, pair: LeafPair, path: u8) -> bool {
+        for other in 0..fabric.paths() {
+            let watch = self.watches.entry(key(pair, other));
+            let watch = watch.or_insert_with(|| Watch::new(fabric, now_ns, pair, other));
+            if other != path {
+                watch.others_are_alive(now_ns);
+            }
+        }
+        let watch = self.watches.get_mut(&key(pair, path));
+        watch.is_some_and(|watch| {
+            watch.silence_ns = SILENCE_NS;
+            let is_back = watch.sign_of_life(now_ns);
+            if watch.phase == Phase::Alive {
+                watch.probe_at_ns = now_ns + SILENCE_NS;
+            }
+            is_back
+        })
+    }
+
+    /// Notes that `probe` has arrived. Gives whether its path was dead until now.
+    pub fn arrived(&mut self, now_ns: u64, probe: Probe) -> bool {
+        let watch = self.watches.get_mut(&key(probe.pair, probe.path));
+        watch.is_some_and(|watch| watch.arrived(now_ns, probe))
+    }
+
+    /// Gives the probes to send at `now_ns`, and the pairs of leaves, both ways, that
+    /// have lost a path.
+    pub fn poll(&mut self, now_ns: u64) -> (Vec<Probe>, Vec<LeafPair>) {
+        let (mut probes, mut lost) = (Vec::new(), Vec::new());
+        for (&(low, high, path), watch) in &mut self.watches {
+            if watch.probe_at_ns > now_ns {
+                continue;
+            }
+            let pairs = both_ways(LeafPair {
+                source: low,
+                destination: high,
+            });
+            if watch.probe(now_ns) {
+                lost.extend(pairs);
+            }
+            let round = watch.round;
+            probes.extend(pairs.map(|pair| Probe { pair, path, round }));
+        }
+        (probes, lost)
+    }
+
+    /// When [`Liveness::poll`] has something to do.
+    #[must_use]
+    pub fn next_deadline_ns(&self) -> Option<u64> {
+        let deadlines = self.watches.values().map(|watch| watch.probe_at_ns);
+        deadlines.min().filter(|&at_ns| at_ns < u64::MAX)
+    }
+}
+
+/// `pair` and the pair of its ACKs.
+#[must_use]
+pub fn both_ways(pair: LeafPair) -> [LeafPair; 2] {
+    let back = LeafPair {
+        source: pair.destination,
+        destination: pair.source,
+    };
+    [pair, back]
+}
+
+fn key(pair: LeafPair, path: u8) -> Key {
+    let (low, high) = (pair.source, pair.destination);
+    (low.min(high), low.max(high), path)
+}
+
+impl Watch {
+    fn new(fabric: &Fabric, now_ns: u64, pair: LeafPair, path: u8) -> Self {
+        let address = |leaf| Some(*fabric.hosts_of(leaf).next()?.addresses.first()?);
+        let queues_ns = address(pair.source)
+            .zip(address(pair.destination))
+            .and_then(|(source, destination)| fabric.queues_ns(source, destination, path))
+            .unwrap_or(0);
+        let base_ns = fabric.configured_rtt_ns(pair, path).unwrap_or(0);
+        Self {
+            phase: Phase::Alive,
+            // Of the queues there and back a probe meets one way's.
+            patience_ns: base_ns + queues_ns / 2 + CONTROL_NS,
+            heard_ns: now_ns,
+            silence_ns: SILENCE_NS,
+            round: 0,
+            first_round: 0,
+            arrived: [false; 2],
+            probe_at_ns: u64::MAX,
+            interval_ns: SUSPECT_INTERVAL_NS,
+        }
+    }
+
+    fn others_are_alive(&mut self, now_ns: u64) {
+        let silent_ns = now_ns.saturating_sub(self.heard_ns);
+        if self.phase == Phase::Alive && silent_ns > self.silence_ns {
+            self.probe_at_ns = now_ns;
+        }
+    }
+
+    fn expect_anew(&mut self) {
+        self.arrived = [false; 2];
+        self.first_round = self.round + 1;
+    }
+
+    fn arrived(&mut self, now_ns: u64, probe: Probe) -> bool {
+        if probe.round < self.first_round || probe.round > self.round {
+            return false;
+        }
+        self.arrived[usize::from(probe.pair.source > probe.pair.destination)] = true;
+        if self.arrived != [true; 2] {
+            return false;
+        }
+        self.expect_anew();
+        self.silence_ns = self.silence_ns.saturating_mul(2).min(LONGEST_SILENCE_NS);
+        self.sign_of_life(now_ns)
+    }
+
+    /// Packets have come through both ways; whether that ends its death.
+    fn sign_of_life(&mut self, now_ns: u64) -> bool {
+        self.heard_ns = now_ns;
+        let is_back = match &mut self.phase {
+            Phase::Alive | Phase::Suspect { .. } => false,
+            Phase::Dead { answers } => {
+                *answers += 1;
+                self.interval_ns = DEAD_INTERVAL_NS.0;
+                self.probe_at_ns = now_ns + self.interval_ns;
+                if *answers < RETURN_ANSWERS {
+                    return false;
+                }
+                true
+            }
+        };
+        self.phase = Phase::Alive;
+        self.probe_at_ns = u64::MAX;
+        is_back
+    }
+
+    /// Starts a round; whether the path turned out to be dead before it.
+    fn probe(&mut self, now_ns: u64) -> bool {
+        let mut died = false;
+        match &mut self.phase {
+            Phase::Alive => {
+                self.phase = Phase::Suspect { since_ns: now_ns };
+                self.expect_anew();
+                self.interval_ns = SUSPECT_INTERVAL_NS;
+            }
+            Phase::Suspect { since_ns } => {
+                if now_ns.saturating_sub(*since_ns) >= self.patience_ns {
+                    self.phase = Phase::Dead { answers: 0 };
+                    self.interval_ns = DEAD_INTERVAL_NS.0;
+                    died = true;
+                }
+            }
+            Phase::Dead { answers } => {
+                if now_ns.saturating_sub(self.heard_ns) > self.patience_ns + self.interval_ns {
+                    *answers = 0;
+                    self.interval_ns = (self.interval_ns * 2).min(DEAD_INTERVAL_NS.1);
+                }
+            }
+        }
+        self.round += 1;
+        self.probe_at_ns = now_ns + self.interval_ns;
+        died
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::fabric;
+
+    const MS: u64 = 1_000_000;
+    const PAIR: LeafPair = LeafPair {
+        source: 1,
+        destination: 2,
+    };
+
+    /// Path 0 is sampled every millisecond until `until_ms`; path 1 once.
+    fn silent(until_ms: u64) -> (Liveness, Fabric) {
+        let fabric = fabric(2, 2, 2);
+        let mut liveness = Liveness::default();
+        liveness.sampled(&fabric, 0, PAIR, 1);
+        for ms in 0..=until_ms {
+            liveness.sampled(&fabric, ms * MS, PAIR, 0);
+        }
+        (liveness, fabric)
+    }
+
+    /// Follows deadlines until `until_ns`; `carries` tells whether a probe arrives.
+    /// Gives when paths died and came back.
+    fn follow(
+        liveness: &mut Liveness,
+        until_ns: u64,
+        carries: impl Fn(u64, &Probe) -> bool,
+    ) -> (Vec<u64>, Vec<u64>) {
+        let (mut died, mut returned) = (Vec::new(), Vec::new());
+        while let Some(now_ns) = liveness.next_deadline_ns().filter(|&at| at <= until_ns) {
+            let (probes, lost) = liveness.poll(now_ns);
+            died.extend(lost.first().map(|_| now_ns));
+            for probe in probes.into_iter().filter(|probe| carries(now_ns, probe)) {
+                if liveness.arrived(now_ns + 100_000, probe) {
+                    returned.push(now_ns);
+                }
+            }
+        }
+        (died, returned)
+    }
+
+    #[test]
+    fn a_path_in_use_is_never_probed() {
+        let fabric = fabric(2, 2, 2);
+        let mut liveness = Liveness::default();
+        for ms in 0..1000 {
+            liveness.sampled(&fabric, ms * MS, PAIR, (ms % 2) as u8);
+            assert!(liveness.poll(ms * MS).0.is_empty());
+        }
+    }
+
+    #[test]
+    fn an_unused_path_answers_and_is_asked_ever_less() {
+        let (mut liveness, fabric) = silent(12);
+        let mut rounds = 0;
+        for ms in 13..1000 {
+            liveness.sampled(&fabric, ms * MS, PAIR, 0);
+            while liveness.next_deadline_ns().is_some_and(|at| at <= ms * MS) {
+                let (probes, lost) = liveness.poll(ms * MS);
+                rounds += 1;
+                assert_eq!((probes.len(), lost.len()), (2, 0));
+                for probe in probes {
+                    liveness.arrived(ms * MS + 100_000, probe);
+                }
+            }
+        }
+        assert!((4..=10).contains(&rounds), "{rounds}");
+    }
+
+    #[test]
+    fn a_path_that_carries_nothing_is_dead_within_its_patience_and_returns_when_it_carries() {
+        let (mut liveness, _) = silent(13);
+        let back_ns = 60 * MS;
+        let (died, returned) = follow(&mut liveness, 200 * MS, |now_ns, probe| {
+            probe.path == 0 || now_ns >= back_ns
+        });
+        assert_eq!(died.len(), 1);
+        assert!(died[0] - SILENCE_NS <= 6 * MS, "{died:?}");
+        assert_eq!(returned.len(), 1);
+        assert!(
+            returned[0] - back_ns <= 3 * DEAD_INTERVAL_NS.1,
+            "{returned:?}"
+        );
+        assert!(!liveness.is_dead(PAIR, 1));
+        assert_eq!(liveness.next_deadline_ns(), None);
+    }
+
+    #[test]
+    fn a_path_that_carries_one_way_is_dead_both_ways() {
+        let (mut liveness, _) = silent(13);
+        follow(&mut liveness, 30 * MS, |_, probe| {
+            probe.path == 0 || probe.pair == PAIR
+        });
+        assert!(
+            both_ways(PAIR)
+                .iter()
+                .all(|&pair| liveness.is_dead(pair, 1))
+        );
+        assert!(!liveness.is_dead(PAIR, 0));
+    }
+
+    #[test]
+    fn a_lost_probe_or_two_do_not_kill_a_path() {
+        let (mut liveness, _) = silent(13);
+        let (died, _) = follow(&mut liveness, 100 * MS, |_, probe| probe.round > 2);
+        assert!(died.is_empty(), "{died:?}");
+    }
+
+    #[test]
+    fn answers_that_come_twice_or_from_nowhere_count_for_nothing() {
+        let (mut liveness, fabric) = silent(13);
+        let (probes, _) = liveness.poll(13 * MS);
+        follow(&mut liveness, 40 * MS, |_, _| false);
+        // What was asked before death came late: one round, however often.
+        for _ in 0..10 {
+            for &probe in &probes {
+                assert!(!liveness.arrived(41 * MS, probe));
+            }
+        }
+        let nowhere = Probe {
+            path: 7,
+            round: u64::MAX,
+            ..probes[0]
+        };
+        assert!(!liveness.arrived(41 * MS, nowhere));
+        assert!(liveness.is_dead(PAIR, 1));
+        assert!(!liveness.sampled(&fabric, 41 * MS, PAIR, 0));
+    }
+}

@@ -1,0 +1,150 @@
+//! Probes as frames: from a leaf over a path to the controller's address at another.
+//!
+//! The form is the payload of a BFD Echo packet, which is a matter of who sends it
+//! (RFC 5881, section 4; UDP port 3785). Each leaf has one address for them, which
+//! no host has and which its table sends to the controller.
+
+use std::net::Ipv4Addr;
+
+use weft_topology::Role;
+
+use crate::fabric::{Fabric, LeafPair, PortUse};
+use crate::liveness::Probe;
+
+/// UDP port of BFD Echo.
+const PORT: u16 = 3785;
+
+const ETHERNET_BYTES: usize = 14;
+const IP_BYTES: usize = 20;
+const UDP_BYTES: usize = 8;
+/// Source leaf, destination leaf, path, nothing, round.
+const PAYLOAD_BYTES: usize = 12;
+const FRAME_BYTES: usize = ETHERNET_BYTES + IP_BYTES + UDP_BYTES + PAYLOAD_BYTES;
+
+/// More than a way over a spine needs.
+const HOPS: u8 = 8;
+const UDP: u8 = 17;
+
+/// A frame and where it leaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The switch that sends it.
+    pub switch: String,
+    /// Its egress port.
+    pub port: u16,
+    /// Ethernet and what is in it.
+    pub frame: Vec<u8>,
+}
+
+/// The address of `leaf` for probes: in its hosts' /16, beyond the last host.
+#[must_use]
+pub fn address(fabric: &Fabric, leaf: u8) -> Option<Ipv4Addr> {
+    let host = fabric.hosts_of(leaf).next()?.addresses.first()?.octets();
+    Some(Ipv4Addr::new(host[0], host[1], 255, 1))
+}
+
+/// `probe` as the first leaf is to send it; `None` if the topology has no such path.
+#[must_use]
+pub fn encode(fabric: &Fabric, probe: Probe) -> Option<Outgoing> {
+    let Probe { pair, path, round } = probe;
+    let leaf = fabric
+        .topology()
+        .switches
+        .iter()
+        .find(|switch| switch.role == Role::Leaf && switch.index == pair.source)?;
+    let up = PortUse::Up {
+        leaf: pair.source,
+        path,
+    };
+    let port = fabric.port_with(&leaf.name, up)?;
+    let mut frame = vec![2, 0, 0, 0xff, 0, pair.source, 2, 0, 0, 0xff, 0xff, 0, 8, 0];
+    let length = (FRAME_BYTES - ETHERNET_BYTES) as u16;
+    let mut ip = vec![0x45, 0];
+    ip.extend(length.to_be_bytes());
+    ip.extend([0, 0, 0x40, 0, HOPS, UDP, 0, 0]);
+    ip.extend(address(fabric, pair.source)?.octets());
+    ip.extend(address(fabric, pair.destination)?.octets());
+    let sum = checksum(&ip);
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
+    frame.extend(ip);
+    for word in [PORT, PORT, (UDP_BYTES + PAYLOAD_BYTES) as u16, 0] {
+        frame.extend(word.to_be_bytes());
+    }
+    frame.extend([pair.source, pair.destination, path, 0]);
+    frame.extend(round.to_be_bytes());
+    Some(Outgoing {
+        switch: leaf.name.clone(),
+        port,
+        frame,
+    })
+}
+
+/// The probe in `frame`, if there is one.
+#[must_use]
+pub fn decode(frame: &[u8]) -> Option<Probe> {
+    let frame = frame.get(..FRAME_BYTES)?;
+    let ip = &frame[ETHERNET_BYTES..];
+    let udp = &ip[IP_BYTES..];
+    let is_probe =
+        frame[12..14] == [8, 0] && ip[0] == 0x45 && ip[9] == UDP && udp[2..4] == PORT.to_be_bytes();
+    let payload = &udp[UDP_BYTES..];
+    let round = payload[4..].try_into().ok()?;
+    is_probe.then_some(Probe {
+        pair: LeafPair {
+            source: payload[0],
+            destination: payload[1],
+        },
+        path: payload[2],
+        round: u64::from_be_bytes(round),
+    })
+}
+
+/// The Internet checksum (RFC 1071).
+fn checksum(header: &[u8]) -> u16 {
+    let sum: u32 = header
+        .chunks(2)
+        .map(|pair| u32::from(pair[0]) << 8 | pair.get(1).copied().map_or(0, u32::from))
+        .sum();
+    // At most ten words: one carry.
+    !((sum & 0xffff) + (sum >> 16)) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::fabric;
+
+    const PROBE: Probe = Probe {
+        pair: LeafPair {
+            source: 1,
+            destination: 2,
+        },
+        path: 1,
+        round: 0x0102_0304_0506,
+    };
+
+    #[test]
+    fn a_probe_survives_its_frame() {
+        let outgoing = encode(&fabric(2, 2, 4), PROBE).unwrap();
+        // Four hosts, then the uplinks.
+        assert_eq!((&*outgoing.switch, outgoing.port), ("leaf1", 6));
+        assert_eq!(decode(&outgoing.frame), Some(PROBE));
+        // A checksum over itself is zero.
+        assert_eq!(checksum(&outgoing.frame[14..34]), 0);
+    }
+
+    #[test]
+    fn other_frames_are_no_probes() {
+        let frame = encode(&fabric(2, 2, 4), PROBE).unwrap().frame;
+        for length in 0..frame.len() {
+            assert_eq!(decode(&frame[..length]), None);
+        }
+        for place in [12, 14, 23, 36] {
+            let mut other = frame.clone();
+            other[place] ^= 1;
+            assert_eq!(decode(&other), None);
+        }
+        let nowhere = Probe { path: 9, ..PROBE };
+        assert_eq!(encode(&fabric(2, 2, 4), nowhere), None);
+    }
+}
