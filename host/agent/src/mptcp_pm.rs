@@ -11,15 +11,14 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 
-use nix::errno::Errno;
-
 use crate::netlink::{Attribute, Attributes, Error, Family, GenericSocket, Group};
 use crate::netns;
 
 const NAME: &str = "mptcp_pm";
 const VERSION: u8 = 1;
-/// `MPTCP_PM_CMD_ADD_ADDR`, `MPTCP_PM_CMD_SET_LIMITS`.
+/// `MPTCP_PM_CMD_ADD_ADDR`, `MPTCP_PM_CMD_GET_ADDR`, `MPTCP_PM_CMD_SET_LIMITS`.
 const ADD_ADDR: u8 = 1;
+const GET_ADDR: u8 = 3;
 const SET_LIMITS: u8 = 5;
 /// `MPTCP_PM_CMD_SUBFLOW_CREATE`, `MPTCP_PM_CMD_SUBFLOW_DESTROY`.
 const SUBFLOW_CREATE: u8 = 10;
@@ -74,13 +73,23 @@ pub fn use_addresses(netns: &Path, addresses: &[Ipv4Addr]) -> Result<(), Error> 
         Attribute::u32(ATTR_SUBFLOWS, limit),
     ];
     socket.call(family, SET_LIMITS, limits)?;
+    // An agent before this one may have done it; to do it again is refused (EBUSY).
+    let known = endpoints(&socket.dump(family, GET_ADDR)?);
     for (id, address) in (2..).zip(more) {
-        match socket.call(family, ADD_ADDR, vec![endpoint(id, *address)]) {
-            Err(error) if !error.is(Errno::EEXIST) => return Err(error),
-            _ => {}
+        if !known.contains(address) {
+            socket.call(family, ADD_ADDR, vec![endpoint(id, *address)])?;
         }
     }
     Ok(())
+}
+
+/// The addresses in the kernel's answers to `GET_ADDR`.
+fn endpoints(answers: &[Attributes]) -> Vec<Ipv4Addr> {
+    let address = |answer: &Attributes| {
+        let members = Attributes::parse(answer.bytes(ATTR_ADDR)?).ok()?;
+        members.ipv4(ADDR_ADDR4)
+    };
+    answers.iter().filter_map(address).collect()
 }
 
 fn endpoint(id: u8, address: Ipv4Addr) -> Attribute {
@@ -284,6 +293,13 @@ fn socket_address(end: SocketAddrV4) -> Vec<Attribute> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn endpoints_that_the_kernel_has_are_known_again() {
+        let mine = Ipv4Addr::new(10, 1, 1, 2);
+        let answers = [vec![endpoint(2, mine)].into(), Attributes::default()];
+        assert_eq!(endpoints(&answers), [mine]);
+    }
 
     fn established() -> Vec<Attribute> {
         vec![
