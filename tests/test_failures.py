@@ -76,3 +76,71 @@ def test_flows_outlive_the_controller_and_patterns_come_back(labs: Labs, tmp_pat
         assert virtual_ns(lab) - started_ns <= SECOND_NS
         text, _ = load.communicate(timeout=LIMIT_S)
         assert load.returncode == 0, text
+
+
+def newest(lab: Lab) -> dict[str, int]:
+    """Give the version that each connection uses, of those that have one."""
+    flows = lab.json("flows")
+    return {f"{flow['host']} {flow['token']}": flow["version"] for flow in flows if flow["version"]}
+
+
+class Versions:
+    """Versions that connections use; none may be older than the one before."""
+
+    def __init__(self, lab: Lab) -> None:
+        """Nothing is known yet."""
+        self._lab = lab
+        self._seen: dict[str, int] = {}
+
+    def follow(self) -> set[str]:
+        """Look at them now; gives where the senders' patterns come from."""
+        for flow, version in newest(self._lab).items():
+            assert version >= self._seen.get(flow, 0), f"{flow} went back"
+            self._seen[flow] = version
+        return sources(self._lab)
+
+
+def test_a_second_controller_takes_over_and_the_first_takes_back(
+    labs: Labs, tmp_path: Path
+) -> None:
+    lab = labs.up("--controllers", "2")
+    versions = Versions(lab)
+    with long_flows(lab, tmp_path / "x") as load:
+        wait_until(load, lambda: versions.follow() == {"controller"}, "the first one's patterns")
+        lab.shell("daemon kill weft-controller")
+        killed_ns = virtual_ns(lab)
+        # Past the time to live of what the first had pushed.
+        wait_until(load, lambda: virtual_ns(lab) - killed_ns > SECOND_NS // 2, "half a second")
+        assert versions.follow() == {"controller"}
+        lab.shell("daemon start weft-controller")
+        wait_until(load, lambda: bool(lab.patterns()), "the first one's agents")
+        assert versions.follow() == {"controller"}
+
+
+def test_hosts_leave_a_controller_that_is_cut_off_and_do_not_go_back_in_time(
+    labs: Labs, tmp_path: Path
+) -> None:
+    lab = labs.up("--controllers", "2")
+    versions = Versions(lab)
+    with long_flows(lab, tmp_path / "x") as load:
+        wait_until(load, lambda: versions.follow() == {"controller"}, "the first one's patterns")
+        lab.shell("daemon pause weft-controller")
+        paused_ns = virtual_ns(lab)
+        # Nobody hears of it: that takes twice 200 ms at the switches, and at the hosts.
+        wait_until(load, lambda: virtual_ns(lab) - paused_ns > SECOND_NS * 8 // 10, "silence")
+        assert versions.follow() == {"controller"}
+        lab.shell("daemon resume weft-controller")
+        resumed_ns = virtual_ns(lab)
+        while virtual_ns(lab) - resumed_ns < SECOND_NS // 4 and load.poll() is None:
+            assert versions.follow() <= {"controller"}
+
+
+def test_patterns_survive_a_restart_of_the_agents(labs: Labs, tmp_path: Path) -> None:
+    lab = labs.up()
+    versions = Versions(lab)
+    with long_flows(lab, tmp_path / "x") as load:
+        wait_until(load, lambda: versions.follow() == {"controller"}, "the controller's patterns")
+        lab.shell("daemon kill weft-agent", "daemon start weft-agent")
+        restarted_ns = virtual_ns(lab)
+        wait_until(load, lambda: virtual_ns(lab) - restarted_ns > SECOND_NS // 4, "a life")
+        assert versions.follow() == {"controller"}

@@ -9,7 +9,7 @@ use tonic::{Request, Response, Status};
 use weft_proto::v1;
 use weft_proto::v1::weft_server::{Weft, WeftServer};
 
-use crate::hub::Hub;
+use crate::hub::{Hub, Refusal};
 
 /// The service over `hub`.
 #[must_use]
@@ -82,7 +82,10 @@ impl Weft for Api {
         request: Request<v1::WatchPatternsRequest>,
     ) -> Reply<Self::WatchPatternsStream> {
         let host = request.into_inner().host;
-        let updates = self.hub.follow(&host).ok_or_else(|| no_host(&host))?;
+        let updates = self.hub.follow(&host).map_err(|refusal| match refusal {
+            Refusal::NoHost => no_host(&host),
+            Refusal::Standby => Status::unavailable("another controller is primary"),
+        })?;
         Ok(Response::new(ReceiverStream::new(updates)))
     }
 

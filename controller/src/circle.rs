@@ -19,7 +19,7 @@ use weft_topology::Topology;
 use crate::api;
 use crate::engine::{Config, Engine};
 use crate::fabric::Fabric;
-use crate::hub::Hub;
+use crate::hub::{Hub, Refusal};
 use crate::p4::desired::{TimestampUnit, desired};
 use crate::p4::digest::Decoder;
 use crate::p4::session::{Target, run};
@@ -365,5 +365,28 @@ fn a_second_controller_outbids_one_that_still_lives() {
                 break;
             }
         }
+    });
+}
+
+#[test]
+fn agents_of_a_controller_that_is_outbid_are_sent_to_the_other_and_come_back() {
+    block_on(async {
+        let switches = Switches::start(leaf_spine(2, 2, 1)).await;
+        let first = Controller::start(&switches.topology).await;
+        let mut stream = first.hub.follow("h1_1").unwrap();
+        let second = Controller::start(&switches.topology).await;
+        let ended = tokio::time::timeout(TIMEOUT, async { while stream.recv().await.is_some() {} });
+        ended.await.expect("the first controller keeps its agents");
+        assert_eq!(first.hub.follow("h1_1").err(), Some(Refusal::Standby));
+        assert!(second.hub.follow("h1_1").is_ok());
+        assert_eq!(second.hub.follow("h9_9").err(), Some(Refusal::NoHost));
+        second.kill().await;
+        let back = tokio::time::timeout(TIMEOUT, async {
+            while first.hub.is_standby() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        back.await.expect("the first controller does not take over");
+        assert!(first.hub.follow("h1_1").is_ok());
     });
 }

@@ -18,8 +18,8 @@ pub enum Input {
     /// The smoothed RTT that leaves measure.
     #[default]
     Rtt,
-    /// The lowest RTT of late and the queueing delay on the data's way. Queues of
-    /// ACKs do not delay data.
+    /// The lowest RTT of late, at first what the topology says, and the queueing delay
+    /// on the data's way. Queues of ACKs do not delay data.
     RttAndQueue,
 }
 
@@ -59,19 +59,46 @@ pub fn costs_ns(
         if carries.get(usize::from(path)) == Some(&false) {
             return Some(0);
         }
-        let stats = telemetry.path(pair, path)?;
+        let stats = telemetry.path(pair, path);
         match input {
             Input::Srtt => None,
-            Input::Rtt => stats.rtt_ns(now_ns),
+            Input::Rtt => stats?.rtt_ns(now_ns),
             Input::RttAndQueue => {
-                stats.smoothed_ns?;
+                let measured = stats.filter(|stats| stats.smoothed_ns.is_some());
+                let base_ns = match measured {
+                    Some(stats) => stats.min_ns,
+                    None => fabric.configured_rtt_ns(pair, path)?,
+                };
                 let queue = telemetry.queue(now_ns, pair, path);
                 let is_fresh = now_ns.saturating_sub(queue.at_ns) < QUEUE_FRESH_NS;
-                Some(stats.min_ns + if is_fresh { queue.delay_ns } else { 0 })
+                Some(base_ns + if is_fresh { queue.delay_ns } else { 0 })
             }
         }
     };
     (0..fabric.paths()).map(path_cost).collect()
+}
+
+/// What the paths in `carries` cost without any queue, 0 for the others: the lowest RTT
+/// of late, or what the topology says.
+#[must_use]
+pub fn lowest_ns(
+    fabric: &Fabric,
+    telemetry: &Telemetry,
+    pair: LeafPair,
+    carries: &[bool],
+) -> Option<Vec<u64>> {
+    let path_cost = |(path, &carries): (u8, &bool)| {
+        if !carries {
+            return Some(0);
+        }
+        let stats = telemetry.path(pair, path);
+        let measured = stats.filter(|stats| stats.smoothed_ns.is_some());
+        measured.map_or_else(
+            || fabric.configured_rtt_ns(pair, path),
+            |stats| Some(stats.min_ns),
+        )
+    };
+    (0..).zip(carries).map(path_cost).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! From telemetry to patterns: which pair gets a new one, and when.
 //!
-//! A pair has a pattern once the cost of every path of it is known. A new one
+//! A pair has a pattern once the cost of every path of it is known, with queues as
+//! input from the start: no connection has to learn. A new one
 //! follows at once when a gap moves, unless the last one is too young ([`pacing`]
 //! says how young), and [`sticky_gaps`] keep it from following every queue. When a
 //! pair falls idle, its queues are gone and its gaps are computed afresh.
@@ -26,6 +27,13 @@ use crate::telemetry::{PathStats, Sample, Telemetry};
 
 /// Decisions that are remembered, per pair.
 pub const HISTORY_DECISIONS: usize = 64;
+
+/// A sample so much older than the newest of its switch was held up or sent again: the
+/// network has moved on. Lists overtake each other by less.
+const LATE_NS: u64 = 5_000_000;
+
+/// Nothing is held up for so long.
+const RESTART_NS: u64 = 10_000_000_000;
 
 /// How to decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,6 +75,8 @@ pub enum Rule {
     Failed,
     /// A path carries packets again.
     Returned,
+    /// Patterns have chased their own queues: these are left out for a while.
+    Herd,
 }
 
 impl Rule {
@@ -85,6 +95,7 @@ impl Rule {
             Self::Idle => "idle",
             Self::Failed => "failed",
             Self::Returned => "returned",
+            Self::Herd => "herd",
         }
     }
 }
@@ -122,6 +133,9 @@ pub struct Engine {
     fabric: Fabric,
     config: Config,
     telemetry: Telemetry,
+    /// When the newest sample of each switch was taken.
+    newest_ns: BTreeMap<String, u64>,
+    late_samples: u64,
     liveness: Liveness,
     probes: Vec<Probe>,
     pairs: BTreeMap<LeafPair, Pair>,
@@ -144,15 +158,22 @@ impl Engine {
     /// An engine that knows nothing yet.
     #[must_use]
     pub fn new(fabric: Fabric, config: Config) -> Self {
-        Self {
+        let mut engine = Self {
             fabric,
             config,
             telemetry: Telemetry::default(),
+            newest_ns: BTreeMap::new(),
+            late_samples: 0,
             liveness: Liveness::default(),
             probes: Vec::new(),
             pairs: BTreeMap::new(),
             due: BTreeMap::new(),
+        };
+        if config.input == Input::RttAndQueue && engine.makes_patterns() {
+            // What the topology says is a start.
+            engine.due = engine.fabric.pairs().map(|pair| (pair, 0)).collect();
         }
+        engine
     }
 
     /// The fabric it serves.
@@ -203,6 +224,10 @@ impl Engine {
     /// Takes a sample of `switch`, which was taken no earlier than `sampled_ns`;
     /// [`Engine::poll`] tells what follows from it.
     pub fn record(&mut self, now_ns: u64, sampled_ns: Option<u64>, switch: &str, sample: &Sample) {
+        if sampled_ns.is_some_and(|sampled_ns| self.is_late(switch, sampled_ns)) {
+            self.late_samples += 1;
+            return;
+        }
         let concerned: Vec<LeafPair> = match sample {
             Sample::Queue(sample) => {
                 self.telemetry
@@ -241,6 +266,26 @@ impl Engine {
 
     fn makes_patterns(&self) -> bool {
         self.config.input != Input::Srtt && self.fabric.topology().routing == Routing::Weft
+    }
+
+    /// Samples that came so long after newer ones that they were not used.
+    #[must_use]
+    pub fn late_samples(&self) -> u64 {
+        self.late_samples
+    }
+
+    fn is_late(&mut self, switch: &str, sampled_ns: u64) -> bool {
+        let Some(newest_ns) = self.newest_ns.get_mut(switch) else {
+            self.newest_ns.insert(switch.to_owned(), sampled_ns);
+            return false;
+        };
+        let is_late = sampled_ns.saturating_add(LATE_NS) < *newest_ns;
+        // A clock that went back far is that of a switch that has started anew.
+        if !is_late || newest_ns.saturating_sub(sampled_ns) > RESTART_NS {
+            *newest_ns = sampled_ns.max(if is_late { 0 } else { *newest_ns });
+            return false;
+        }
+        true
     }
 
     /// Notes that `probe` has arrived at the far leaf.
@@ -306,8 +351,21 @@ impl Engine {
             Verdict::Resting { until_ns } => {
                 self.due.insert(key, until_ns);
             }
+            Verdict::Held { .. } => {}
         }
         let pair = self.pairs.entry(key).or_default();
+        let is_held = match assessment.verdict {
+            Verdict::Held { .. } => true,
+            Verdict::Due(rule) => rule == Rule::Herd,
+            _ => false,
+        };
+        if is_held {
+            let until_ns = match pair.pace.held_until_ns() {
+                until_ns if until_ns > now_ns => until_ns,
+                _ => pair.pace.hold(now_ns),
+            };
+            self.due.insert(key, until_ns);
+        }
         let Verdict::Due(rule) = assessment.verdict else {
             pair.resting = matches!(assessment.verdict, Verdict::Resting { .. });
             if !pair.resting {
@@ -327,8 +385,13 @@ impl Engine {
         if let Some(current) = current {
             let slowest_ns = pattern.costs_ns.iter().copied().max().unwrap_or(0);
             let (old, new) = (&current.gaps, &pattern.gaps);
-            pair.pace
-                .changed(self.config.limits, now_ns, slowest_ns, old, new);
+            match rule {
+                Rule::First | Rule::Moved | Rule::Idle => {
+                    let limits = self.config.limits;
+                    pair.pace.changed(limits, now_ns, slowest_ns, old, new);
+                }
+                Rule::Failed | Rule::Returned | Rule::Herd => pair.pace.settled(now_ns),
+            }
         }
         if pair.history.len() >= HISTORY_DECISIONS {
             pair.history.pop_front();

@@ -45,6 +45,13 @@ impl Followers {
         receiver
     }
 
+    /// Ends every stream.
+    pub fn leave(&mut self) {
+        for follower in self.hosts.values_mut() {
+            follower.streams.clear();
+        }
+    }
+
     /// Hosts with a living stream.
     #[must_use]
     pub fn hosts(&self) -> Vec<String> {

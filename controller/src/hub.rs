@@ -1,7 +1,7 @@
 //! The engine and everybody around it: samples come in from the sessions with
 //! switches, patterns go out to agents and into `patterns.csv`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,6 +32,15 @@ const PROBE_BACKLOG: usize = 64;
 /// A switch whose clock is further away has another one.
 const CLOCKS_APART_NS: u64 = 1_000_000_000;
 
+/// Why a host gets no stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The topology has no such host.
+    NoHost,
+    /// Most switches obey another controller: agents follow that one.
+    Standby,
+}
+
 /// What the tasks of a controller share.
 #[derive(Debug)]
 pub struct Hub {
@@ -48,6 +57,8 @@ struct State {
     followers: Followers,
     /// Where frames for each switch go, while there is a session with it.
     switches: BTreeMap<String, mpsc::Sender<Outgoing>>,
+    /// Switches that obey another controller.
+    lost_switches: BTreeSet<String>,
     recorder: Option<Recorder>,
     /// When the timer task will look again.
     armed_ns: u64,
@@ -69,6 +80,7 @@ impl Hub {
                 engine,
                 followers: Followers::default(),
                 switches: BTreeMap::new(),
+                lost_switches: BTreeSet::new(),
                 recorder,
                 armed_ns: u64::MAX,
                 renewed_ns: 0,
@@ -124,17 +136,47 @@ impl Hub {
         self.rearm(&state, now_ns);
     }
 
-    /// Opens an agent's stream and sends it the patterns there are; `None` when
-    /// the topology has no such host.
-    pub fn follow(&self, host: &str) -> Option<Updates> {
+    /// Notes whether `switch` obeys this controller or another. When most obey
+    /// another, all agents are sent there.
+    pub fn elected(&self, switch: &str, is_primary: bool) {
+        let mut state = self.lock();
+        let was_standby = state.is_standby();
+        if is_primary {
+            state.lost_switches.remove(switch);
+        } else {
+            state.lost_switches.insert(switch.to_owned());
+        }
+        if state.is_standby() && !was_standby {
+            warn!("another controller is primary; agents are to follow it");
+            state.followers.leave();
+        } else if was_standby && !state.is_standby() {
+            info!("primary: agents may follow");
+        }
+    }
+
+    /// Whether most switches obey another controller.
+    #[must_use]
+    pub fn is_standby(&self) -> bool {
+        self.lock().is_standby()
+    }
+
+    /// Opens an agent's stream and sends it the patterns there are.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub fn follow(&self, host: &str) -> Result<Updates, Refusal> {
         let now_ns = now_ns();
         let mut state = self.lock();
-        state.engine.fabric().topology().host(host)?;
+        let known = state.engine.fabric().topology().host(host);
+        known.ok_or(Refusal::NoHost)?;
+        if state.is_standby() {
+            return Err(Refusal::Standby);
+        }
         let updates = state.followers.follow(host);
         let all: Vec<LeafPair> = state.engine.patterns().map(|(pair, _)| pair).collect();
         self.send(&mut state, host, &all);
         self.rearm(&state, now_ns);
-        Some(updates)
+        Ok(updates)
     }
 
     /// Notes what the kernel of `host` has taken, and when by its clock.
@@ -372,6 +414,12 @@ impl Hub {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing panics while it holds the lock half-way through a change.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn is_standby(&self) -> bool {
+        2 * self.lost_switches.len() > self.engine.fabric().topology().switches.len()
     }
 }
 

@@ -16,6 +16,12 @@
 //!
 //! The first pattern after a rest is never late: a step in the network is followed
 //! at once.
+//!
+//! Rests slow a herd down and do not stop it: gaps are whole numbers, and where all
+//! traffic follows the pattern any but the balanced one fills a queue. So after
+//! [`HERD_TURNS`] turns in a row the queues are known to be our own, and the pair is
+//! held to the pattern of its lowest RTTs for a while, longer each time that the
+//! turning goes on afterwards.
 
 use std::cmp::Ordering;
 
@@ -52,6 +58,12 @@ impl Limits {
 /// A turn is forgotten after so many rests without a new pattern.
 const QUIET_RESTS: u64 = 8;
 
+/// Turns in a row that show that patterns chase their own queues.
+const HERD_TURNS: u64 = 4;
+
+/// For so long a pair is held, the first time and at most.
+const HOLD_NS: (u64, u64) = (100_000_000, 1_600_000_000);
+
 /// The rest of one pair.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pace {
@@ -60,9 +72,39 @@ pub struct Pace {
     /// Where the share of each path went last.
     directions: Vec<Ordering>,
     turns: u64,
+    held_until_ns: u64,
+    hold_ns: u64,
 }
 
 impl Pace {
+    /// Until when queues are to be left out.
+    #[must_use]
+    pub fn held_until_ns(&self) -> u64 {
+        self.held_until_ns
+    }
+
+    /// Whether gaps that go from `old` to `new` at `now_ns` chase their own queues.
+    #[must_use]
+    pub fn is_herd(&self, now_ns: u64, old: &[u32], new: &[u32]) -> bool {
+        !self.is_quiet(now_ns)
+            && self.turns + 1 >= HERD_TURNS
+            && self.is_turn(&directions(old, new))
+    }
+
+    /// Begins to hold the pair; gives until when.
+    pub fn hold(&mut self, now_ns: u64) -> u64 {
+        let (shortest_ns, longest_ns) = HOLD_NS;
+        let next_ns = self.hold_ns.saturating_mul(2);
+        self.hold_ns = next_ns.clamp(shortest_ns, longest_ns);
+        self.held_until_ns = now_ns.saturating_add(self.hold_ns);
+        self.held_until_ns
+    }
+
+    /// Notes a new pattern at `now_ns` that no queue led to.
+    pub fn settled(&mut self, now_ns: u64) {
+        self.changed_ns = now_ns;
+    }
+
     /// When the next pattern may come.
     #[must_use]
     pub fn rests_until_ns(&self) -> u64 {
@@ -81,18 +123,13 @@ impl Pace {
         let usual = rtt_ns
             .saturating_mul(2)
             .clamp(limits.shortest_ns, limits.longest_ns);
-        let quiet_ns = self.rest_ns.saturating_mul(QUIET_RESTS);
-        if now_ns.saturating_sub(self.changed_ns) > quiet_ns {
+        if self.is_quiet(now_ns) {
             self.directions.clear();
             self.turns = 0;
+            self.hold_ns = 0;
         }
         let directions = directions(old, new);
-        let is_turn = self
-            .directions
-            .iter()
-            .zip(&directions)
-            .any(|(before, now)| now.is_ne() && *before == now.reverse());
-        let rest_ns = if is_turn {
+        let rest_ns = if self.is_turn(&directions) {
             self.turns += 1;
             self.rest_ns.saturating_mul(2)
         } else if self.turns > 0 {
@@ -111,6 +148,22 @@ impl Pace {
         } else {
             self.directions = directions;
         }
+    }
+}
+
+impl Pace {
+    /// Whether nothing has turned for so long that what was is forgotten.
+    fn is_quiet(&self, now_ns: u64) -> bool {
+        let quiet_ns = self.rest_ns.saturating_mul(QUIET_RESTS);
+        // The time in which it was held says nothing.
+        let since_ns = self.changed_ns.max(self.held_until_ns);
+        now_ns.saturating_sub(since_ns) > quiet_ns
+    }
+
+    /// Whether a share that grew last time shrinks, or the other way round.
+    fn is_turn(&self, directions: &[Ordering]) -> bool {
+        let mut pairs = self.directions.iter().zip(directions);
+        pairs.any(|(before, now)| now.is_ne() && *before == now.reverse())
     }
 }
 
@@ -171,6 +224,32 @@ mod tests {
         assert_eq!(pace.turns(), 1);
         assert_eq!(change(&mut pace, 50 * MS, &[1, 1], &[2, 1]), 2 * RTT_NS);
         assert_eq!(pace.turns(), 0);
+    }
+
+    #[test]
+    fn a_herd_is_held_longer_each_time_until_it_is_quiet() {
+        let mut pace = Pace::default();
+        let (one, two): (&[u32], &[u32]) = (&[2, 1], &[1, 2]);
+        change(&mut pace, MS, &[1, 1], one);
+        let mut now = MS;
+        let mut ends = [(one, two), (two, one)].into_iter().cycle();
+        let mut turns = 0;
+        while let Some((old, new)) = ends
+            .next()
+            .filter(|(old, new)| !pace.is_herd(now, old, new))
+        {
+            now = pace.rests_until_ns();
+            change(&mut pace, now, old, new);
+            turns += 1;
+        }
+        assert_eq!(turns, HERD_TURNS - 1);
+        assert_eq!(pace.hold(now) - now, 100 * MS);
+        now = pace.held_until_ns() + MS;
+        assert_eq!(pace.hold(now) - now, 200 * MS);
+        now = pace.held_until_ns() + 1000 * MS;
+        assert!(!pace.is_herd(now, one, two));
+        change(&mut pace, now, one, two);
+        assert_eq!(pace.hold(now) - now, 100 * MS);
     }
 
     #[test]

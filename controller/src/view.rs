@@ -52,6 +52,7 @@ pub fn explanation(engine: &Engine, now_ns: u64, pair: LeafPair) -> v1::Explanat
         Verdict::Right => (Shown::Right, 0),
         Verdict::Sticky => (Shown::Sticky, 0),
         Verdict::Resting { until_ns } => (Shown::Resting, until_ns.saturating_sub(now_ns)),
+        Verdict::Held { until_ns } => (Shown::Held, until_ns.saturating_sub(now_ns)),
         Verdict::Due(_) => (Shown::Due, 0),
     };
     v1::Explanation {

@@ -58,12 +58,20 @@ class Daemon:
         self._ready.unlink(missing_ok=True)
         threading.Thread(target=self._attend, args=(process, on_exit), daemon=True).start()
 
+    def send(self, what: signal.Signals) -> None:
+        """Send it a signal that does not end it."""
+        if self._process is None or self.pid is None:
+            raise UsageError(f"{self.name} is not running")
+        self._process.send_signal(what)
+
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         """End it and wait for that; does nothing when it does not run."""
         process, self._process = self._process, None
         if process is None:
             return
         process.send_signal(how)
+        # One that is paused would not hear of it.
+        process.send_signal(signal.SIGCONT)
         try:
             process.wait(10)
         except subprocess.TimeoutExpired:
@@ -101,45 +109,48 @@ class Daemon:
         return StepError(self.name, f"ended with {_status(status)}", self._log_tail())
 
 
+CONTROLLER_PORT = 9339
+"""Of the first controller's weft.v1 server; the others follow it."""
+
+
 def of_lab(spec: LabSpec, rundir: Path, topology: Path) -> list[Daemon]:
-    """Give the daemons of a lab in the order of their start."""
-    controller = "127.0.0.1:9339"
+    """Give the daemons of a lab in the order of their start.
+
+    The controller that starts last outbids the others: the first, which users ask.
+    """
+    controllers = {_controller_name(n): CONTROLLER_PORT + n for n in range(spec.controllers)}
     common = ["--topology", str(topology)]
     stats = ["--stats-dir", str(rundir)]
-    arguments = {
-        "weft-switch": [
-            *common,
-            *stats,
-            "--timestamps",
-            "ns",
-            "--seed",
-            str(spec.seed),
-            *_capture(spec),
-        ],
-        "weft-controller": [
-            *common,
-            *stats,
-            "--pipelines",
-            str(spec.paths.pipelines),
-            "--listen",
-            controller,
-            "--pattern-ttl",
-            units.duration(spec.pattern_ttl_ns),
-            "--pattern-input",
-            spec.pattern_input,
-        ],
-        "weft-agent": [
-            *common,
-            "--controller",
-            f"http://{controller}",
-            "--path-manager",
-            spec.path_manager,
-        ],
-    }
+    switch = ["--timestamps", "ns", "--seed", str(spec.seed), *_capture(spec)]
+    patterns = ["--pattern-ttl", units.duration(spec.pattern_ttl_ns)]
+    patterns += ["--pattern-input", spec.pattern_input]
+    pipelines = ["--pipelines", str(spec.paths.pipelines)]
+    urls = [f"http://127.0.0.1:{port}" for port in controllers.values()]
+    agent = [word for url in urls for word in ("--controller", url)]
+
+    def daemon(name: str, program: str, *words: str) -> Daemon:
+        return Daemon(name, [os.fspath(spec.paths.bin / program), *common, *words], rundir)
+
     return [
-        Daemon(name, [os.fspath(spec.paths.bin / name), *rest], rundir)
-        for name, rest in arguments.items()
+        daemon("weft-switch", "weft-switch", *stats, *switch),
+        *(
+            daemon(
+                name,
+                "weft-controller",
+                *stats,
+                *pipelines,
+                "--listen",
+                f"127.0.0.1:{port}",
+                *patterns,
+            )
+            for name, port in reversed(controllers.items())
+        ),
+        daemon("weft-agent", "weft-agent", *agent, "--path-manager", spec.path_manager),
     ]
+
+
+def _controller_name(number: int) -> str:
+    return f"weft-controller-{number + 1}" if number else "weft-controller"
 
 
 def _capture(spec: LabSpec) -> list[str]:

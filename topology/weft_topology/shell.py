@@ -37,7 +37,7 @@ from weft_topology.errors import StepError, UsageError
 SOCKET = Path("/run/weft-topology.sock")
 _REQUEST_LIMIT_BYTES = 4096
 
-ACTIONS = ("start", "stop", "kill", "restart")
+ACTIONS = ("start", "stop", "kill", "restart", "pause", "resume")
 
 
 class _Hangup(Exception):  # noqa: N818 (an event)
@@ -69,6 +69,10 @@ class Daemons:
                 daemon.stop()
             if action == "kill":
                 daemon.stop(signal.SIGKILL)
+            if action == "pause":
+                daemon.send(signal.SIGSTOP)
+            if action == "resume":
+                daemon.send(signal.SIGCONT)
             if action in ("start", "restart"):
                 daemon.start(self._on_exit)
 
@@ -148,7 +152,7 @@ class Prompt(CLI):  # type: ignore[misc]
         self.stdout.write(str(self._daemons))
 
     def do_daemon(self, line: str) -> None:
-        """Control one of them: daemon start|stop|kill|restart weft-controller."""
+        """Control one of them: daemon start|stop|kill|restart|pause|resume NAME."""
         action, _, name = line.partition(" ")
         try:
             self._daemons.act(action, name.strip())

@@ -170,6 +170,8 @@ class LabSpec:
     """Who opens subflows, as `weft-agent --path-manager` takes it."""
     pattern_input: str = "rtt"
     """What patterns follow from, as `weft-controller --pattern-input` takes it."""
+    controllers: int = 1
+    """One of them is primary."""
     control_delay_ns: int = 0
     """One-way delay between switches and controller, and between controller and agents."""
     capture: CaptureSpec | None = None
@@ -201,6 +203,7 @@ def lab_of(document: Any) -> LabSpec:
         path_manager=_string({"path_manager": "kernel"} | document, "path_manager"),
         paths=Paths(**{f.name: Path(_string(paths, f.name)) for f in fields(Paths)}),
         pattern_input=_string({"pattern_input": "rtt"} | document, "pattern_input"),
+        controllers=_integer({"controllers": 1} | document, "controllers"),
         control_delay_ns=_integer({"control_delay_ns": 0} | document, "control_delay_ns"),
         capture=_capture(document.get("capture")),
     )

@@ -38,6 +38,11 @@ pub enum Verdict {
         /// When it may come.
         until_ns: u64,
     },
+    /// Patterns have turned to and fro: queues are left out until then.
+    Held {
+        /// When they count again; 0 if that is to be decided now.
+        until_ns: u64,
+    },
     /// A new one is due.
     Due(Rule),
 }
@@ -87,6 +92,10 @@ impl Engine {
                 verdict: Verdict::Due(if lost { Rule::Failed } else { Rule::Returned }),
             };
         }
+        if now_ns < known.pace.held_until_ns() {
+            let until_ns = known.pace.held_until_ns();
+            return self.held(pair, &carries, costs_ns, &current.gaps, until_ns);
+        }
         let gaps = if is_idle {
             plain_gaps.clone()
         } else {
@@ -112,12 +121,38 @@ impl Engine {
             }
         } else if is_idle {
             Verdict::Due(Rule::Idle)
+        } else if known.pace.is_herd(now_ns, &current.gaps, &gaps) {
+            return self.held(pair, &carries, costs_ns, &current.gaps, 0);
         } else {
             Verdict::Due(Rule::Moved)
         };
         Assessment {
             costs_ns,
             plain_gaps,
+            gaps,
+            verdict,
+        }
+    }
+
+    /// What follows without queues.
+    fn held(
+        &self,
+        pair: LeafPair,
+        carries: &[bool],
+        costs_ns: Vec<u64>,
+        current: &[u32],
+        until_ns: u64,
+    ) -> Assessment {
+        let lowest = cost::lowest_ns(&self.fabric, &self.telemetry, pair, carries);
+        let gaps = among(carries, lowest.as_deref().unwrap_or(&costs_ns), gaps);
+        let verdict = if gaps == current {
+            Verdict::Held { until_ns }
+        } else {
+            Verdict::Due(Rule::Herd)
+        };
+        Assessment {
+            plain_gaps: among(carries, &costs_ns, crate::pattern::gaps),
+            costs_ns,
             gaps,
             verdict,
         }

@@ -152,6 +152,10 @@ fn a_queue_moves_the_patterns_of_all_pairs_behind_it() {
         ..Config::default()
     };
     let mut engine = Engine::new(fabric(3, 2, 2), config);
+    // Before anybody has sent anything.
+    assert_eq!(engine.next_deadline_ns(), Some(0));
+    assert_eq!(engine.poll(0).len(), 6);
+    assert_eq!(engine.pattern(PAIR).unwrap().gaps, [1, 1]);
     let pairs = [1, 3].map(|source| LeafPair {
         source,
         destination: 2,
@@ -163,7 +167,7 @@ fn a_queue_moves_the_patterns_of_all_pairs_behind_it() {
         rtt.source = Ipv4Addr::new(10, pair.source, 1, 1);
         engine.record(MS, None, "leaf", &Sample::Rtt(rtt));
     }
-    assert_eq!(engine.poll(MS), pairs);
+    assert_eq!(engine.poll(MS), []);
     // Port 2 of spine2 leads to leaf2.
     let queue = Sample::Queue(crate::telemetry::QueueSample {
         port: 2,
@@ -202,7 +206,8 @@ fn with_srtt_kernels_are_left_alone() {
 fn the_history_is_bounded_and_its_end_is_the_pattern() {
     let mut engine = started();
     for round in 1..=200 {
-        let now = (50 + 20 * round) * MS;
+        // Far enough apart to be no herd.
+        let now = (50 + 600 * round) * MS;
         record(&mut engine, now, 1, if round % 2 == 0 { 0 } else { 3 * MS });
         let again = now + 10 * MS;
         record(&mut engine, again, 0, 0);
@@ -354,4 +359,115 @@ fn when_no_path_is_known_to_live_the_pattern_stays() {
         assert!(!engine.pattern(PAIR).unwrap().sequence.is_empty());
     }
     assert!(both_dead);
+}
+
+#[test]
+fn a_digest_that_was_held_up_does_not_undo_what_newer_ones_said() {
+    let mut engine = started();
+    let (old, new) = (sample(&engine, 1, 0), sample(&engine, 1, 3 * MS));
+    engine.record(60 * MS, Some(60 * MS), "leaf1", &new);
+    assert_eq!(engine.poll(60 * MS), [PAIR]);
+    let version = engine.pattern(PAIR).unwrap().version;
+    for at in 70..80 {
+        // Sent again and again, as a switch does that hears no acknowledgement.
+        engine.record(at * MS, Some(54 * MS), "leaf1", &old);
+        assert_eq!(poll_answered(&mut engine, at * MS), []);
+    }
+    assert_eq!(engine.late_samples(), 10);
+    assert_eq!(engine.pattern(PAIR).unwrap().version, version);
+    // That of a switch whose clock starts anew is none.
+    engine.record(81 * MS, Some(0), "spine1", &old);
+    assert_eq!(engine.late_samples(), 10);
+}
+
+#[test]
+fn with_digests_lost_late_repeated_and_out_of_order_patterns_stay_whole() {
+    use rand::Rng as _;
+    use rand::SeedableRng as _;
+    for seed in 0..50 {
+        let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+        let mut engine = started();
+        let mut deliveries = Vec::new();
+        for step in 0..2_000_u64 {
+            let taken_ns = 50 * MS + step * 100_000;
+            let path = random.random_range(0..2);
+            let queueing_ns = random.random_range(0..3 * MS);
+            for _ in 0..random.random_range(0..3) {
+                let delay_ns = random.random_range(20_000..20 * MS);
+                deliveries.push((taken_ns + delay_ns, taken_ns, path, queueing_ns));
+            }
+        }
+        deliveries.sort_unstable();
+        let mut version = 0;
+        for (now_ns, taken_ns, path, queueing_ns) in deliveries {
+            let sample = sample(&engine, path, queueing_ns);
+            engine.record(now_ns, Some(taken_ns), "leaf1", &sample);
+            if !poll_answered(&mut engine, now_ns).contains(&PAIR) {
+                continue;
+            }
+            let pattern = engine.pattern(PAIR).unwrap();
+            assert!(pattern.version > version, "seed {seed}");
+            version = pattern.version;
+            for (path, gap) in (0_u8..).zip(&pattern.gaps) {
+                let places = pattern.sequence.iter().filter(|&&place| place == path);
+                assert_eq!(places.count(), *gap as usize, "seed {seed}");
+            }
+        }
+        assert!(engine.late_samples() > 0);
+        assert!(version > 0, "seed {seed}: no pattern");
+    }
+}
+
+/// Two hosts' worth of traffic that follows the pattern at once: what a path gets
+/// beyond half of the traffic fills its queue, what it gets less empties it.
+#[test]
+fn a_herd_does_not_chase_the_emptier_path_back_and_forth() {
+    const STEP_NS: u64 = 100_000;
+    let mut engine = started();
+    // Another's burst has filled path 1 as it begins.
+    let mut queues_ns = [0_i64, 400_000];
+    let mut changes = Vec::new();
+    for step in 1..10_000 {
+        let now_ns = 50 * MS + step * STEP_NS;
+        let gaps = engine.pattern(PAIR).unwrap().gaps.clone();
+        let all: u32 = gaps.iter().sum();
+        for (path, queue_ns) in (0_u8..).zip(&mut queues_ns) {
+            // All hosts together offer as much as both paths carry.
+            let share = f64::from(gaps[usize::from(path)]) * 2.0 / f64::from(all);
+            *queue_ns += ((share - 1.0) * STEP_NS as f64) as i64;
+            *queue_ns = (*queue_ns).clamp(0, 1_200_000);
+        }
+        if step % 10 == 0 {
+            for (path, queue_ns) in (0_u8..).zip(queues_ns) {
+                record(&mut engine, now_ns, path, queue_ns as u64);
+            }
+        }
+        if poll_answered(&mut engine, now_ns).contains(&PAIR) {
+            changes.push(now_ns);
+        }
+    }
+    let late = changes.iter().filter(|&&at| at > 550 * MS).count();
+    let total = changes.len();
+    // The paper's interval would allow 100 a second; a quarter of them at most.
+    assert!(total <= 25, "{total} patterns, at {changes:?}");
+    assert!(late <= 12, "{late} of {total} in the second half");
+}
+
+#[test]
+fn a_step_is_followed_by_one_pattern_and_then_by_none() {
+    let mut engine = started();
+    let mut changes = Vec::new();
+    for step in 1..2_000 {
+        let now_ns = 50 * MS + step * 500_000;
+        let queueing_ns = if now_ns >= 200 * MS { 240_000 } else { 0 };
+        record(&mut engine, now_ns, 0, 0);
+        record(&mut engine, now_ns, 1, queueing_ns);
+        if poll_answered(&mut engine, now_ns).contains(&PAIR) {
+            changes.push((now_ns, engine.pattern(PAIR).unwrap().gaps.clone()));
+        }
+    }
+    // 357.6 us to 117.6 us is a gap of 3; smoothing passes 2 on its way.
+    let gaps: Vec<&[u32]> = changes.iter().map(|(_, gaps)| &**gaps).collect();
+    assert_eq!(gaps, [&[2, 1], &[3, 1]], "{changes:?}");
+    assert!(changes[1].0 - 200 * MS <= 15 * MS, "{changes:?}");
 }

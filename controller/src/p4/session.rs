@@ -132,7 +132,7 @@ async fn session(
     let mut client = Client::new(endpoint.connect().await?)
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
-    let mut stream = match elect(target, &mut client, election_id).await {
+    let mut stream = match elect(target, hub, &mut client, election_id).await {
         Err(error) if error.is_taken_id() => {
             // Of a stream that still lives; the next session bids higher.
             *election_id += 1;
@@ -145,6 +145,7 @@ async fn session(
         client,
         election_id: *election_id,
     };
+    hub.elected(&target.name, true);
     writer.clone().configure().await?;
     ready();
     stream.follow(target, hub).await
@@ -153,11 +154,12 @@ async fn session(
 /// Opens the stream and becomes primary.
 async fn elect(
     target: &Target,
+    hub: &Hub,
     client: &mut Client,
     election_id: &mut u128,
 ) -> Result<Stream, Error> {
     let mut stream = Stream::open(target, client, *election_id).await?;
-    stream.become_primary(target, election_id).await?;
+    stream.become_primary(target, hub, election_id).await?;
     Ok(stream)
 }
 
@@ -194,10 +196,12 @@ impl Stream {
     }
 
     /// Bids higher until the switch answers that we are its primary. Ids grow
-    /// with every controller a switch has seen; nobody has to remember them.
+    /// with every controller a switch has seen; nobody has to remember them. One
+    /// that stands by for most switches outbids nobody at the others.
     async fn become_primary(
         &mut self,
         target: &Target,
+        hub: &Hub,
         election_id: &mut u128,
     ) -> Result<(), Error> {
         let mut highest = *election_id;
@@ -214,6 +218,9 @@ impl Stream {
                 return Ok(());
             }
             highest = highest.max(elected(&answer));
+            if hub.is_standby() && !is_vacant(&answer) {
+                return self.stand_by(target, hub, highest).await;
+            }
             *election_id = highest + 1;
             debug!(switch = target.name, election_id, "bidding higher");
             self.send(Self::bid(target, *election_id)).await?;
@@ -259,10 +266,7 @@ impl Stream {
                 Some(stream_message_response::Update::Arbitration(answer))
                     if !is_primary(&answer) =>
                 {
-                    let error = Error::Replaced(elected(&answer));
-                    warn!(switch = target.name, "{error}; waiting until it has gone");
-                    self.wait_for_vacancy().await?;
-                    return Err(error);
+                    return self.stand_by(target, hub, elected(&answer)).await;
                 }
                 Some(stream_message_response::Update::Error(error)) => {
                     warn!(switch = target.name, error.message, "stream error");
@@ -272,14 +276,22 @@ impl Stream {
         }
     }
 
+    /// Waits until the controller with election id `other` has gone.
+    async fn stand_by(&mut self, target: &Target, hub: &Hub, other: u128) -> Result<(), Error> {
+        let error = Error::Replaced(other);
+        warn!(switch = target.name, "{error}; waiting until it has gone");
+        hub.elected(&target.name, false);
+        self.wait_for_vacancy().await?;
+        Err(error)
+    }
+
     async fn wait_for_vacancy(&mut self) -> Result<(), Error> {
         loop {
             let message = self.inbox.message().await.map_err(call("stream"))?;
             if let Some(stream_message_response::Update::Arbitration(answer)) =
                 message.ok_or(Error::Closed)?.update
             {
-                let code = answer.status.as_ref().map_or(0, |status| status.code);
-                if code == Code::Ok as i32 || code == Code::NotFound as i32 {
+                if is_primary(&answer) || is_vacant(&answer) {
                     return Ok(());
                 }
             }
@@ -423,6 +435,12 @@ fn request(update: stream_message_request::Update) -> p4::StreamMessageRequest {
 
 fn is_primary(answer: &MasterArbitrationUpdate) -> bool {
     answer.status.as_ref().is_none_or(|status| status.code == 0)
+}
+
+/// Whether the switch has no primary at all.
+fn is_vacant(answer: &MasterArbitrationUpdate) -> bool {
+    let code = answer.status.as_ref().map(|status| status.code);
+    code == Some(Code::NotFound as i32)
 }
 
 /// The election id that the switch names, 0 if it names none.

@@ -18,16 +18,17 @@ use crate::weft::{LocalPath, Pattern, Prefix, Weft};
 const RETRY: Duration = Duration::from_millis(50);
 const RETRY_MAX: Duration = Duration::from_millis(500);
 
-/// Follows the controller's patterns for `host` for ever. A controller that
-/// goes away is waited for; meanwhile the kernel's patterns live out their time
-/// to live, so nothing is withdrawn here. `followed` hears of the first stream.
+/// Follows the patterns for `host` for ever, of whichever of `controllers` is
+/// primary: the others refuse. While there is none, the kernel's patterns live out
+/// their time to live, so nothing is withdrawn here. `followed` hears of the first
+/// stream.
 pub async fn follow(
     host: &str,
     mut kernel: Weft,
-    controller: Channel,
+    controllers: Vec<Channel>,
     followed: oneshot::Sender<()>,
 ) {
-    let mut client = WeftClient::new(controller);
+    let mut clients: Vec<_> = controllers.into_iter().map(WeftClient::new).collect();
     let held = kernel.patterns().unwrap_or_else(|error| {
         warn!(host, "patterns of an agent before this one: {error}");
         Vec::new()
@@ -36,12 +37,14 @@ pub async fn follow(
     let mut followed = Some(followed);
     let mut wait = RETRY;
     loop {
-        match watch(host, &mut kernel, &mut ledger, &mut client, &mut followed).await {
-            Ok(updates) => {
-                info!(host, updates, "the controller ended the stream");
-                wait = RETRY;
+        for client in &mut clients {
+            match watch(host, &mut kernel, &mut ledger, client, &mut followed).await {
+                Ok(updates) => {
+                    info!(host, updates, "the controller ended the stream");
+                    wait = RETRY;
+                }
+                Err(error) => debug!(host, "{error:#}"),
             }
-            Err(error) => debug!(host, "{error:#}"),
         }
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(RETRY_MAX);

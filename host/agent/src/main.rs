@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, Parser, Subcommand};
@@ -12,7 +13,7 @@ use futures::future::join_all;
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
-use tonic::transport::Endpoint;
+use tonic::transport::{Channel, Endpoint};
 use tracing::info;
 use tracing_subscriber::EnvFilter;
 use weft_agent::adaptive::Sample;
@@ -21,6 +22,10 @@ use weft_agent::subflows::Subflows;
 use weft_agent::weft::{Flow, Pattern, Weft};
 use weft_agent::{follow, mptcp_pm, netlink};
 use weft_topology::{Host, Topology};
+
+/// A controller that does not answer for so long, a usual time to live of patterns,
+/// is asked whether it lives; for as long again, and it does not.
+const SILENCE: Duration = Duration::from_millis(200);
 
 /// Puts the controller's allocation patterns into the kernels of hosts, and
 /// decides how many subflows their connections have.
@@ -57,9 +62,9 @@ struct Serve {
     /// A host to serve; again for more [default: all]
     #[arg(long = "host", value_name = "NAME")]
     names: Vec<String>,
-    /// The controller's weft.v1 server
-    #[arg(long, value_name = "URL")]
-    controller: Endpoint,
+    /// The controller's weft.v1 server; again for another that may take over
+    #[arg(long = "controller", value_name = "URL", required = true)]
+    controllers: Vec<Endpoint>,
     /// Who opens subflows: the kernel, one per path (kernel); the agent, N per
     /// path (fixed:N); or the agent, as many per path as bring throughput
     /// (adaptive, or with its defaults written out:
@@ -147,7 +152,7 @@ fn main() -> ExitCode {
 #[tokio::main(flavor = "current_thread")]
 async fn run(serve: &Serve) -> Result<()> {
     let hosts = hosts(&serve.topology, &serve.names)?;
-    let channel = serve.controller.connect_lazy();
+    let controllers: Vec<_> = serve.controllers.iter().map(channel).collect();
     let mut following = Vec::new();
     let mut working = Vec::new();
     for host in hosts {
@@ -157,8 +162,8 @@ async fn run(serve: &Serve) -> Result<()> {
         let kernel = Weft::open(&host.netns).with_context(|| host.name.clone())?;
         let (followed, first) = oneshot::channel();
         following.push(first);
-        let channel = channel.clone();
-        let follow = async move { follow::follow(&host.name, kernel, channel, followed).await };
+        let controllers = controllers.clone();
+        let follow = async move { follow::follow(&host.name, kernel, controllers, followed).await };
         working.push(follow.boxed_local());
     }
     let ready = async {
@@ -173,6 +178,18 @@ async fn run(serve: &Serve) -> Result<()> {
         _ = terminate.recv() => Ok(()),
         _ = tokio::signal::ctrl_c() => Ok(()),
     }
+}
+
+/// The way to a controller, which is cut when nothing comes back over it: a
+/// partition must not keep hosts from another one.
+fn channel(controller: &Endpoint) -> Channel {
+    controller
+        .clone()
+        .connect_timeout(SILENCE)
+        .http2_keep_alive_interval(SILENCE)
+        .keep_alive_timeout(SILENCE)
+        .keep_alive_while_idle(true)
+        .connect_lazy()
 }
 
 /// Sees to it that connections of `host` get their subflows: from the kernel,

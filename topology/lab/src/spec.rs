@@ -19,6 +19,9 @@ pub struct LabSpec {
     /// What patterns follow from, as `weft-controller --pattern-input` takes it.
     #[serde(default = "rtt")]
     pub pattern_input: String,
+    /// How many controllers there are; one is primary, the others stand by.
+    #[serde(default = "one")]
+    pub controllers: u8,
     /// One-way delay of the control network: between switches and the controller,
     /// and between the controller and agents.
     #[serde(default)]
@@ -190,6 +193,10 @@ fn kernel() -> String {
     "kernel".to_owned()
 }
 
+fn one() -> u8 {
+    1
+}
+
 fn rtt() -> String {
     "rtt".to_owned()
 }
@@ -238,6 +245,7 @@ mod tests {
             })),
             pattern_ttl_ns: 200_000_000,
             pattern_input: "rtt+queue".to_owned(),
+            controllers: 2,
             control_delay_ns: 20_000,
             path_manager: "fixed:2".to_owned(),
             seed: 1,

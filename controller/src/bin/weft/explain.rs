@@ -186,6 +186,7 @@ fn rule_text(rule: &str) -> &str {
         "moved" => "a cost went clearly beyond where a gap changes",
         "idle" => "no samples for a while: queues are empty",
         "failed" => "a path carries nothing any more",
+        "herd" => "patterns chased their own queues: the lowest RTTs decide for a while",
         "returned" => "a path carries packets again",
         other => other,
     }
@@ -200,6 +201,10 @@ fn verdict_text(pair: &Explanation) -> String {
         Verdict::Sticky => "the costs say another, not clearly enough: the gaps stay".to_owned(),
         Verdict::Resting => format!(
             "another is wanted; the last one is too young for {} more",
+            format_duration(pair.resting_ns as f64)
+        ),
+        Verdict::Held => format!(
+            "patterns turned to and fro: queues are left out for {} more",
             format_duration(pair.resting_ns as f64)
         ),
         Verdict::Due => "another is due".to_owned(),

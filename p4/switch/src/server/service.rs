@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use futures::{Stream, StreamExt as _, stream};
 use tokio::net::TcpListener;
@@ -23,6 +24,10 @@ use super::{Shared, pipeline_config, read, write};
 const READ_ENTITIES: usize = 2048;
 /// Largest request: a compiled program is a few MiB of JSON.
 const REQUEST_BYTES: usize = 64 << 20;
+
+/// A controller that is silent for so long is asked whether it lives; for as long
+/// again, and another may be primary.
+const CLIENT_SILENCE: Duration = Duration::from_millis(200);
 
 /// Why servers could not start.
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +92,8 @@ pub async fn serve(topology: &Topology, shared: &Shared) -> Result<Vec<SocketAdd
         });
         tokio::spawn(
             tonic::transport::Server::builder()
+                .http2_keepalive_interval(Some(CLIENT_SILENCE))
+                .http2_keepalive_timeout(Some(CLIENT_SILENCE))
                 .add_service(service)
                 .serve_with_incoming(incoming),
         );

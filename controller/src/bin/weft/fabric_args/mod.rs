@@ -100,6 +100,10 @@ pub struct FabricArgs {
     #[arg(long, value_name = "INPUT", default_value_t = Input::default())]
     pattern_input: Input,
 
+    /// Number of controllers: one is primary, the others take over when it dies
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=3))]
+    controllers: u8,
+
     /// One-way delay of the control network: between switches and the controller,
     /// and between the controller and hosts
     #[arg(long, value_name = "TIME", default_value = "20us", value_parser = parse_control_delay)]
@@ -124,6 +128,7 @@ impl FabricArgs {
             topology: Some(self.topology()?),
             pattern_ttl_ns: self.pattern_ttl,
             pattern_input: self.pattern_input.to_string(),
+            controllers: self.controllers,
             control_delay_ns: self.control_delay,
             path_manager: self.path_manager.to_string(),
             seed,
@@ -321,6 +326,7 @@ mod tests {
             "--pattern-ttl 1us",
             "--pattern-input queue",
             "--control-delay 2s",
+            "--controllers 0",
             "--routing random",
             "--topology ring",
             "--path-manager userspace",
