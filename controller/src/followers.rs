@@ -29,6 +29,12 @@ struct Follower {
     acknowledged: Versions,
 }
 
+impl Follower {
+    fn lives(&self) -> bool {
+        self.streams.iter().any(|stream| !stream.is_closed())
+    }
+}
+
 /// All hosts that agents have asked for.
 #[derive(Debug, Default)]
 pub struct Followers {
@@ -55,11 +61,20 @@ impl Followers {
     /// Hosts with a living stream.
     #[must_use]
     pub fn hosts(&self) -> Vec<String> {
-        self.hosts
-            .iter()
-            .filter(|(_, follower)| follower.streams.iter().any(|stream| !stream.is_closed()))
-            .map(|(host, _)| host.clone())
-            .collect()
+        let living = self.hosts.iter().filter(|(_, follower)| follower.lives());
+        living.map(|(host, _)| host.clone()).collect()
+    }
+
+    /// Whether no host has a living stream.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        !self.hosts.values().any(Follower::lives)
+    }
+
+    /// Whether `host` has a living stream.
+    #[must_use]
+    pub fn is_followed(&self, host: &str) -> bool {
+        self.hosts.get(host).is_some_and(Follower::lives)
     }
 
     /// Sends `update` to `host` and numbers it; `versions` is what it carries.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, broadcast, mpsc};
 use tracing::{info, warn};
 use weft_proto::v1;
+use weft_topology::Host;
 
 use crate::clock::{Alarm, now_ns};
 use crate::engine::Engine;
@@ -174,7 +175,12 @@ impl Hub {
         }
         let updates = state.followers.follow(host);
         let all: Vec<LeafPair> = state.engine.patterns().map(|(pair, _)| pair).collect();
-        self.send(&mut state, host, &all);
+        let State {
+            engine, followers, ..
+        } = &mut *state;
+        if let Some(host) = engine.fabric().topology().host(host) {
+            self.send(engine, followers, host, &all);
+        }
         self.rearm(&state, now_ns);
         Ok(updates)
     }
@@ -353,18 +359,23 @@ impl Hub {
                 }
             }
         }
-        for host in state.followers.hosts() {
-            self.send(state, &host, &changed);
+        let State {
+            engine, followers, ..
+        } = state;
+        let leaves: BTreeSet<u8> = changed.iter().map(|pair| pair.source).collect();
+        for host in leaves
+            .iter()
+            .flat_map(|&leaf| engine.fabric().hosts_of(leaf))
+        {
+            if followers.is_followed(&host.name) {
+                self.send(engine, followers, host, &changed);
+            }
         }
     }
 
     /// Sends `host` its side of the patterns of those `pairs` that start at its
     /// leaf; nothing when there are none.
-    fn send(&self, state: &mut State, host: &str, pairs: &[LeafPair]) {
-        let engine = &state.engine;
-        let Some(host) = engine.fabric().topology().host(host) else {
-            return;
-        };
+    fn send(&self, engine: &Engine, followers: &mut Followers, host: &Host, pairs: &[LeafPair]) {
         let mut versions = Versions::new();
         let mut update = v1::PatternUpdate::default();
         for &pair in pairs.iter().filter(|pair| pair.source == host.leaf) {
@@ -381,7 +392,7 @@ impl Hub {
             ));
         }
         if !versions.is_empty() {
-            state.followers.send(&host.name, update, versions);
+            followers.send(&host.name, update, versions);
         }
     }
 
@@ -389,7 +400,7 @@ impl Hub {
     /// there are none, or nobody who uses them.
     fn renewal_ns(&self, state: &State) -> Option<u64> {
         state.engine.patterns().next()?;
-        if state.followers.hosts().is_empty() {
+        if state.followers.is_empty() {
             return None;
         }
         let interval_ns = (self.time_to_live_ns / RENEWALS_PER_LIFE).max(1_000_000);

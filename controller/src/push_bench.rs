@@ -102,6 +102,9 @@ impl Bench {
             path,
             length_bytes: 1500,
             rtt_ns: base_ns.unwrap() + queueing_ns,
+            smoothed_ns: base_ns.unwrap() + queueing_ns,
+            min_ns: base_ns.unwrap(),
+            at_ns: now_ns(),
         })
     }
 
