@@ -237,6 +237,11 @@ class Truth:
         hosts: list[dict[str, Any]] = self.topology["hosts"]
         return hosts
 
+    def leaves(self, source: int, destination: int) -> tuple[int, int]:
+        """Give the leaves of two addresses."""
+        leaf = {host["name"]: int(host["leaf"]) for host in self.hosts}
+        return leaf[self.owner[source]], leaf[self.owner[destination]]
+
     def rtt_ns(self, subflow: Subflow, at_ns: int) -> int | None:
         """Give the RTT of the segment whose ACK came to the leaf of `subflow`'s sender at a moment.
 
@@ -268,3 +273,15 @@ class Truth:
         passed_ns = sent.at_ns + int(self.links[near]["delay_ns"])
         held_ns = far.idle_ns(brought.at_ns, answer, self.links[receiver]["rate_bps"])
         return at_ns - passed_ns - held_ns
+
+    def last_rtt_ns(self, subflow: Subflow, before_ns: int) -> int | None:
+        """Give the RTT of the last segment of `subflow` that was acknowledged before a moment."""
+        sender, receiver = self.owner[subflow[0]], self.owner[subflow[1]]
+        queue, cable = self.queues[self.leaf_port[sender]], self.cables[sender]
+        back = (subflow[1], subflow[0], subflow[3], subflow[2])
+        last = min(bisect_left(queue.entered, before_ns), len(cable.received)) - 1
+        for index in range(last, -1, -1):
+            ack = cable.received[index]
+            if ack is not None and ack.subflow == back and ack.acknowledges:
+                return self._rtt_of(subflow, ack, queue.entered[index], receiver)
+        return None

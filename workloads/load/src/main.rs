@@ -16,7 +16,7 @@ use weft_load::plan::{self, Flow, UNLIMITED_BYTES};
 use weft_load::report;
 use weft_load::results::window::Window;
 use weft_load::results::{
-    self, FORMAT, FlowRow, Results, RunInfo, RunOutcome, TopologySummary, Workload,
+    self, FORMAT, FlowRow, Results, RunInfo, RunOutcome, SubflowRow, TopologySummary, Workload,
 };
 use weft_load::shell::{self, Progress, Run, Sockets};
 use weft_load::usage::{EXIT_USAGE, one_line};
@@ -164,7 +164,8 @@ fn run(args: &RunArgs, traffic: &Traffic) -> Result<ExitCode> {
         start_ns: run.start_ns,
         end_ns: run.end_ns + FLUSH.as_nanos() as u64,
     };
-    results::write(&args.out, &info, &rows, &args.stats_dir, window)?;
+    let subflows = subflow_rows(&run);
+    results::write(&args.out, &info, &rows, &subflows, &args.stats_dir, window)?;
     Ok(complain(&rows))
 }
 
@@ -199,6 +200,20 @@ fn scheduler(args: &RunArgs) -> Option<String> {
         Protocol::Mptcp => Some(args.kernel.scheduler.clone()),
         Protocol::Tcp => None,
     }
+}
+
+fn subflow_rows(run: &Run) -> Vec<SubflowRow> {
+    let row = |(flow, at_ns, subflow): &(usize, u64, shell::SubflowRtt)| SubflowRow {
+        flow: *flow,
+        time_ns: at_ns.saturating_sub(run.start_ns),
+        source: *subflow.source.ip(),
+        source_port: subflow.source.port(),
+        destination: *subflow.destination.ip(),
+        destination_port: subflow.destination.port(),
+        srtt_ns: subflow.srtt_ns,
+        min_rtt_ns: subflow.min_rtt_ns,
+    };
+    run.subflows.iter().map(row).collect()
 }
 
 fn rows(run: &Run, topology: &Topology, fabric: &Fabric, args: &RunArgs) -> Vec<FlowRow> {

@@ -4,6 +4,7 @@
 //! |----------------|-----------------------------------------------------------|
 //! | `run.json`     | every parameter, the seed, versions; see [`RunInfo`]      |
 //! | `flows.csv`    | a row per flow; see [`FlowRow`]                           |
+//! | `subflows.csv` | a row per subflow of each flow; see [`SubflowRow`]         |
 //! | `queues.csv`   | queue of every switch port, every ms in which it changed  |
 //! | `patterns.csv` | every allocation pattern that was in force                |
 //! | `loop.csv`     | when each reached which kernel; see `weft-controller`     |
@@ -16,6 +17,7 @@ pub mod window;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -236,6 +238,28 @@ impl TopologySummary {
     }
 }
 
+/// A row of `subflows.csv`: what the sender's kernel takes for the RTT of a subflow
+/// when the last byte of a flow has arrived.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubflowRow {
+    /// The flow, by its number in `flows.csv`.
+    pub flow: usize,
+    /// When, from the start of the run.
+    pub time_ns: u64,
+    /// Address of the sender.
+    pub source: Ipv4Addr,
+    /// Its port.
+    pub source_port: u16,
+    /// Address of the receiver.
+    pub destination: Ipv4Addr,
+    /// Its port.
+    pub destination_port: u16,
+    /// Smoothed RTT.
+    pub srtt_ns: u64,
+    /// Lowest RTT of late.
+    pub min_rtt_ns: u64,
+}
+
 /// Writes the folder `out`, which must not exist: everything, or nothing.
 /// Telemetry is taken from `stats`, as far as it is there.
 ///
@@ -245,6 +269,7 @@ pub fn write(
     out: &Path,
     info: &RunInfo,
     flows: &[FlowRow],
+    subflows: &[SubflowRow],
     stats: &Path,
     window: Window,
 ) -> Result<()> {
@@ -253,7 +278,7 @@ pub fn write(
         fs::remove_dir_all(&partial).with_context(|| partial.display().to_string())?;
     }
     fs::create_dir_all(&partial).with_context(|| partial.display().to_string())?;
-    let written = write_files(&partial, info, flows, stats, window)
+    let written = write_files(&partial, info, flows, subflows, stats, window)
         .and_then(|()| fs::rename(&partial, out).with_context(|| out.display().to_string()));
     if written.is_err() {
         let _ = fs::remove_dir_all(&partial);
@@ -265,15 +290,12 @@ fn write_files(
     folder: &Path,
     info: &RunInfo,
     flows: &[FlowRow],
+    subflows: &[SubflowRow],
     stats: &Path,
     window: Window,
 ) -> Result<()> {
-    let path = folder.join("flows.csv");
-    let mut table = csv::Writer::from_path(&path).with_context(|| path.display().to_string())?;
-    for row in flows {
-        table.serialize(row)?;
-    }
-    table.flush()?;
+    write_rows(&folder.join("flows.csv"), flows)?;
+    write_rows(&folder.join("subflows.csv"), subflows)?;
     let (from, to) = (|name| stats.join(name), |name| folder.join(name));
     window.copy_queues(&from("queues.csv"), &to("queues.csv"))?;
     window.copy_patterns(&from("patterns.csv"), &to("patterns.csv"))?;
@@ -281,6 +303,15 @@ fn write_files(
     let mut json = serde_json::to_string_pretty(info)?;
     json.push('\n');
     fs::write(folder.join("run.json"), json)?;
+    Ok(())
+}
+
+fn write_rows<Row: Serialize>(path: &Path, rows: &[Row]) -> Result<()> {
+    let mut table = csv::Writer::from_path(path).with_context(|| path.display().to_string())?;
+    for row in rows {
+        table.serialize(row)?;
+    }
+    table.flush()?;
     Ok(())
 }
 

@@ -76,7 +76,17 @@ fn a_folder_reads_back_as_it_was_written() {
     )
     .unwrap();
     let flows = [row(1_000, Some(250)), row(1_000, None)];
-    write(&out, &info("rb"), &flows, folder.path(), WINDOW).unwrap();
+    let subflow = SubflowRow {
+        flow: 1,
+        time_ns: 250,
+        source: [10, 1, 1, 2].into(),
+        source_port: 400,
+        destination: [10, 2, 1, 1].into(),
+        destination_port: 5_001,
+        srtt_ns: 131_000,
+        min_rtt_ns: 118_000,
+    };
+    write(&out, &info("rb"), &flows, &[subflow], folder.path(), WINDOW).unwrap();
     let read = Results::read(&out).unwrap();
     assert_eq!(read.info, info("rb"));
     assert_eq!(read.flows, flows);
@@ -85,6 +95,14 @@ fn a_folder_reads_back_as_it_was_written() {
         lost_packets: 4,
     };
     assert_eq!(read.switches, Some(totals));
+    let subflows = fs::read_to_string(out.join("subflows.csv")).unwrap();
+    assert_eq!(
+        subflows.lines().collect::<Vec<_>>(),
+        [
+            "flow,time_ns,source,source_port,destination,destination_port,srtt_ns,min_rtt_ns",
+            "1,250,10.1.1.2,400,10.2.1.1,5001,131000,118000"
+        ]
+    );
     let header = fs::read_to_string(out.join("flows.csv")).unwrap();
     assert!(header.starts_with(
         "flow,src,dst,bytes,start_ns,fct_ns,ideal_fct_ns,subflows,retransmissions,timeouts,reinjected_bytes,error\n"
@@ -96,7 +114,7 @@ fn nothing_is_left_of_a_folder_that_could_not_be_written() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("x");
     fs::write(folder.path().join("queues.csv"), "nonsense\n1\n").unwrap();
-    assert!(write(&out, &info("rb"), &[], folder.path(), WINDOW).is_err());
+    assert!(write(&out, &info("rb"), &[], &[], folder.path(), WINDOW).is_err());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 

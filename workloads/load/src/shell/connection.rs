@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use nix::sys::socket::{self, MsgFlags};
 
 use super::counters::Counters;
+use super::subflows::{self, SubflowRtt};
 use super::{Sockets, sys};
 
 /// Bytes that wake a receiver. What lies unread closes the window, and reading
@@ -35,6 +36,11 @@ pub(super) struct Connection {
 }
 
 impl Connection {
+    /// The subflows now; none of plain TCP.
+    pub(super) fn subflows(&self) -> Vec<SubflowRtt> {
+        subflows::read(self.sender.as_fd()).unwrap_or_default()
+    }
+
     pub(super) fn counters(&self, sockets: &Sockets) -> Counters {
         Counters::read(self.sender.as_fd(), sockets.protocol).unwrap_or_default()
     }

@@ -12,6 +12,7 @@ mod connection;
 mod counters;
 mod hosts;
 mod schedule;
+mod subflows;
 mod sys;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,6 +33,7 @@ use crate::plan::Flow;
 use connection::Connection;
 pub use counters::Counters;
 use hosts::Hosts;
+pub use subflows::SubflowRtt;
 use sys::{Epoll, Interest, Ready};
 
 /// Bytes read or written by one system call.
@@ -61,6 +63,8 @@ pub struct Run {
     pub congestion: String,
     /// The plan, how each flow ended, and what its connection counted meanwhile.
     pub flows: Vec<(Flow, Outcome, Counters)>,
+    /// The subflows of each flow when it ended: flow, time, RTT.
+    pub subflows: Vec<(FlowId, u64, SubflowRtt)>,
     /// When the run started, on `CLOCK_MONOTONIC`.
     pub start_ns: u64,
     /// When its last flow ended.
@@ -136,6 +140,7 @@ pub fn run(
     let (plan, outcomes) = engine.into_outcomes();
     Ok(Run {
         congestion,
+        subflows: shell.subflows,
         flows: plan
             .into_iter()
             .zip(outcomes)
@@ -180,6 +185,7 @@ struct Shell {
     unaccepted: BTreeMap<SocketAddrV4, ConnectionId>,
     /// By flow.
     counters: Vec<Counters>,
+    subflows: Vec<(FlowId, u64, SubflowRtt)>,
     received_bytes: u64,
     zeroes: Vec<u8>,
     scratch: Vec<u8>,
@@ -240,6 +246,7 @@ impl Shell {
             connections: BTreeMap::new(),
             unaccepted: BTreeMap::new(),
             counters: vec![Counters::default(); plan.len()],
+            subflows: Vec::new(),
             received_bytes: 0,
             zeroes: vec![0; CHUNK_BYTES],
             scratch: vec![0; CHUNK_BYTES],
@@ -286,6 +293,8 @@ impl Shell {
             Action::Finish { connection, flow } => {
                 if let Some(state) = self.connections.get(&connection) {
                     self.counters[flow] = state.counters(&self.sockets).since(state.before);
+                    let subflows = state.subflows().into_iter();
+                    self.subflows.extend(subflows.map(|rtt| (flow, now, rtt)));
                 }
             }
             Action::Close { connection } => {

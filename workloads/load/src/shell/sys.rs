@@ -13,6 +13,8 @@ const SOL_MPTCP: libc::c_int = 284;
 const MPTCP_INFO: libc::c_int = 1;
 /// `tcp_info` of every subflow of a connection.
 const MPTCP_TCPINFO: libc::c_int = 2;
+/// Addresses of every subflow of a connection.
+const MPTCP_SUBFLOW_ADDRS: libc::c_int = 3;
 
 /// An event of an epoll instance: what is ready, and the token it was
 /// registered with.
@@ -189,6 +191,11 @@ pub(super) fn mptcp_info(fd: BorrowedFd, buffer: &mut [u8]) -> io::Result<usize>
 /// The kernel's answer to `MPTCP_TCPINFO`; `buffer` starts with the request.
 pub(super) fn mptcp_tcpinfo(fd: BorrowedFd, buffer: &mut [u8]) -> io::Result<usize> {
     socket_option(fd, SOL_MPTCP, MPTCP_TCPINFO, buffer)
+}
+
+/// The kernel's answer to `MPTCP_SUBFLOW_ADDRS`; `buffer` starts with the request.
+pub(super) fn mptcp_subflow_addresses(fd: BorrowedFd, buffer: &mut [u8]) -> io::Result<usize> {
+    socket_option(fd, SOL_MPTCP, MPTCP_SUBFLOW_ADDRS, buffer)
 }
 
 fn socket_option(
