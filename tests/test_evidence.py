@@ -104,7 +104,13 @@ def test_a_capture_does_not_change_what_it_captures(weft: Weft, runs: Path, tmp_
         flows = (tmp_path / run / "flows.csv").read_bytes()
         assert flows == (runs / "rb/flows.csv").read_bytes(), run
     captured = {file.name for file in (tmp_path / "again/capture").iterdir()}
-    assert captured == {"arrivals.csv", "h1_1.pcap", "h2_1.pcap", "topology.json"}
+    assert captured == {
+        "arrivals.csv",
+        "digests.csv",
+        "h1_1.pcap",
+        "h2_1.pcap",
+        "topology.json",
+    }
     for name in ("h1_1.pcap", "h2_1.pcap"):
         again = (tmp_path / "again/capture" / name).read_bytes()
         assert again == (runs / "rb/capture" / name).read_bytes()
