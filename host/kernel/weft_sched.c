@@ -19,7 +19,8 @@
  *
  * Rescue. When no Data ACK has moved the left edge for weft_rescue_ms and two round
  * trips, what lies there is sent again on another subflow, and so on for every hole
- * among the data that are as old. TCP's own timeout is 200 ms, and so is MPTCP's.
+ * among the data that are as old; and what waits is placed anew, but not where no ACK
+ * has come for four round trips. TCP's own timeout is 200 ms, and so is MPTCP's.
  */
 #include "view.h"
 #include "trail.h"
@@ -121,14 +122,36 @@ static bool is_worth_waiting(const struct weft_weft *weft,
 	       outlook->send_window_bytes;
 }
 
+/* The subflow on which the packet arrives first, of those that may take it. */
+static int earliest(struct weft_weft *weft, const struct weft_view *view,
+		    unsigned int n, u32 members, const struct weft_outlook *outlook)
+{
+	int best = WEFT_WAIT;
+	u64 best_us = 0;
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		u64 us;
+
+		if (!(members & 1U << i) || !may_take(weft, &view[i], outlook))
+			continue;
+		us = arrival_us(&weft->path[view[i].slot], &view[i]);
+		if (best == WEFT_WAIT || us < best_us) {
+			best = i;
+			best_us = us;
+		}
+	}
+	return best;
+}
+
 static int weft_weft_choose(void *state, const struct weft_view *view,
 			    unsigned int n, const struct weft_outlook *outlook)
 {
+	int best, fast = WEFT_WAIT;
 	struct weft_weft *weft = state;
-	int best = WEFT_WAIT, fast;
-	u64 best_us = 0;
-	unsigned int i;
 	bool is_due = false;
+	u32 members = 0;
+	unsigned int i;
 
 	if (outlook->placed >= 0)
 		weft_trail_add(&weft->trail, weft->last_seq, outlook->next_seq,
@@ -138,26 +161,24 @@ static int weft_weft_choose(void *state, const struct weft_view *view,
 	weft->is_started = true;
 
 	for (i = 0; i < n; i++) {
-		observe(&weft->path[view[i].slot], &view[i], n, outlook->now_us);
+		struct weft_path_state *path = &weft->path[view[i].slot];
+
+		observe(path, &view[i], n, outlook->now_us);
 		is_due |= weft_ack_is_due(&view[i]);
+		if (is_silent(path, &view[i], outlook->now_us))
+			continue;
+		members |= 1U << i;
+		if (fast == WEFT_WAIT || view[i].srtt_us < view[fast].srtt_us)
+			fast = i;
 	}
 	choose_competitor(weft, view, n, outlook->now_us);
 
-	for (i = 0; i < n; i++) {
-		u64 us;
-
-		if (!may_take(weft, &view[i], outlook))
-			continue;
-		us = arrival_us(&weft->path[view[i].slot], &view[i]);
-		if (best == WEFT_WAIT || us < best_us) {
-			best = i;
-			best_us = us;
-		}
-	}
-	fast = weft_fastest(view, n, false);
+	best = earliest(weft, view, n, members, outlook);
+	if (best == WEFT_WAIT && !members)
+		best = earliest(weft, view, n, ~0U, outlook);
 	if (best == WEFT_WAIT)
 		return is_due ? WEFT_WAIT : weft_fastest(view, n, true);
-	if (best == fast ||
+	if (best == fast || fast == WEFT_WAIT ||
 	    !is_worth_waiting(weft, &view[fast], &view[best], outlook))
 		return best;
 	return may_take(weft, &view[fast], outlook) ? fast : WEFT_WAIT;
@@ -245,7 +266,7 @@ static void on_timer(struct timer_list *timer)
 	unsigned long due = READ_ONCE(rescue->moved) + READ_ONCE(rescue->wait);
 	struct mptcp_sock *msk = rescue->msk;
 
-	if (READ_ONCE(msk->snd_una) == READ_ONCE(msk->snd_nxt))
+	if (READ_ONCE(msk->snd_una) == READ_ONCE(msk->write_seq))
 		return;
 	if (time_before(jiffies, due)) {
 		mod_timer(timer, due);
@@ -266,7 +287,7 @@ static int weft_weft_get_send(struct mptcp_sock *msk)
 
 	err = weft_send_packet(msk, sizeof(*rescue), weft_weft_choose);
 	rescue = rescue_of(msk);
-	if (err || !rescue || !READ_ONCE(weft_rescue_ms))
+	if ((err && err != -EAGAIN) || !rescue || !READ_ONCE(weft_rescue_ms))
 		return err;
 	if (!rescue->msk) {
 		rescue->msk = msk;
@@ -278,7 +299,7 @@ static int weft_weft_get_send(struct mptcp_sock *msk)
 		rescue->wait = patience(msk);
 		mod_timer(&rescue->timer, jiffies + rescue->wait);
 	}
-	return 0;
+	return err;
 }
 
 static void weft_weft_data_acked(struct mptcp_sock *msk, struct sock *ssk,
@@ -332,11 +353,18 @@ static int weft_weft_get_retrans(struct mptcp_sock *msk)
 	if (!rescue || !rescue->is_due)
 		return weft_get_retrans(msk);
 	rescue->is_due = false;
+	/* what waits for a subflow that does not answer is placed anew */
+	if (READ_ONCE(msk->write_seq) != READ_ONCE(msk->snd_nxt)) {
+		mptcp_data_lock((struct sock *)msk);
+		__set_bit(MPTCP_PUSH_PENDING, &msk->cb_flags);
+		mptcp_data_unlock((struct sock *)msk);
+	}
 	best = helper(msk, weft_trail_find(&rescue->weft.trail,
 					   READ_ONCE(msk->snd_una)));
 	if (!best)
 		return -EAGAIN;
-	msk->rtx_burst = weft_packet_payload(mptcp_subflow_tcp_sock(best));
+	/* the receiver may delay the ACK of a single one by 40 ms */
+	msk->rtx_burst = 2 * weft_packet_payload(mptcp_subflow_tcp_sock(best));
 	mptcp_subflow_set_scheduled(best, true);
 	return 0;
 }

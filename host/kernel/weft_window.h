@@ -53,6 +53,7 @@ static unsigned int weft_patience_ms = 50;
  * @is_limited: whether @window has kept a packet back in this round trip
  * @has_lost: whether packets were lost since @queue_since_us
  * @seen_us: when packets were acknowledged last
+ * @idle_us: when nothing was under way last
  * @queue_since_us: since when the queue has never been empty; 0: it was just now
  */
 struct weft_path_state {
@@ -67,6 +68,7 @@ struct weft_path_state {
 	bool	is_limited;
 	bool	has_lost;
 	u64	seen_us;
+	u64	idle_us;
 	u64	queue_since_us;
 };
 
@@ -193,6 +195,7 @@ static void observe(struct weft_path_state *path, const struct weft_view *view,
 	if (under_way(view) && path->window)
 		return;
 	/* after an idle time it begins anew */
+	path->idle_us = now_us;
 	path->window = max(READ_ONCE(weft_first_window_packets) / n, 1U) *
 		       WEFT_WINDOW_UNIT;
 	path->is_starting = true;
@@ -203,6 +206,16 @@ static void observe(struct weft_path_state *path, const struct weft_view *view,
 		path->round_rtt_us = 0;
 		path->queue_since_us = 0;
 	}
+}
+
+/* Whether ACKs are overdue, as when its link fails: not a subflow to wait for. */
+static bool is_silent(const struct weft_path_state *path,
+		      const struct weft_view *view, u64 now_us)
+{
+	u64 patience_us = WEFT_MEMORY_RTTS * standing_rtt_us(path, view) + 1000;
+
+	return under_way(view) &&
+	       now_us - max(path->seen_us, path->idle_us) > patience_us;
 }
 
 /* Whether others fill the queue on a path and do not give way. */

@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scenarios", description=__doc__)
     commands = parser.add_subparsers(required=True)
     run = commands.add_parser("run", help="run scenarios, show tables, plots and verdicts")
-    run.add_argument("names", nargs="*", metavar="SCENARIO", help="[default: all of them]")
+    run.add_argument("names", nargs="*", metavar="SCENARIO", help="[default: all but those apart]")
     run.add_argument("--quick", action="store_true", help="the small subset that CI runs")
     run.add_argument("--plan", action="store_true", help="only say what would be run")
     run.add_argument(
@@ -71,6 +71,8 @@ def _list(_options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     read = [scenario.read(name) for name in options.names or scenario.names()]
+    if not options.names:
+        read = [one for one in read if not one.is_apart]
     runs = [run for one in read for run in matrix.runs(one, options.quick)]
     print(_budget(read, runs, options.jobs))
     if options.plan:

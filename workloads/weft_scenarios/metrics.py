@@ -15,6 +15,9 @@ from weft_scenarios import curves, evidence
 from weft_scenarios.curves import Curve, course, number, quantiles
 from weft_scenarios.errors import ScenarioError
 
+_SHORT_BYTES, _LONG_BYTES = 100_000, 1_000_000
+"""What short and long flows are: below, and from."""
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -77,7 +80,7 @@ def _of_flows(flows: pl.DataFrame) -> dict[str, float]:
     fct_ms = flows["fct_ns"] / 1e6
     end_ns = (flows["start_ns"] + flows["fct_ns"]).max()
     span_ns = number(end_ns) - number(flows["start_ns"].min())
-    return {
+    metrics = {
         "fct_mean_ms": number(fct_ms.mean()),
         "fct_median_ms": number(fct_ms.median()),
         "fct_p99_ms": number(fct_ms.quantile(0.99, "nearest")),
@@ -89,6 +92,14 @@ def _of_flows(flows: pl.DataFrame) -> dict[str, float]:
         "retransmitted_packets": number(flows["retransmissions"].sum()),
         "reinjected_bytes": number(flows["reinjected_bytes"].sum()),
     }
+    short_ms = fct_ms.filter(flows["bytes"] < _SHORT_BYTES)
+    if len(short_ms):
+        metrics["fct_short_mean_ms"] = number(short_ms.mean())
+        metrics["fct_short_p99_ms"] = number(short_ms.quantile(0.99, "nearest"))
+    long = flows.filter(pl.col("bytes") >= _LONG_BYTES)
+    if len(long):
+        metrics["rate_long_mbps"] = number((long["bytes"] * 8e3 / long["fct_ns"]).mean())
+    return metrics
 
 
 def _of_queues(queues: pl.DataFrame, last_hop: pl.DataFrame, span_ms: float) -> dict[str, float]:

@@ -119,6 +119,8 @@ class Scenario:
     experiments: tuple[Experiment, ...]
     plots: tuple[Plot, ...]
     claims: tuple[Claim, ...]
+    is_apart: bool
+    """Whether it is run only when it is named."""
 
     def experiment(self, name: str) -> Experiment:
         """Give the experiment `name`, which exists in a scenario that was read."""
@@ -160,6 +162,7 @@ def _scenario(name: str, table: Table) -> Scenario:
         experiments=experiments,
         plots=plots,
         claims=tuple(_claim(row, experiments) for row in table.tables("claim")),
+        is_apart=table.switch("apart", False),
     )
     table.end()
     return scenario

@@ -171,6 +171,27 @@ static void test_short_packets(void)
 	report(weft_weft_choose(&weft, view, 2, &outlook) == 1, "a short one does not");
 }
 
+static void test_silence(void)
+{
+	struct weft_view view[] = { path(0, 0, 0, RTT_US), path(1, 0, 0, RTT_US) };
+	struct weft_outlook outlook = packets_left(1);
+	struct weft_weft weft = {};
+
+	view[0].rtt_min_us = RTT_US / 10;
+	view[0].srtt_us = RTT_US / 10;
+	view[0].rtt_us = RTT_US / 10;
+	fill(&weft, view, 2, 0);
+	view[1].delivered_packets += view[1].in_flight_packets;
+	view[1].in_flight_packets = 0;
+	outlook.now_us = RTT_US;
+	report(weft_weft_choose(&weft, view, 2, &outlook) == WEFT_WAIT,
+	       "the last packet waits for the fastest subflow");
+	/* four times 15 us, and 1 ms */
+	outlook.now_us = 1061;
+	report(weft_weft_choose(&weft, view, 2, &outlook) == 1,
+	       "but not for one whose ACKs are overdue");
+}
+
 static void test_long_queue(void)
 {
 	struct weft_view view = path(0, 0, 0, RTT_US);
@@ -189,6 +210,7 @@ int main(void)
 	test_paths();
 	test_short_packets();
 	test_long_queue();
+	test_silence();
 	never_stalls(weft_weft_choose, sizeof(struct weft_weft));
 	return done_testing();
 }
