@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from driver import Weft
+from driver import Labs, Weft
 
 pytestmark = pytest.mark.lab
 
@@ -88,3 +88,12 @@ def test_a_dead_path_leaves_the_patterns_and_returns(weft: Weft, tmp_path: Path)
         gaps = {(row["version"], row["via"]): row["gap"] for row in csv.DictReader(file)}
     assert gaps[failed[0]["version"], "spine2"] == "0"
     assert gaps[returned[0]["version"], "spine2"] != "0"
+
+
+def test_a_link_at_half_its_rate_is_told_from_its_queues(labs: Labs, tmp_path: Path) -> None:
+    lab = labs.up("--hosts", "2", "--host-rate", "2gbit", "--change", "20ms:2:rate=500mbit")
+    flags = "workload --pattern incast --senders 2 --bytes 20000000 --scheduler rb"
+    lab.run(*flags.split(), "--out", str(tmp_path / "x"))
+    fast, slow = lab.patterns()[1, 2]["paths"]
+    assert fast["slow_percent"] is None
+    assert 40 <= slow["slow_percent"] <= 60

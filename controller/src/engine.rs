@@ -15,12 +15,13 @@ mod assess;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use weft_topology::Routing;
+use weft_topology::{Role, Routing};
 
 pub use assess::{Assessment, Verdict};
 
 use crate::cost::{Input, QUEUE_FRESH_NS};
 use crate::fabric::{Fabric, LeafPair, PortUse};
+use crate::gray::Links;
 use crate::liveness::{Liveness, Probe, both_ways};
 use crate::pacing::{self, Pace};
 use crate::telemetry::{PathStats, Sample, Telemetry};
@@ -100,6 +101,17 @@ impl Rule {
     }
 }
 
+/// A link that carries less than it should.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlowLink {
+    /// The switch in front of it.
+    pub switch: String,
+    /// Its port there.
+    pub port: u16,
+    /// What it carries at most, in percent of its rate.
+    pub percent: u64,
+}
+
 /// What made the engine look at a pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
@@ -138,6 +150,8 @@ pub struct Engine {
     late_samples: u64,
     liveness: Liveness,
     probes: Vec<Probe>,
+    links: Links,
+    slow: Vec<SlowLink>,
     pairs: BTreeMap<LeafPair, Pair>,
     /// Pairs to look at again, and when.
     due: BTreeMap<LeafPair, u64>,
@@ -166,6 +180,8 @@ impl Engine {
             late_samples: 0,
             liveness: Liveness::default(),
             probes: Vec::new(),
+            links: Links::default(),
+            slow: Vec::new(),
             pairs: BTreeMap::new(),
             due: BTreeMap::new(),
         };
@@ -232,6 +248,12 @@ impl Engine {
             Sample::Queue(sample) => {
                 self.telemetry
                     .record_queue(&self.fabric, now_ns, switch, sample);
+                let percent = self.links.sampled(&self.fabric, now_ns, switch, sample);
+                self.slow.extend(percent.map(|percent| SlowLink {
+                    switch: switch.to_owned(),
+                    port: sample.port,
+                    percent,
+                }));
                 match self.config.input {
                     Input::RttAndQueue => self.pairs_through(switch, sample.port),
                     Input::Srtt | Input::Rtt => Vec::new(),
@@ -295,6 +317,35 @@ impl Engine {
                 self.due.insert(pair, now_ns);
             }
         }
+    }
+
+    /// Links that have turned out to be slow since the last call.
+    pub fn take_slow(&mut self) -> Vec<SlowLink> {
+        std::mem::take(&mut self.slow)
+    }
+
+    /// The share of its rate, in percent, that the slowest link on the data's way carries
+    /// at most, if one is slow.
+    #[must_use]
+    pub fn slow_percent(&self, pair: LeafPair, path: u8) -> Option<u64> {
+        let mut leaves = self.fabric.topology().switches.iter();
+        let leaf =
+            leaves.find(|switch| switch.role == Role::Leaf && switch.index == pair.source)?;
+        let up = PortUse::Up {
+            leaf: pair.source,
+            path,
+        };
+        let down = PortUse::Down {
+            path,
+            leaf: pair.destination,
+        };
+        let hops = [(&*leaf.name, up), (self.fabric.via(path), down)];
+        hops.into_iter()
+            .filter_map(|(switch, port_use)| {
+                let port = self.fabric.port_with(switch, port_use)?;
+                self.links.slow_percent(switch, port)
+            })
+            .min()
     }
 
     /// Probes that [`Engine::poll`] wants to be sent.

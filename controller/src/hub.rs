@@ -11,7 +11,7 @@ use weft_proto::v1;
 use weft_topology::Host;
 
 use crate::clock::{Alarm, now_ns};
-use crate::engine::Engine;
+use crate::engine::{Engine, SlowLink};
 use crate::fabric::LeafPair;
 use crate::followers::{Followers, Updates, Versions};
 use crate::liveness::Probe;
@@ -107,6 +107,14 @@ impl Hub {
         let mut state = self.lock();
         for sample in samples {
             state.engine.record(now_ns, sampled_ns, switch, sample);
+        }
+        for SlowLink {
+            switch,
+            port,
+            percent,
+        } in state.engine.take_slow()
+        {
+            warn!(switch, port, percent, "a link carries less than it should");
         }
         self.publish_changes(&mut state, now_ns);
         self.rearm(&state, now_ns);

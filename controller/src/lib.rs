@@ -7,8 +7,8 @@
 //!          tables
 //! ```
 //!
-//! [`fabric`], [`pattern`], [`telemetry`], [`cost`], [`pacing`], [`liveness`] and
-//! [`engine`] are free of I/O: samples and the time go in, patterns, probes and
+//! [`fabric`], [`pattern`], [`telemetry`], [`cost`], [`pacing`], [`liveness`], [`gray`]
+//! and [`engine`] are free of I/O: samples and the time go in, patterns, probes and
 //! deadlines come out.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -21,6 +21,7 @@ pub mod cost;
 pub mod engine;
 pub mod fabric;
 pub mod followers;
+pub mod gray;
 pub mod hub;
 pub mod liveness;
 pub mod p4;

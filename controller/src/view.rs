@@ -35,6 +35,10 @@ pub fn paths(engine: &Engine, now_ns: u64, pair: LeafPair) -> Vec<v1::PathState>
                     .map_or(0, |stats| now_ns.saturating_sub(stats.last_ns)),
                 rejected_samples: stats.map_or(0, |stats| stats.rejected_samples),
                 dead: engine.liveness().is_dead(pair, path),
+                slow_percent: engine
+                    .slow_percent(pair, path)
+                    .and_then(|percent| u32::try_from(percent).ok())
+                    .unwrap_or(0),
             }
         })
         .collect()

@@ -122,7 +122,10 @@ fn path_row(pair: &Explanation, place: usize, path: &PathState) -> Vec<String> {
     vec![
         String::new(),
         display::path_letter(path.path).to_string(),
-        path.via.clone(),
+        match path.slow_percent {
+            0 => path.via.clone(),
+            percent => format!("{} (at {percent}% of its rate)", path.via),
+        },
         duration(path.rtt_ns),
         duration(path.rtt_min_ns),
         format_duration(path.queue_delay_ns as f64),
@@ -235,6 +238,7 @@ fn document(pair: &Explanation) -> Value {
             "queue_delay_ns": path.queue_delay_ns,
             "samples": path.samples,
             "dead": path.dead,
+            "slow_percent": Some(path.slow_percent).filter(|percent| *percent > 0),
         })
     };
     json!({

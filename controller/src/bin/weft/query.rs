@@ -206,6 +206,7 @@ struct PathDocument<'a> {
     queue_delay_ns: u64,
     gap: Option<u32>,
     dead: bool,
+    slow_percent: Option<u32>,
     samples: u64,
     sample_age_ns: Option<u64>,
 }
@@ -222,6 +223,7 @@ impl<'a> PathDocument<'a> {
             queue_delay_ns: state.queue_delay_ns,
             gap: Some(state.gap).filter(|gap| *gap > 0),
             dead: state.dead,
+            slow_percent: Some(state.slow_percent).filter(|percent| *percent > 0),
             samples: state.samples,
             sample_age_ns: Some(state.sample_age_ns).filter(|_| state.samples > 0),
         }
