@@ -11,7 +11,8 @@
  *	netlink.c	generic netlink family "weft"
  *	trail.h		which subflow has carried which data (no kernel in it)
  *	rb.c, roundrobin.c, minrtt.c, ...	one scheduler each; stms_a and
- *			stms_c share stms.c
+ *			stms_c share stms.c, weft is weft_sched.c with
+ *			weft_window.h
  *
  * Locks. Scheduler callbacks run with the msk socket owned, or with its data
  * lock held while nobody owns it; struct weft_conn is protected by that. The
