@@ -27,9 +27,6 @@ pub const IDLE_NS: u64 = 100_000_000;
 /// A lowest RTT older than this gives way to the next sample: links change.
 const MIN_WINDOW_NS: u64 = 10_000_000_000;
 
-/// For so long a deep queue outlives a shallower sample.
-const PEAK_NS: u64 = 10_000_000;
-
 /// An `rtt_sample_t` digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RttSample {
@@ -190,14 +187,12 @@ impl Telemetry {
                 return;
             }
         };
-        let is_peak = sample.depth_packets >= queue.depth_packets;
-        if is_peak || now_ns.saturating_sub(queue.at_ns) > PEAK_NS {
-            *queue = Queue {
-                depth_packets: sample.depth_packets,
-                delay_ns: sample.delay_ns,
-                at_ns: now_ns,
-            };
-        }
+        // Switches tell changes, with hysteresis: the last word holds.
+        *queue = Queue {
+            depth_packets: sample.depth_packets,
+            delay_ns: sample.delay_ns,
+            at_ns: now_ns,
+        };
     }
 
     /// What is known about `path` of `pair`.
@@ -214,7 +209,7 @@ impl Telemetry {
             .collect()
     }
 
-    /// The deepest recent queue on the data's way between the leaves of `pair`
+    /// The deepest queue on the data's way between the leaves of `pair`
     /// (that towards the receiving host is the same on every path), and how
     /// long a packet waits in all of them.
     #[must_use]
@@ -386,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn the_deepest_queue_on_the_way_is_shown_until_it_is_old() {
+    fn the_last_word_about_each_queue_on_the_way_is_shown_until_it_is_old() {
         let fabric = fabric(2, 2, 4);
         let mut telemetry = Telemetry::default();
         let queue = |port, depth_packets, delay_ns| QueueSample {
@@ -398,9 +393,11 @@ mod tests {
         // Port 6 of leaf1 leads to spine2, port 2 of spine2 to leaf2.
         telemetry.record_queue(&fabric, MS, "leaf1", &queue(6, 10, 120_000));
         telemetry.record_queue(&fabric, MS, "spine2", &queue(2, 40, 480_000));
+        let seen = telemetry.queue(MS, PAIR, 1);
+        assert_eq!((seen.depth_packets, seen.delay_ns), (40, 600_000));
         telemetry.record_queue(&fabric, 2 * MS, "spine2", &queue(2, 3, 36_000));
         let seen = telemetry.queue(2 * MS, PAIR, 1);
-        assert_eq!((seen.depth_packets, seen.delay_ns), (40, 600_000));
+        assert_eq!((seen.depth_packets, seen.delay_ns), (10, 156_000));
         assert_eq!(telemetry.queue(2 * MS, PAIR, 0), Queue::default());
         assert_eq!(telemetry.queue(2 * MS + IDLE_NS, PAIR, 1), Queue::default());
     }
