@@ -380,15 +380,18 @@ void weft_look(struct mptcp_sock *msk, const struct weft_usable *usable,
 static void look_ahead(struct mptcp_sock *msk, struct weft_outlook *outlook)
 {
 	u64 next = msk->snd_nxt, una = READ_ONCE(msk->snd_una);
+	const struct sock *sk = (const struct sock *)msk;
 	u64 end = READ_ONCE(msk->wnd_end);
 
 	outlook->now_us = div_u64(ktime_get_ns(), NSEC_PER_USEC);
 	outlook->next_seq = next;
 	outlook->unsent_bytes = READ_ONCE(msk->write_seq) - next;
 	outlook->window_bytes = after64(end, next) ? end - next : 0;
+	outlook->more_follows = sk->sk_socket &&
+		test_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	outlook->send_window_bytes =
 		min_t(u64, after64(end, una) ? end - una : 0,
-		      READ_ONCE(((struct sock *)msk)->sk_sndbuf));
+		      READ_ONCE(sk->sk_sndbuf));
 }
 
 /**

@@ -63,6 +63,7 @@ struct weft_view {
  * @now_us: monotonic time
  * @next_seq: data sequence of the packet to decide about
  * @unsent_bytes: written by the application and not handed to any subflow yet
+ * @more_follows: the application waits for room to write more
  * @window_bytes: room in the connection's send window beyond what has been
  *	handed to subflows, as the peer's receive window has it
  * @send_window_bytes: all of the send window, from the first byte that is not
@@ -76,6 +77,7 @@ struct weft_outlook {
 	u64	unsent_bytes;
 	u64	window_bytes;
 	u64	send_window_bytes;
+	bool	more_follows;
 	int	placed;
 };
 

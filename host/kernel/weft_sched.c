@@ -14,13 +14,15 @@
  *
  *	rtt / 2 + under_way rtt / window
  *
- * unless so little is left to send that the fastest would be done with it before (as
- * in ecf), or it would block the send window (as in blest): both are reasons to wait.
+ * unless so little is left to send that the fastest would be done with it before, as
+ * in ecf. No packet waits because it might block the send window, as in blest: that is
+ * short while it grows, and paths then stay idle.
  *
  * Rescue. When no Data ACK has moved the left edge for weft_rescue_ms and two round
  * trips, what lies there is sent again on another subflow, and so on for every hole
- * among the data that are as old; and what waits is placed anew, but not where no ACK
- * has come for four round trips. TCP's own timeout is 200 ms, and so is MPTCP's.
+ * among the data that are as old; the core then asks anew where to put what waits,
+ * which is not where no ACK has come for four round trips. TCP's own timeout is 200 ms,
+ * and so is MPTCP's.
  */
 #include "view.h"
 #include "trail.h"
@@ -108,18 +110,13 @@ static bool is_worth_waiting(const struct weft_weft *weft,
 	u64 slow_us = standing_rtt_us(&weft->path[slow->slot], slow);
 	u32 window = max(weft->path[fast->slot].window / WEFT_WINDOW_UNIT, 1U);
 	u64 left = weft_packets(outlook->unsent_bytes, fast);
-	u64 rounds;
 
 	/* the ACK of a single packet may be delayed */
 	if (slow_us <= fast_us || under_way(fast) < 2)
 		return false;
 	/* the rest, one window after the other: half a round trip for the last */
-	if (div_u64(left * fast_us, window) + fast_us < slow_us)
-		return true;
-	/* what the fastest sends meanwhile, and this packet, have to fit */
-	rounds = div64_u64(slow_us, max(fast_us, 1));
-	return (rounds * window + under_way(slow) + 1) * slow->payload_bytes >
-	       outlook->send_window_bytes;
+	return !outlook->more_follows &&
+	       div_u64(left * fast_us, window) + fast_us < slow_us;
 }
 
 /* The subflow on which the packet arrives first, of those that may take it. */
@@ -353,12 +350,6 @@ static int weft_weft_get_retrans(struct mptcp_sock *msk)
 	if (!rescue || !rescue->is_due)
 		return weft_get_retrans(msk);
 	rescue->is_due = false;
-	/* what waits for a subflow that does not answer is placed anew */
-	if (READ_ONCE(msk->write_seq) != READ_ONCE(msk->snd_nxt)) {
-		mptcp_data_lock((struct sock *)msk);
-		__set_bit(MPTCP_PUSH_PENDING, &msk->cb_flags);
-		mptcp_data_unlock((struct sock *)msk);
-	}
 	best = helper(msk, weft_trail_find(&rescue->weft.trail,
 					   READ_ONCE(msk->snd_una)));
 	if (!best)

@@ -13,8 +13,8 @@
  * the subflow's share of weft_queue_packets (as in FAST TCP: Jin, Wei, Low, INFOCOM
  * 2004). Before the first ACK after an idle time nothing is known: all subflows
  * together begin with weft_first_window_packets, and each ACK lets two more out, until
- * there is a queue. An incast of a hundred packets' first windows so fits in a queue of
- * a hundred, and what follows comes as room is made.
+ * there is a queue. An incast of sixteen connections so fits in a queue of a hundred
+ * packets, and what follows comes as room is made.
  *
  * Competition. Others may fill the queue all the time and not give way (TCP's usual
  * congestion controls); with a short queue of its own a connection would starve among
@@ -31,6 +31,9 @@
 
 /* The receiver may delay the ACK of a packet by 40 ms until a second one comes. */
 #define WEFT_WINDOW_MIN		(2 * WEFT_WINDOW_UNIT)
+
+/* A hundred packets' time at 1 Gbit/s, and some. */
+#define WEFT_LONG_RTT_US	2000U
 
 /* Round trips without an ACK after which what was seen of a queue is old. */
 #define WEFT_MEMORY_RTTS	4ULL
@@ -172,6 +175,19 @@ static void take_acks(struct weft_path_state *path, const struct weft_view *view
 			     (view->cwnd_packets + 1) * WEFT_WINDOW_UNIT);
 }
 
+/*
+ * What is sent before the first ACK. Where a round trip is longer than a switch's queue
+ * takes to empty, initial windows do not add up there, and RFC 6928's stands.
+ */
+static u32 first_window(const struct weft_view *view, unsigned int n)
+{
+	u32 packets = READ_ONCE(weft_first_window_packets) / n;
+
+	if (view->rtt_min_us >= WEFT_LONG_RTT_US)
+		packets = 10;
+	return max(packets, 1U) * WEFT_WINDOW_UNIT;
+}
+
 /* Take in what has happened to a subflow since the last look. */
 static void observe(struct weft_path_state *path, const struct weft_view *view,
 		    unsigned int n, u64 now_us)
@@ -196,8 +212,7 @@ static void observe(struct weft_path_state *path, const struct weft_view *view,
 		return;
 	/* after an idle time it begins anew */
 	path->idle_us = now_us;
-	path->window = max(READ_ONCE(weft_first_window_packets) / n, 1U) *
-		       WEFT_WINDOW_UNIT;
+	path->window = first_window(view, n);
 	path->is_starting = true;
 	path->round_end = view->delivered_packets + 1;
 	/* queues do not last */
