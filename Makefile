@@ -24,7 +24,7 @@ SCENARIOS := .venv/bin/python -m weft_scenarios
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build kernel p4 topo down status shell workload run compare patterns explain \
-    paths telemetry flows evidence scenario scenarios results selftests fuzz test lint fmt clean
+    paths telemetry flows evidence experiment scenario scenarios results selftests fuzz test lint fmt clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,11 @@ compare: build kernel ## the same flows under several schedulers
 
 evidence: $(WEFT) ## what happened to every packet of a captured run: RUN=runs/x
 	@$(WEFT) evidence $(if $(PACKETS),--packets) '$(RUN)'
+
+experiment: build kernel ## runs that a file describes, planned and resumed: FILE=... [PLAN=1]
+	@$(if $(FILE),,echo 'give FILE=workloads/scenarios/x.toml, or one of your own' >&2; exit 2)
+	@$(WEFT) experiment $(call flags,JOBS STORE) $(if $(OUT),--out '$(OUT)') \
+	    $(if $(PLAN),--plan) $(if $(QUICK),--quick) '$(FILE)'
 
 scenario: deps $(if $(SCENARIO),build kernel) ## an experiment of a paper: SCENARIO=rb-fig13 [QUICK=1]
 	@$(if $(SCENARIO),,$(SCENARIOS) list; echo 'give SCENARIO=NAME' >&2; exit 2)

@@ -1,4 +1,4 @@
-"""A scenario that is small."""
+"""A scenario that is small, and a stand-in for `weft` that runs it without a lab."""
 
 from pathlib import Path
 
@@ -38,6 +38,27 @@ which = { scheduler = "rb" }
 versus = { scheduler = "minrtt" }
 relation = "<="
 """
+
+WRITES_A_RUN = """\
+#!/usr/bin/env python3
+import pathlib, sys
+out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
+with open(pathlib.Path(__file__).with_name("log"), "a") as log:
+    log.write(" ".join(sys.argv[1:]) + "\\n")
+if "16" in sys.argv and "minrtt" in sys.argv:
+    sys.exit("weft: the kernel has no scheduler minrtt")
+out.mkdir()
+(out / "run.json").write_text('{"kernel": "Linux 7", "revision": "1"}')
+(out / "flows.csv").write_text(
+    "flow,src,dst,bytes,start_ns,fct_ns,subflows,timeouts,retransmissions,reinjected_bytes,error\\n"
+    "0,h1_1,h2_1,1000,0,2000000,2,0,0,0,\\n"
+    "1,h1_2,h2_1,1000,1000000,4000000,2,1,3,0,\\n")
+(out / "queues.csv").write_text(
+    "time_ns,switch,port,peer,queue_packets,queue_max_packets,tx_packets,tx_bytes,dropped_packets\\n"
+    "1000000,leaf2,1,h2_1,5,9,90,90000,10\\n"
+    "2000000,leaf2,1,h2_1,0,7,190,190000,10\\n")
+"""
+"""Refuses minrtt with 16 flows."""
 
 
 def read(folder: Path, text: str) -> scenario.Scenario:

@@ -30,28 +30,37 @@ def test_plain_tcp_is_a_protocol_not_a_scheduler(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "line", "said"),
     [
-        ("seeds = 3", "seeds = 0", "x.toml: experiment one: seeds = 0: give a whole number from 1"),
-        ("seeds = 3", "", "x.toml: experiment one: seeds is missing"),
-        ("seeds = 3", "seeds = 3\nsedes = 3", "sedes means nothing here; did you mean seeds?"),
-        ("flows = [16]", "flows = [8]", "flows = 8 is no point of the axis; there are 1, 16"),
-        ("flows = [16]", "flow = [16]", "flow means nothing here; did you mean flows?"),
-        ('"fct_mean_ms"\nx', '"fct_mean"\nx', "plot fct: quantity = 'fct_mean': give one of fct_"),
-        ('{ scheduler = "rb" }', '{ sched = "rb" }', "claim 1: which: sched is no axis of the"),
-        ('relation = "<="', 'relation = "<"', "relation = '<': give one of <=, >="),
-        ('versus = { scheduler = "minrtt" }', "", "give either versus = {...} or limit = NUMBER"),
-        ("values = [1, 16]", "", "give either flag and values, or points"),
-        ("[[experiment]]", "[[experiment]", "x.toml: "),
-        ('name = "one"', 'name = "two"\n[[experiment]]\nname = "two"', "seeds is missing"),
+        ("seeds = 3", "seeds = 0", 8, "experiment one: seeds = 0: give a whole number from 1"),
+        ("seeds = 3", "", 6, "experiment one: seeds is missing"),
+        ("seeds = 3", "seeds = 3\nsedes = 3", 9, "sedes means nothing here; did you mean seeds?"),
+        ("flows = [16]", "flows = [8]", 19, "flows = 8 is no point of the axis; there are 1, 16"),
+        ("flows = [16]", "flow = [16]", 19, "flow means nothing here; did you mean flows?"),
+        ('"fct_mean_ms"\nx', '"fct_m"\nx', 24, "plot fct: quantity = 'fct_m': give one of fct_"),
+        ('{ scheduler = "rb" }', '{ sched = "rb" }', 31, "claim 1: which: sched is no axis of the"),
+        ('relation = "<="', 'relation = "<"', 33, "relation = '<': give one of <=, >="),
+        ('versus = { scheduler = "minrtt" }', "", 27, "give either versus = {...} or limit ="),
+        ("values = [1, 16]", "", 12, "give either flag and values, or points"),
+        ("values = [1, 16]", "values = [\n1,\n'']\nlabl = 1", 19, "labl means nothing here"),
+        ("[[experiment]]", "[[experiment]", 6, "no TOML: Expected ']]' at the end of an array"),
+        ('name = "one"', 'name = "two"\n[[experiment]]\nname = "two"', 6, "seeds is missing"),
     ],
 )
-def test_mistakes_are_named_with_their_place(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_mistakes_are_named_with_their_line_and_what_is_allowed(
+    tmp_path: Path, old: str, new: str, line: int, said: str
+) -> None:
     assert old in SMALL
     with pytest.raises(ScenarioError) as raised:
         read(tmp_path, SMALL.replace(old, new, 1))
+    assert f"x.toml:{line}: " in str(raised.value)
     assert said in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"y\.toml: no such file"):
+        scenario.read_file(tmp_path / "y.toml")
 
 
 def test_an_unknown_scenario_is_named_with_those_that_exist(tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ class Measured:
     revision: str
     by: str = ""
     """Digest of the code that measured."""
+    wall_s: float | None = None
+    """Real time that the run took, beside what else was running."""
 
     def to_json(self) -> str:
         """Write it down."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from weft_scenarios.errors import ScenarioError
+from weft_scenarios.lines import Path, Source
 
 T = TypeVar("T")
 Value = str | int | float
@@ -16,15 +17,20 @@ _REQUIRED: Any = object()
 class Table:
     """A table whose keys are taken one by one; `end` refuses what was not taken."""
 
-    def __init__(self, content: Mapping[str, Any], where: str) -> None:
-        """`where` starts every complaint: file and table."""
+    def __init__(
+        self, content: Mapping[str, Any], source: Source, path: Path = (), place: str = ""
+    ) -> None:
+        """`path` is the table's in the file; `place` names it in complaints."""
         self._content = dict(content)
         self._known: list[str] = []
-        self.where = where
+        self._source = source
+        self._path = path
+        self._place = place
 
-    def fail(self, what: str) -> ScenarioError:
-        """Give the error that says `what` is wrong here."""
-        return ScenarioError(f"{self.where}: {what}")
+    def fail(self, what: str, key: str | None = None) -> ScenarioError:
+        """Give the error that says `what` is wrong here, at `key` if it is one key's fault."""
+        at = self._source.at(self._path if key is None else (*self._path, key))
+        return ScenarioError(f"{at}: {self._place}{what}")
 
     def take(self, key: str, kind: Callable[[Any], T | None], right: str, default: Any) -> T:
         """Take the value of `key`, as `kind` makes it; `right` says what would be right."""
@@ -36,7 +42,7 @@ class Table:
         value = self._content.pop(key)
         made = kind(value)
         if made is None:
-            raise self.fail(f"{key} = {value!r}: give {right}")
+            raise self.fail(f"{key} = {value!r}: give {right}", key)
         return made
 
     def text(self, key: str, default: Any = _REQUIRED) -> str:
@@ -89,25 +95,28 @@ class Table:
         """Take an array of tables; each says its place by `name`, or by its number from 1."""
         rows = self.take(key, _rows, f"tables [[{key}]]", [])
         return [
-            Table(row, f"{self.where}: {key} {row.get('name', number)}")
-            for number, row in enumerate(rows, 1)
+            self._inner(row, (key, index), f"{key} {row.get('name', index + 1)}")
+            for index, row in enumerate(rows)
         ]
 
     def table(self, key: str) -> "Table | None":
         """Take a table, if it is there."""
         content = self.mapping(key, None)
-        return None if content is None else Table(content, f"{self.where}: {key}")
+        return None if content is None else self._inner(content, (key,), key)
 
-    def rest(self) -> list[str]:
-        """Name the keys that nobody took."""
-        return list(self._content)
+    def _inner(self, content: Mapping[str, Any], path: Path, place: str) -> "Table":
+        return Table(content, self._source, self._path + path, f"{self._place}{place}: ")
+
+    def content(self) -> dict[str, Any]:
+        """Give what nobody took yet."""
+        return dict(self._content)
 
     def end(self) -> None:
         """Refuse keys that mean nothing."""
         for key in self._content:
             near = difflib.get_close_matches(key, self._known, 1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self._known)}"
-            raise self.fail(f"{key} means nothing here; {hint}")
+            raise self.fail(f"{key} means nothing here; {hint}", key)
 
 
 def _text(value: Any) -> str | None:

@@ -1,20 +1,23 @@
 """What a scenario gave: files that tables, plots and verdicts are made from.
 
-| file          | what                                                                  |
-|---------------|-----------------------------------------------------------------------|
-| `results.csv` | a row per run: experiment, axes, seed, every metric; empty = no value  |
-| `curves.csv`  | a row per point of a curve: experiment, axes, seed, curve, x, y        |
-| `about.json`  | kernel, revision, the number of runs, those that failed                |
+| file            | what                                                                 |
+|-----------------|----------------------------------------------------------------------|
+| `flows.parquet` | a row per flow; see `flows.py`                                       |
+| `results.csv`   | a row per run: experiment, axes, seed, every metric; empty = no value |
+| `curves.csv`    | a row per point of a curve: experiment, axes, seed, curve, x, y      |
+| `about.json`    | versions, machine, how far it came, runs that failed; see `About`    |
+| `scenario.toml` | the file as it was: every parameter                                  |
 """
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import polars as pl
 
 from weft_scenarios.errors import ScenarioError
+from weft_scenarios.files import write_whole
 from weft_scenarios.matrix import Run
 from weft_scenarios.metrics import Measured
 from weft_scenarios.quantities import METRICS
@@ -32,6 +35,18 @@ class About:
     runs: int
     failed: list[str]
     """One line each: which run, and why."""
+    logs: dict[str, str] = field(default_factory=dict)
+    """Of failed runs: which run, and the file with all that it said."""
+    state: str = "complete"
+    """Or `running`, or why it stopped."""
+    planned: int | None = None
+    """Runs that the file means."""
+    wall_s: float | None = None
+    """Real time of all runs together, as if one after the other."""
+    machine: dict[str, str] = field(default_factory=dict)
+    """What it ran on."""
+    versions: dict[str, str] = field(default_factory=dict)
+    """Of what ran and measured."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +102,7 @@ def collect(
         revisions=sorted({m.revision for m in measured_all}),
         runs=len(rows) + len(failed),
         failed=[f"{run}: {why}" for run, why in failed.items()],
+        wall_s=sum(m.wall_s or 0.0 for m in measured_all) or None,
     )
     numbers: dict[str, type[pl.DataType]] = dict.fromkeys(METRICS, pl.Float64)
     empty = pl.DataFrame(schema=schema | {"curve": pl.String, "x": pl.Float64, "y": pl.Float64})
@@ -100,9 +116,9 @@ def collect(
 def write(folder: Path, results: Results) -> None:
     """Write the files into `folder`, over older ones."""
     folder.mkdir(parents=True, exist_ok=True)
-    results.runs.write_csv(folder / "results.csv", float_precision=6)
-    results.curves.write_csv(folder / "curves.csv", float_precision=6)
-    (folder / "about.json").write_text(json.dumps(asdict(results.about), indent=1) + "\n")
+    write_whole(folder / "results.csv", results.runs.write_csv(float_precision=6))
+    write_whole(folder / "curves.csv", results.curves.write_csv(float_precision=6))
+    write_whole(folder / "about.json", json.dumps(asdict(results.about), indent=1) + "\n")
 
 
 def read(scenario: Scenario, folder: Path) -> Results:
@@ -119,7 +135,7 @@ def read(scenario: Scenario, folder: Path) -> Results:
         missing = ["results"]
     if missing:
         raise ScenarioError(
-            f"no results of {scenario.name} as it is now: run `make scenario "
+            f"{folder}: no results of {scenario.name} as it is now: run `make scenario "
             f"SCENARIO={scenario.name}` first"
         )
     return Results(runs, curves, about)

@@ -1,82 +1,68 @@
 """Runs labs, several at a time, and keeps what they gave.
 
-A finished run is a folder named by its key, with `measured.json` in it, written last; what
-is there is not run again. A run that fails is reported and leaves the others alone. After
-an interrupt every lab is asked to stop, as Ctrl-C does, and nothing half-done is left.
+What is in the store is not run again. A run that fails is reported, leaves its log, and
+leaves the others alone. After an interrupt, or when the disk is full, every lab is asked to
+stop, as Ctrl-C does; what was finished is kept, and the same command goes on from there.
 """
 
 import asyncio
 import contextlib
+import errno
 import os
+import shlex
 import shutil
 import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from weft_scenarios import evidence
 from weft_scenarios.errors import ScenarioError
+from weft_scenarios.files import is_disk_full
 from weft_scenarios.installation import ROOT, Installation
 from weft_scenarios.matrix import Run
-from weft_scenarios.metrics import Measured, code, measure
+from weft_scenarios.metrics import Measured, measure
+from weft_scenarios.store import Store
 
-_MEASURED = "measured.json"
 _PATIENCE_S = 20.0
 """How long an interrupted lab may take to stop before it is killed."""
+_LEAST_FREE_BYTES = 1 << 20
+"""With less, whatever a run fails of, the disk is full."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run that gave nothing."""
+
+    why: str
+    """One line."""
+    log: Path | None = None
+    """Everything it said."""
 
 
 @dataclass
 class Outcome:
-    """What became of some runs."""
+    """What became of some runs, by key."""
 
     done: dict[str, Measured] = field(default_factory=dict)
-    """By key."""
-    failed: dict[str, str] = field(default_factory=dict)
-    """One line each, by key."""
+    failed: dict[str, Failed] = field(default_factory=dict)
+    stopped: str = ""
+    """Why not all runs were done: one line, or nothing."""
+    is_interrupted: bool = False
+    """Whether somebody asked to stop."""
 
 
-class InterruptedRunsError(Exception):
-    """The user, or the system, asked to stop."""
+class DiskFullError(Exception):
+    """There is no room for results."""
 
 
-class Store:
-    """The folders of finished runs."""
+class RunError(ScenarioError):
+    """A program of a run failed; `said` is all that it said."""
 
-    def __init__(self, folder: Path) -> None:
-        """Create `folder` if it is not there."""
-        self.folder = folder
-        self._code = code()
-        folder.mkdir(parents=True, exist_ok=True)
-
-    def find(self, key: str) -> Measured | None:
-        """Give what a finished run gave; measured again if what measures has changed."""
-        folder = self.folder / key
-        try:
-            measured = Measured.from_json((folder / _MEASURED).read_text())
-            if measured.by != self._code:
-                measured = measure(folder)
-                (folder / _MEASURED).write_text(measured.to_json())
-        except (FileNotFoundError, ValueError, TypeError, ScenarioError):
-            return None
-        return measured
-
-    def begin(self, key: str) -> Path:
-        """Give the folder that the run `key` may write; it does not exist."""
-        shutil.rmtree(self.folder / key, ignore_errors=True)
-        working = self.folder / f"{key}.partial"
-        shutil.rmtree(working, ignore_errors=True)
-        return working
-
-    def finish(self, key: str, working: Path, measured: Measured) -> None:
-        """Keep the folder of the run `key`, whole."""
-        (working / _MEASURED).write_text(measured.to_json())
-        working.rename(self.folder / key)
-
-    def abandon(self, working: Path) -> None:
-        """Remove what an unfinished run wrote."""
-        for path in self.folder.glob(f"*{working.name}*"):
-            shutil.rmtree(path, ignore_errors=True)
+    def __init__(self, why: str, said: str) -> None:
+        super().__init__(why)
+        self.said = said
 
 
 @dataclass
@@ -88,10 +74,13 @@ class Runner:
     jobs: int
     progress: Callable[[int, int, float], None]
     """Told how many of how many runs ended, and how many seconds of work are left."""
+    checkpoint: Callable[[Outcome], None] = lambda _: None
+    """Called after every run with what is there by then."""
 
     def run(self, runs: Sequence[Run]) -> Outcome:
-        """Do all runs; raises InterruptedRunsError when asked to stop."""
-        return asyncio.run(self._run(runs))
+        """Do all runs, or as many as can be done."""
+        with self.store.locked():
+            return asyncio.run(self._run(runs))
 
     async def _run(self, runs: Sequence[Run]) -> Outcome:
         outcome = Outcome()
@@ -110,7 +99,13 @@ class Runner:
         try:
             await work
         except asyncio.CancelledError:
-            raise InterruptedRunsError from None
+            outcome.stopped = "interrupted; all labs are stopped, what is done is kept"
+            outcome.is_interrupted = True
+        except DiskFullError:
+            outcome.stopped = (
+                f"no space left on the disk of {self.store.folder}; what is done is kept: make "
+                "room, and run the same command again"
+            )
         return outcome
 
     async def _all(self, todo: dict[str, Run], outcome: Outcome) -> None:
@@ -124,49 +119,84 @@ class Runner:
             nonlocal left, ended
             while waiting:
                 key, run = waiting.pop()
-                try:
-                    outcome.done[key] = await self._one(key, run)
-                except ScenarioError as error:
-                    outcome.failed[key] = str(error)
+                await self._settle(key, run, outcome)
                 ended += 1
                 left -= run.seconds
                 self.progress(ended, len(todo), left)
+                self.checkpoint(outcome)
 
-        async with asyncio.TaskGroup() as group:
-            for _ in range(self.jobs):
-                group.create_task(worker())
+        is_full = False
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self.jobs):
+                    group.create_task(worker())
+        except* DiskFullError:
+            is_full = True
+        if is_full:
+            raise DiskFullError
 
-    async def _one(self, key: str, run: Run) -> Measured:
+    async def _settle(self, key: str, run: Run, outcome: Outcome) -> None:
+        """Do a run, and note what became of it."""
         working = self.store.begin(key)
         try:
-            await self._weft([*run.arguments(), "--out", str(working)])
-            if run.evidence:
-                await self._weft(["evidence", str(working)])
-            measured = measure(working)
-            shutil.rmtree(working / evidence.CAPTURE, ignore_errors=True)
-            self.store.finish(key, working, measured)
+            outcome.done[key] = await self._one_or_log(key, run, working)
+        except ScenarioError as error:
+            outcome.failed[key] = Failed(str(error), self.store.log(key))
+        except OSError as error:
+            if is_disk_full(error):
+                raise DiskFullError from None
+            outcome.failed[key] = Failed(str(error))
         finally:
             self.store.abandon(working)
+
+    async def _one_or_log(self, key: str, run: Run, working: Path) -> Measured:
+        try:
+            return await self._one(key, run, working)
+        except ScenarioError as error:
+            said = error.said if isinstance(error, RunError) else f"{error}\n"
+            free_bytes = shutil.disk_usage(self.store.folder).free
+            if free_bytes < _LEAST_FREE_BYTES or os.strerror(errno.ENOSPC) in said:
+                raise DiskFullError from None
+            self.store.keep_failed(key, working, said)
+            raise
+
+    async def _one(self, key: str, run: Run, working: Path) -> Measured:
+        start = time.monotonic()
+        await self._weft([*run.arguments(), "--out", str(working)])
+        if run.evidence:
+            await self._weft(["evidence", str(working)])
+        measured = replace(measure(working), wall_s=time.monotonic() - start)
+        shutil.rmtree(working / evidence.CAPTURE, ignore_errors=True)
+        self.store.finish(key, working, measured)
         return measured
 
     async def _weft(self, arguments: list[str]) -> None:
-        # A session of its own: Ctrl-C reaches only us, and we pass it on once.
+        # A session of its own: Ctrl-C reaches only us, and we pass it on once. If we are
+        # killed, the kernel passes it on.
+        command = [str(self.installation.weft), *arguments]
         child = await asyncio.create_subprocess_exec(
-            self.installation.weft,
-            *arguments,
+            "setpriv",
+            "--pdeathsig",
+            "INT",
+            *command,
             cwd=ROOT,
             stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            pass_fds=self.store.inherited(),
             start_new_session=True,
         )
         try:
-            _, said = await child.communicate()
+            printed, complained = await child.communicate()
         except asyncio.CancelledError:
             await _stop(child)
             raise
         if child.returncode != 0:
-            raise ScenarioError(_first_line(said.decode(errors="replace"), child.returncode))
+            said = [text.decode(errors="replace") for text in (complained, printed)]
+            ended = _ending(child.returncode or 0)
+            lines = [line.strip() for line in said[0].splitlines() if line.strip()]
+            why = lines[0] if lines else f"weft {ended}"
+            raise RunError(why, f"$ {shlex.join(command)}\n{''.join(said)}{ended}\n")
 
 
 async def _stop(child: asyncio.subprocess.Process) -> None:
@@ -179,9 +209,10 @@ async def _stop(child: asyncio.subprocess.Process) -> None:
             os.killpg(child.pid, signal.SIGKILL)
 
 
-def _first_line(said: str, status: int | None) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return lines[0] if lines else f"weft ended with status {status}"
+def _ending(status: int) -> str:
+    if status < 0:
+        return f"was killed by {signal.Signals(-status).name}"
+    return f"ended with status {status}"
 
 
 class Progress:

@@ -3,6 +3,7 @@
 What the keys of a scenario file mean stands in scenarios/README.md.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from weft_scenarios.errors import ScenarioError
+from weft_scenarios.lines import Source
 from weft_scenarios.quantities import CURVES, METRICS
 from weft_scenarios.reader import Table, Value
 
@@ -121,6 +123,10 @@ class Scenario:
     claims: tuple[Claim, ...]
     is_apart: bool
     """Whether it is run only when it is named."""
+    source_file: Source
+    """What it was read from."""
+    content: Mapping[str, Any]
+    """What stands in it, as TOML."""
 
     def experiment(self, name: str) -> Experiment:
         """Give the experiment `name`, which exists in a scenario that was read."""
@@ -135,17 +141,31 @@ def names(folder: Path = FOLDER) -> list[str]:
 def read(name: str, folder: Path = FOLDER) -> Scenario:
     """Read the scenario `name`, or raise ScenarioError."""
     path = folder / f"{name}.toml"
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not path.exists():
         known = ", ".join(names(folder))
-        raise ScenarioError(f"no scenario {name!r}; there are {known}") from None
+        raise ScenarioError(f"no scenario {name!r}; there are {known}")
+    return read_file(path)
+
+
+def read_file(path: Path) -> Scenario:
+    """Read a scenario file, or raise ScenarioError."""
+    shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    try:
+        source = Source(str(shown), path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ScenarioError(f"{shown}: no such file; give a scenario file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"{shown}: not a scenario file: {error}") from None
+    return parse(path.stem, source)
+
+
+def parse(name: str, source: Source) -> Scenario:
+    """Make a scenario of its text, or raise ScenarioError."""
+    try:
+        content = tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"{path.name}: {error}") from None
-    return _scenario(name, Table(content, path.name))
-
-
-def _scenario(name: str, table: Table) -> Scenario:
+        raise ScenarioError(_not_toml(source, error)) from None
+    table = Table(content, source)
     flags = table.flags("flags")
     experiments = tuple(_experiment(row, flags) for row in table.tables("experiment"))
     if not experiments:
@@ -163,9 +183,19 @@ def _scenario(name: str, table: Table) -> Scenario:
         plots=plots,
         claims=tuple(_claim(row, experiments) for row in table.tables("claim")),
         is_apart=table.switch("apart", False),
+        source_file=source,
+        content=content,
     )
     table.end()
     return scenario
+
+
+def _not_toml(source: Source, error: tomllib.TOMLDecodeError) -> str:
+    """Put the line that tomllib names, `(at line 3, column 4)`, where editors look for it."""
+    said, place = str(error), re.search(r" \(at line (\d+), column \d+\)$", str(error))
+    if place is None:
+        return f"{source.name}: no TOML: {said}"
+    return f"{source.name}:{place[1]}: no TOML: {said[: place.start()]}"
 
 
 def _experiment(table: Table, flags: Mapping[str, str]) -> Experiment:
@@ -277,11 +307,11 @@ def _named_experiment(table: Table, experiments: tuple[Experiment, ...]) -> Expe
 
 
 def _where(table: Table, key: str, experiment: Experiment) -> dict[str, tuple[Value, ...]] | None:
-    content = table.mapping(key, None)
-    if content is None:
+    inner = table.table(key)
+    if inner is None:
         return None
-    points = {name: _points(value) for name, value in content.items()}
-    _check_points(points, list(experiment.axes), Table({}, f"{table.where}: {key}"))
+    points = {name: _points(value) for name, value in inner.content().items()}
+    _check_points(points, list(experiment.axes), inner)
     return points
 
 
@@ -294,11 +324,12 @@ def _check_points(points: Where, axes: list[Axis], table: Table) -> None:
         axis = next((axis for axis in axes if axis.name == name), None)
         if axis is None:
             known = ", ".join(axis.name for axis in axes)
-            raise table.fail(f"{name} is no axis of the experiment; there are {known}")
+            raise table.fail(f"{name} is no axis of the experiment; there are {known}", name)
         for value in chosen:
             if value not in axis.values():
                 known = ", ".join(map(str, axis.values()))
-                raise table.fail(f"{name} = {value!r} is no point of the axis; there are {known}")
+                wrong = f"{name} = {value!r} is no point of the axis; there are {known}"
+                raise table.fail(wrong, name)
 
 
 def _distinct(found: list[str], table: Table, what: str) -> None:

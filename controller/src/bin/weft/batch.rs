@@ -38,6 +38,10 @@ pub struct Args {
 
     #[command(flatten)]
     machine: MachineArgs,
+
+    /// Only say whether these flags make a run; boot nothing
+    #[arg(long)]
+    check: bool,
 }
 
 /// Name of the results' folder inside.
@@ -57,9 +61,12 @@ pub async fn run(args: Args) -> Outcome {
         args.workload.short_name(),
         args.workload.seed
     );
-    let out = outdir::choose(args.out, &name)?;
     let workload = args.workload.absolute(&std::env::current_dir()?);
     let spec = lab_spec(&args.fabric, &args.capture, &workload, scheduler)?;
+    if args.check {
+        return Ok(());
+    }
+    let out = outdir::choose(args.out, &name)?;
     let done = execute(&spec, &out, &args.machine, RunBar::new(&name)).await?;
     display::out(format!(
         "{}{} of virtual time in {} of real time\nresults: {}\n",

@@ -8,6 +8,7 @@ mod client;
 mod compare;
 mod display;
 mod evidence;
+mod experiment;
 mod explain;
 mod fabric_args;
 mod installation;
@@ -63,6 +64,8 @@ enum Command {
     Run(batch::Args),
     /// Run the same flows under several schedulers, side by side
     Compare(compare::Args),
+    /// Run what a scenario file describes: plan, run on all cores, resume, judge
+    Experiment(experiment::Args),
     /// Show what happened to every packet of runs with --capture
     Evidence(evidence::Args),
     /// Show the table of finished runs again, several side by side
@@ -126,6 +129,9 @@ fn run(words: impl Iterator<Item = OsString>) -> Outcome {
     if let Command::Evidence(args) = &cli.command {
         return evidence::run(args);
     }
+    if let Command::Experiment(args) = &cli.command {
+        return experiment::run(args);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -142,7 +148,7 @@ fn run(words: impl Iterator<Item = OsString>) -> Outcome {
             Command::Workload(args) => workload::run(args).await,
             Command::Run(args) => batch::run(args).await,
             Command::Compare(args) => compare::run(args).await,
-            Command::Report { .. } | Command::Evidence(_) => Ok(()),
+            Command::Report { .. } | Command::Evidence(_) | Command::Experiment(_) => Ok(()),
         }
     })
 }

@@ -1,0 +1,79 @@
+//! `weft experiment`: many runs, planned by a scenario file.
+//!
+//! What runs them is the Python package `weft_scenarios`; this process becomes it,
+//! so that signals and the exit code are its own.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context;
+
+use crate::{Failure, Outcome, installation};
+
+/// An experiment to run, or to go on with.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Scenario file; workloads/README.md says how to write one
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// Only say what would be run, and what it costs
+    #[arg(long)]
+    plan: bool,
+
+    /// The small subset that the file calls quick
+    #[arg(long)]
+    quick: bool,
+
+    /// Labs at the same time [default: the number of CPUs]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    jobs: Option<u32>,
+
+    /// Folder of the results [default: runs/scenarios/NAME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Folder of finished runs, which are not done again; experiments share it
+    /// [default: runs/scenarios/runs]
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
+}
+
+/// Becomes the program that does it.
+pub fn run(args: &Args) -> Outcome {
+    become_python(&installation::root()?, &args.words())
+}
+
+impl Args {
+    /// The command line of `weft_scenarios`.
+    fn words(&self) -> Vec<std::ffi::OsString> {
+        let mut words = vec!["experiment".into(), self.file.clone().into()];
+        let mut flag = |name: &str, value: Option<std::ffi::OsString>| {
+            if let Some(value) = value {
+                words.extend([format!("--{name}").into(), value]);
+            }
+        };
+        flag("jobs", self.jobs.map(|jobs| jobs.to_string().into()));
+        flag("out", self.out.clone().map(Into::into));
+        flag("store", self.store.clone().map(Into::into));
+        let switches = [("--plan", self.plan), ("--quick", self.quick)];
+        let given = switches.iter().filter(|(_, is_on)| *is_on);
+        words.extend(given.map(|(name, _)| (*name).into()));
+        words
+    }
+}
+
+/// Replaces this process by `weft_scenarios`; returns only when that fails.
+fn become_python(root: &Path, words: &[std::ffi::OsString]) -> Outcome {
+    let python = root.join(".venv/bin/python");
+    if !python.exists() {
+        let missing = anyhow::anyhow!("{} is missing; run `make deps`", python.display());
+        return Err(Failure::Error(missing));
+    }
+    let error = Command::new(&python)
+        .args(["-m", "weft_scenarios"])
+        .args(words)
+        .exec();
+    Err(error).with_context(|| python.display().to_string())?
+}

@@ -1,0 +1,103 @@
+"""What can be found wrong with a scenario before anything runs.
+
+The file's own form is checked where it is read. Here each run's flags are given to
+`weft run --check`, which refuses what it would refuse, and names of schedulers and
+congestion controls are compared with those that the lab's kernel has.
+"""
+
+import difflib
+import re
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from weft_scenarios.errors import ScenarioError
+from weft_scenarios.installation import ROOT, Installation
+from weft_scenarios.lines import Path
+from weft_scenarios.matrix import Run
+from weft_scenarios.scenario import Scenario
+
+_KERNEL = ROOT / "host" / "kernel"
+_CONFIG = ROOT / "topology" / "lab" / "kernel" / "um.config"
+_USAGE = 2
+
+
+def check(scenarios: Sequence[Scenario], runs: Iterable[Run], installed: Installation) -> None:
+    """Raise ScenarioError for the first run that could not be run, with file and line."""
+    files = {one.name: one for one in scenarios}
+    known = _known()
+    distinct: dict[tuple[tuple[str, str], ...], Run] = {}
+    for run in runs:
+        distinct.setdefault(tuple(sorted(run.flags.items())), run)
+    for run in distinct.values():
+        for flag, names in known.items():
+            if run.flags.get(flag, "default") not in names:
+                allowed = f"there are {', '.join(sorted(names))}"
+                wrong = f"{flag} = {run.flags[flag]!r}: {allowed}"
+                raise _wrong(files[run.scenario], run, flag, wrong)
+    _check_flag_names(files, distinct.values(), installed)
+    with ThreadPoolExecutor() as pool:
+        said_of_all = pool.map(lambda run: _refusal(run, installed), distinct.values())
+        for run, said in zip(distinct.values(), said_of_all, strict=True):
+            if said:
+                named = re.search(r"--([a-z][a-z-]*)", said)
+                raise _wrong(files[run.scenario], run, named[1] if named else "", said)
+
+
+def _known() -> Mapping[str, set[str]]:
+    """Give the names that the lab's kernel knows, from what it is built of."""
+    name = re.compile(r"^\t\.name\t+= \"(\w+)\"", re.M)
+    own = [set(name.findall("".join(path.read_text() for path in _KERNEL.glob(pattern))))
+           for pattern in ("*.c", "congestion/*.c")]  # fmt: skip
+    built_in = re.findall(r"^CONFIG_TCP_CONG_(\w+)=y", _CONFIG.read_text(), re.M)
+    of_linux = {text.lower() for text in built_in} - {"advanced"} | {"reno", "default"}
+    return {"scheduler": own[0] | {"default"}, "congestion": own[1] | of_linux}
+
+
+def _check_flag_names(
+    files: Mapping[str, Scenario], runs: Iterable[Run], installed: Installation
+) -> None:
+    known = installed.flags()
+    for run in runs:
+        for flag in run.flags:
+            if flag not in known:
+                near = difflib.get_close_matches(flag, known, 1)
+                hint = f"; did you mean --{near[0]}?" if near else "; see weft run --help"
+                said = f"`weft run` has no flag --{flag}{hint}"
+                raise _wrong(files[run.scenario], run, flag, said)
+
+
+def _refusal(run: Run, installed: Installation) -> str:
+    """Give what `weft run` says against the flags; nothing if they are sound."""
+    done = subprocess.run(
+        [installed.weft, *run.arguments(), "--check"], cwd=ROOT, capture_output=True, text=True
+    )
+    if done.returncode == _USAGE:
+        return done.stderr.strip().removeprefix("weft: ")
+    return ""  # Anything else is no fault of the file, and shows when it runs.
+
+
+def _wrong(one: Scenario, run: Run, flag: str, said: str) -> ScenarioError:
+    place = one.source_file.at(_place(one, run, flag))
+    return ScenarioError(f"{place}: experiment {run.experiment}: {said}")
+
+
+def _place(one: Scenario, run: Run, flag: str) -> Path:
+    """Find where in the file the run has a flag from."""
+    number = next(i for i, e in enumerate(one.experiments) if e.name == run.experiment)
+    own: Path = ("experiment", number)
+    written = one.content["experiment"][number]
+    for index, axis in enumerate(written.get("axis", [])):
+        if axis.get("flag") == flag:
+            return (*own, "axis", index, "values")
+        for point_index, point in enumerate(axis.get("points", [])):
+            is_here = point["at"] == run.at[axis["name"]]
+            if is_here and flag in point.get("flags", {}):
+                return (*own, "axis", index, "points", point_index)
+    if flag in written.get("flags", {}):
+        return (*own, "flags", flag)
+    if flag in written:
+        return (*own, flag)
+    if flag in one.content.get("flags", {}):
+        return ("flags", flag)
+    return own

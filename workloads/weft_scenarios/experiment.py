@@ -1,0 +1,185 @@
+"""From scenarios to results: plan, check, run what is missing, write, judge.
+
+Everything that runs labs for a scenario comes through here: `weft experiment`, `make
+scenario` and `make scenarios`.
+"""
+
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from weft_scenarios import flows, installation, machine, matrix, plot, report, results, tables
+from weft_scenarios.check import check
+from weft_scenarios.claims import judge
+from weft_scenarios.errors import ScenarioError
+from weft_scenarios.files import write_whole
+from weft_scenarios.installation import ROOT, Installation
+from weft_scenarios.matrix import Run
+from weft_scenarios.results import Results
+from weft_scenarios.runner import Failed, Outcome, Progress, Runner
+from weft_scenarios.scenario import Scenario
+from weft_scenarios.store import Store
+
+_CHECKPOINT_S = 60.0
+"""Real time between two tables of what is there already."""
+_OK, _FAILED, _INTERRUPTED = 0, 1, 130
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to conduct an experiment."""
+
+    quick: bool
+    plan: bool
+    jobs: int
+    store: Path
+    """Where finished runs are."""
+
+
+@dataclass
+class Experiment:
+    """A scenario, and the folder for its results."""
+
+    scenario: Scenario
+    folder: Path
+    runs: list[Run]
+
+
+def conduct(planned: Sequence[Experiment], options: Options) -> int:
+    """Do it all; gives the exit code."""
+    runs = [run for one in planned for run in one.runs]
+    installed = installation.find()
+    check([one.scenario for one in planned], runs, installed)
+    store = Store(options.store)
+    done = {key for run in runs if store.find(key := installed.key(run))}
+    missing = [run for run in runs if installed.key(run) not in done]
+    print(_cost(planned, missing, options.jobs))
+    print(f"{len(done)} more are done already\n" if done else "", flush=True)
+    if options.plan:
+        return _OK
+    keeper = _Keeper(planned, options.quick, installed, store)
+    progress = Progress(options.jobs, sys.stdout.isatty())
+    keeper.write(Outcome(stopped="running"))
+    outcome = Runner(installed, store, options.jobs, progress, keeper.checkpoint).run(runs)
+    keeper.write(outcome)
+    if not outcome.stopped:
+        for one in planned:
+            _show(one.scenario, one.folder)
+    print(f"\n{len(runs)} runs in {progress.elapsed_s():.0f} s")
+    return _ending(runs, installed, outcome)
+
+
+def _cost(planned: Sequence[Experiment], runs: Sequence[Run], jobs: int) -> str:
+    """Say which runs are to be done, and what they cost."""
+    rows = [["scenario", "experiment", "runs", "s each", "CPU s"]]
+    for one in planned:
+        for experiment in one.scenario.experiments:
+            place = (one.scenario.name, experiment.name)
+            mine = [run for run in runs if (run.scenario, run.experiment) == place]
+            if mine:
+                seconds = sum(run.seconds for run in mine)
+                each = f"{seconds / len(mine):.1f}"
+                rows.append([*place, str(len(mine)), each, f"{seconds:.0f}"])
+    distinct = matrix.distinct(runs)
+    total = sum(run.seconds for run in distinct)
+    return (
+        f"{tables.plain(rows)}\n{len(distinct)} different runs, about {total / jobs / 60:.1f} min "
+        f"with {jobs} at a time"
+    )
+
+
+@dataclass
+class _Keeper:
+    """Writes the results of what is there, also while the rest is running."""
+
+    planned: Sequence[Experiment]
+    quick: bool
+    installed: Installation
+    store: Store
+    written: float = 0.0
+
+    def checkpoint(self, outcome: Outcome) -> None:
+        """Write what there is, if the last time is long ago."""
+        if time.monotonic() - self.written > _CHECKPOINT_S:
+            self.write(replace(outcome, stopped="running"))
+
+    def write(self, outcome: Outcome) -> None:
+        """Write the results of every scenario that has runs."""
+        for one in self.planned:
+            if one.runs:
+                self._write(one, outcome)
+        self.written = time.monotonic()
+
+    def _write(self, one: Experiment, outcome: Outcome) -> None:
+        keyed = [(run, self.installed.key(run)) for run in one.runs]
+        done = [(run, outcome.done[key]) for run, key in keyed if key in outcome.done]
+        failed = {str(run): outcome.failed[key] for run, key in keyed if key in outcome.failed}
+        found = results.collect(
+            one.scenario, done, {r: f.why for r, f in failed.items()}, self.quick
+        )
+        about = replace(
+            found.about,
+            logs={run: _shown(fail.log) for run, fail in failed.items() if fail.log},
+            state=outcome.stopped or "complete",
+            planned=len(one.runs),
+            machine=machine.machine(),
+            versions=machine.versions(self.installed),
+        )
+        folders = [(r, self.store.folder / key) for r, key in keyed if key in outcome.done]
+        try:
+            results.write(one.folder, Results(found.runs, found.curves, about))
+            flows.write(one.folder, flows.collect(one.scenario, folders))
+            write_whole(one.folder / "scenario.toml", one.scenario.source_file.text)
+        except OSError as error:
+            said = f"{_shown(one.folder)}: not written: {error.strerror}; what was there is kept"
+            outcome.stopped = outcome.stopped or said
+            print(f"scenarios: {said}", file=sys.stderr)
+
+
+def _shown(path: Path) -> str:
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+
+
+def _show(one: Scenario, folder: Path) -> None:
+    """Draw and print what was measured, and the verdicts."""
+    try:
+        measured = results.read(one, folder)
+    except ScenarioError:
+        return  # Nothing of it is in the quick set.
+    print(f"\n==== {one.name}: {one.title} ({one.source})")
+    for picture in one.plots:
+        for ending in ("svg", "png"):
+            plot.draw(one, picture, measured, folder / f"{picture.name}.{ending}")
+        rows = tables.of_plot(one, picture, measured)
+        if rows:
+            print(f"\n{picture.title}\n\n{tables.plain(rows)}")
+    print()
+    for claim in one.claims:
+        verdict = judge(one, claim, measured)
+        if not verdict.points and not verdict.missing:
+            continue  # Its points are left out of the quick set.
+        print(f"{verdict.word().upper()}: {claim.text} ({claim.source})")
+        print(f"    {report.summary(verdict)}")
+    print(f"results and plots: {_shown(folder)}")
+
+
+def _ending(runs: Sequence[Run], installed: Installation, outcome: Outcome) -> int:
+    """Say what went wrong; gives the exit code."""
+    by_message: dict[str, list[tuple[Run, Failed]]] = {}
+    for run in runs:
+        failed = outcome.failed.get(installed.key(run))
+        if failed is not None:
+            by_message.setdefault(failed.why, []).append((run, failed))
+    for message, some in by_message.items():
+        run, failed = some[0]
+        example = shlex.join(["target/release/weft", *run.arguments()])
+        log = f"\n  log: {_shown(failed.log)}" if failed.log else ""
+        print(f"scenarios: {len(some)} runs failed: {message}\n  {example}{log}", file=sys.stderr)
+    if outcome.stopped:
+        print(f"scenarios: {outcome.stopped}", file=sys.stderr)
+    if outcome.is_interrupted:
+        return _INTERRUPTED
+    return _FAILED if outcome.failed or outcome.stopped else _OK
