@@ -74,7 +74,7 @@ evidence: $(WEFT) ## what happened to every packet of a captured run: RUN=runs/x
 
 experiment: build kernel ## runs that a file describes, planned and resumed: FILE=... [PLAN=1]
 	@$(if $(FILE),,echo 'give FILE=workloads/scenarios/x.toml, or one of your own' >&2; exit 2)
-	@$(WEFT) experiment $(call flags,JOBS STORE) $(if $(OUT),--out '$(OUT)') \
+	@$(WEFT) experiment $(call flags,JOBS STORE CLUSTER) $(if $(OUT),--out '$(OUT)') \
 	    $(if $(PLAN),--plan) $(if $(QUICK),--quick) '$(FILE)'
 
 scenario: deps $(if $(SCENARIO),build kernel) ## an experiment of a paper: SCENARIO=rb-fig13 [QUICK=1]

@@ -13,133 +13,71 @@ import time
 from pathlib import Path
 
 import pytest
-from small import SMALL, WRITES_A_RUN
-from weft_scenarios import flows, results, scenario
-
-CONDUCT = """
-import sys
-from pathlib import Path
-from weft_scenarios import experiment, installation, matrix, scenario
-from weft_scenarios.experiment import Experiment, Options
-from weft_scenarios.installation import Installation
-folder, store = map(Path, sys.argv[1:])
-experiment.check = lambda *_: None  # The stand-in knows no flags.
-installation.find = lambda: Installation(folder / "weft", "digest")
-one = scenario.read_file(folder / "x.toml")
-plan = Experiment(one, store / "out", list(matrix.runs(one, quick=False)))
-options = Options(quick=False, plan=False, jobs=1, store=store / "runs")
-sys.exit(experiment.conduct([plan], options))
-"""
-"""`weft experiment x.toml --out STORE/out --store STORE/runs`, with the stand-in."""
-
-WAITS_AT_THE_FIFTH = WRITES_A_RUN.replace(
-    "out.mkdir()\n",
-    """\
-if len(pathlib.Path(__file__).with_name("log").read_text().splitlines()) == 5:
-    (out.parent / f".{out.name}.lab").mkdir()
-    pathlib.Path(__file__).with_name("started").write_text(str(__import__("os").getpid()))
-    import time
-    try:
-        time.sleep(60)
-    except KeyboardInterrupt:
-        pathlib.Path(__file__).with_name("stopped").touch()
-        sys.exit(130)
-out.mkdir()
-""",
-).replace('"minrtt" in sys.argv', "False")
-HEALTHY = WRITES_A_RUN.replace('"minrtt" in sys.argv', "False")
-RUNS = 12
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Give a folder with a scenario in it."""
-    (tmp_path / "x.toml").write_text(SMALL)
-    return tmp_path
-
-
-def install(folder: Path, script: str) -> None:
-    (folder / "weft").write_text(script)
-    (folder / "weft").chmod(0o755)
-
-
-def start(folder: Path, store: Path) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-c", CONDUCT, str(folder), str(store)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def conduct(folder: Path, store: Path) -> tuple[int, str]:
-    child = start(folder, store)
-    _, said = child.communicate(timeout=120)
-    return child.returncode, said
-
-
-def wait_for(path: Path, child: "subprocess.Popen[str]") -> None:
-    while not path.exists() or not path.read_text():
-        assert child.poll() is None, child.communicate()
-        time.sleep(0.02)
-
-
-def table(folder: Path, store: Path) -> tuple[int, str]:
-    """Read the results as a user does; gives the number of runs in them, and the state."""
-    found = results.read(scenario.read_file(folder / "x.toml"), store / "out")
-    rows = flows.read(store / "out")
-    assert rows["run"].n_unique() == len(found.runs)
-    assert len(rows) == 2 * len(found.runs)
-    return len(found.runs), found.about.state
+from conducting import (
+    CONDUCT,
+    HEALTHY,
+    RUNS,
+    WAITS_AT_THE_FIFTH,
+    conduct,
+    install,
+    start,
+    started,
+    table,
+    wait_for,
+)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_stops_the_lab_keeps_what_is_done_and_goes_on_there(
-    folder: Path, number: int
+    tmp_path: Path, number: int
 ) -> None:
-    install(folder, WAITS_AT_THE_FIFTH)
-    child = start(folder, folder)
-    wait_for(folder / "started", child)
+    install(tmp_path, WAITS_AT_THE_FIFTH)
+    child = start(tmp_path, tmp_path)
+    wait_for(tmp_path / "started", child)
     child.send_signal(number)
     _, said = child.communicate(timeout=60)
     assert child.returncode == 130
     assert "interrupted; all labs are stopped" in said
-    assert (folder / "stopped").exists()
-    assert not list((folder / "runs").glob("*.partial*"))
-    assert table(folder, folder)[0] == 4
-    assert table(folder, folder)[1].startswith("interrupted")
-    assert conduct(folder, folder)[0] == 0
-    assert table(folder, folder) == (RUNS, "complete")
-    assert len((folder / "log").read_text().splitlines()) == RUNS + 1
+    assert (tmp_path / "stopped").exists()
+    assert not list((tmp_path / "runs").glob("*.partial*"))
+    assert table(tmp_path, tmp_path)[0] == 4
+    assert table(tmp_path, tmp_path)[1].startswith("interrupted")
+    assert conduct(tmp_path, tmp_path)[0] == 0
+    assert table(tmp_path, tmp_path) == (RUNS, "complete")
+    assert started(tmp_path) == RUNS + 1
 
 
-def test_an_experiment_that_is_killed_takes_its_lab_along_and_can_be_resumed(folder: Path) -> None:
-    install(folder, WAITS_AT_THE_FIFTH)
-    child = start(folder, folder)
-    wait_for(folder / "started", child)
+def test_an_experiment_that_is_killed_takes_its_lab_along_and_can_be_resumed(
+    tmp_path: Path,
+) -> None:
+    install(tmp_path, WAITS_AT_THE_FIFTH)
+    child = start(tmp_path, tmp_path)
+    lab = int(wait_for(tmp_path / "started", child))
     child.kill()
     child.communicate(timeout=60)
-    lab = int((folder / "started").read_text())
     for _ in range(500):
         if not os.path.exists(f"/proc/{lab}"):
             break
         time.sleep(0.02)
-    assert (folder / "stopped").exists()
-    assert table(folder, folder)[1] == "running"
-    assert conduct(folder, folder)[0] == 0
-    assert table(folder, folder) == (RUNS, "complete")
-    assert len((folder / "log").read_text().splitlines()) == RUNS + 1
-    assert not list((folder / "runs").glob("*.partial*"))
+    assert (tmp_path / "stopped").exists()
+    assert table(tmp_path, tmp_path)[1] == "running"
+    assert conduct(tmp_path, tmp_path)[0] == 0
+    assert table(tmp_path, tmp_path) == (RUNS, "complete")
+    assert started(tmp_path) == RUNS + 1
+    assert not list((tmp_path / "runs").glob("*.partial*"))
 
 
-def test_a_guest_that_is_killed_costs_its_run_alone(folder: Path) -> None:
-    install(folder, WAITS_AT_THE_FIFTH)
-    child = start(folder, folder)
-    wait_for(folder / "started", child)
-    os.kill(int((folder / "started").read_text()), signal.SIGKILL)
+def test_a_guest_that_is_killed_costs_its_run_alone(tmp_path: Path) -> None:
+    install(tmp_path, WAITS_AT_THE_FIFTH)
+    child = start(tmp_path, tmp_path)
+    os.kill(int(wait_for(tmp_path / "started", child)), signal.SIGKILL)
     _, said = child.communicate(timeout=60)
     assert child.returncode == 1
     assert "1 runs failed: weft was killed by SIGKILL" in said
-    assert table(folder, folder)[0] == RUNS - 1
-    assert len(list((folder / "runs" / "failed").glob("*/run.log"))) == 1
-    assert conduct(folder, folder)[0] == 0
-    assert table(folder, folder) == (RUNS, "complete")
+    assert table(tmp_path, tmp_path)[0] == RUNS - 1
+    assert len(list((tmp_path / "runs" / "failed").glob("*/run.log"))) == 1
+    assert conduct(tmp_path, tmp_path)[0] == 0
+    assert table(tmp_path, tmp_path) == (RUNS, "complete")
 
 
 ON_A_SMALL_DISK = """
@@ -153,16 +91,16 @@ cp -r "$STORE" "$KEPT.resumed"
 """
 
 
-def test_a_full_disk_stops_the_experiment_and_what_is_there_reads(folder: Path) -> None:
-    store = folder / "disk"
+def test_a_full_disk_stops_the_experiment_and_what_is_there_reads(tmp_path: Path) -> None:
+    store = tmp_path / "disk"
     store.mkdir()
     fat = HEALTHY.replace(
         '(out / "run.json")', '(out / "fat").write_bytes(bytes(400_000))\n(out / "run.json")'
     )
-    install(folder, fat)
-    command = [sys.executable, "-c", CONDUCT, str(folder), str(store)]
+    install(tmp_path, fat)
+    command = [sys.executable, "-c", CONDUCT, str(tmp_path), str(store)]
     shell = ["unshare", "--map-root-user", "--mount", "sh", "-c", ON_A_SMALL_DISK, "sh"]
-    environment = {**os.environ, "STORE": str(store), "KEPT": str(folder / "kept")}
+    environment = {**os.environ, "STORE": str(store), "KEPT": str(tmp_path / "kept")}
     done = subprocess.run(
         [*shell, str(store), *command], env=environment, capture_output=True, text=True, timeout=120
     )
@@ -173,8 +111,8 @@ def test_a_full_disk_stops_the_experiment_and_what_is_there_reads(folder: Path) 
         "status 0",
     ]
     assert "no space left on the disk" in done.stderr
-    count, state = table(folder, folder / "kept")
+    count, state = table(tmp_path, tmp_path / "kept")
     assert 0 < count < RUNS
     assert "no space left" in state
-    assert table(folder, folder / "kept.resumed") == (RUNS, "complete")
-    assert len((folder / "log").read_text().splitlines()) <= RUNS + 2
+    assert table(tmp_path, tmp_path / "kept.resumed") == (RUNS, "complete")
+    assert started(tmp_path) <= RUNS + 2

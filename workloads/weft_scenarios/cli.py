@@ -47,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     one = commands.add_parser("experiment", parents=[how], help="run a scenario file")
     one.add_argument("file", type=Path, metavar="FILE")
     one.add_argument("--out", type=Path, metavar="DIR", help="folder of the results")
+    one.add_argument("--cluster", metavar="ADDRESS", help="of a Dask scheduler, whose workers run")
     one.set_defaults(command=_experiment)
     listing = commands.add_parser("list", help="list the scenarios there are")
     listing.set_defaults(command=_list)
@@ -86,7 +87,13 @@ def _experiment(options: argparse.Namespace) -> int:
 
 def _how(options: argparse.Namespace) -> Options:
     store = options.store.absolute()
-    return Options(quick=options.quick, plan=options.plan, jobs=options.jobs, store=store)
+    return Options(
+        quick=options.quick,
+        plan=options.plan,
+        jobs=options.jobs,
+        store=store,
+        cluster=getattr(options, "cluster", None),
+    )
 
 
 def _planned(one: Scenario, quick: bool, folder: Path) -> Experiment:

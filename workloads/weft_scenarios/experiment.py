@@ -18,8 +18,9 @@ from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import write_whole
 from weft_scenarios.installation import ROOT, Installation
 from weft_scenarios.matrix import Run
+from weft_scenarios.progress import Progress
 from weft_scenarios.results import Results
-from weft_scenarios.runner import Failed, Outcome, Progress, Runner
+from weft_scenarios.runner import Failed, Outcome, Runner
 from weft_scenarios.scenario import Scenario
 from weft_scenarios.store import Store
 
@@ -37,6 +38,8 @@ class Options:
     jobs: int
     store: Path
     """Where finished runs are."""
+    cluster: str | None = None
+    """Address of a Dask scheduler."""
 
 
 @dataclass
@@ -55,15 +58,17 @@ def conduct(planned: Sequence[Experiment], options: Options) -> int:
     check([one.scenario for one in planned], runs, installed)
     store = Store(options.store)
     done = {key for run in runs if store.find(key := installed.key(run))}
+    jobs = None if options.cluster else options.jobs  # Of a cluster, only Dask knows.
     missing = [run for run in runs if installed.key(run) not in done]
-    print(_cost(planned, missing, options.jobs))
+    print(_cost(planned, missing, jobs))
     print(f"{len(done)} more are done already\n" if done else "", flush=True)
     if options.plan:
         return _OK
     keeper = _Keeper(planned, options.quick, installed, store)
-    progress = Progress(options.jobs, sys.stdout.isatty())
+    progress = Progress(jobs, sys.stdout.isatty())
     keeper.write(Outcome(stopped="running"))
-    outcome = Runner(installed, store, options.jobs, progress, keeper.checkpoint).run(runs)
+    runner = Runner(installed, store, options.jobs, progress, keeper.checkpoint, options.cluster)
+    outcome = runner.run(runs)
     keeper.write(outcome)
     if not outcome.stopped:
         for one in planned:
@@ -72,7 +77,7 @@ def conduct(planned: Sequence[Experiment], options: Options) -> int:
     return _ending(runs, installed, outcome)
 
 
-def _cost(planned: Sequence[Experiment], runs: Sequence[Run], jobs: int) -> str:
+def _cost(planned: Sequence[Experiment], runs: Sequence[Run], jobs: int | None) -> str:
     """Say which runs are to be done, and what they cost."""
     rows = [["scenario", "experiment", "runs", "s each", "CPU s"]]
     for one in planned:
@@ -85,10 +90,9 @@ def _cost(planned: Sequence[Experiment], runs: Sequence[Run], jobs: int) -> str:
                 rows.append([*place, str(len(mine)), each, f"{seconds:.0f}"])
     distinct = matrix.distinct(runs)
     total = sum(run.seconds for run in distinct)
-    return (
-        f"{tables.plain(rows)}\n{len(distinct)} different runs, about {total / jobs / 60:.1f} min "
-        f"with {jobs} at a time"
-    )
+    time_min = total / (jobs or 1) / 60
+    how = f"with {jobs} at a time" if jobs else "of CPU time together"
+    return f"{tables.plain(rows)}\n{len(distinct)} different runs, about {time_min:.1f} min {how}"
 
 
 @dataclass

@@ -38,6 +38,11 @@ pub struct Args {
     /// [default: runs/scenarios/runs]
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
+
+    /// Dask scheduler whose workers run the labs, such as tcp://10.0.0.1:8786
+    /// [default: this machine runs them]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "jobs")]
+    cluster: Option<String>,
 }
 
 /// Becomes the program that does it.
@@ -57,6 +62,7 @@ impl Args {
         flag("jobs", self.jobs.map(|jobs| jobs.to_string().into()));
         flag("out", self.out.clone().map(Into::into));
         flag("store", self.store.clone().map(Into::into));
+        flag("cluster", self.cluster.clone().map(Into::into));
         let switches = [("--plan", self.plan), ("--quick", self.quick)];
         let given = switches.iter().filter(|(_, is_on)| *is_on);
         words.extend(given.map(|(name, _)| (*name).into()));

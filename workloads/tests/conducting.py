@@ -1,0 +1,93 @@
+"""Conducts an experiment as `weft experiment` does, with a stand-in for `weft`."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from small import SMALL, WRITES_A_RUN
+from weft_scenarios import flows, results, scenario
+
+CONDUCT = """
+import sys
+from pathlib import Path
+from weft_scenarios import experiment, installation, matrix, scenario
+from weft_scenarios.experiment import Experiment, Options
+from weft_scenarios.installation import Installation
+folder, store = map(Path, sys.argv[1:3])
+experiment.check = lambda *_: None  # The stand-in knows no flags.
+installation.find = lambda: Installation(folder / "weft", "digest")
+one = scenario.read_file(folder / "x.toml")
+plan = Experiment(one, store / "out", list(matrix.runs(one, quick=False)))
+cluster = (*sys.argv[3:], None)[0]
+options = Options(quick=False, plan=False, jobs=1, store=store / "runs", cluster=cluster)
+sys.exit(experiment.conduct([plan], options))
+"""
+"""`weft experiment x.toml --out STORE/out --store STORE/runs [--cluster ADDRESS]`."""
+
+HEALTHY = WRITES_A_RUN.replace('"minrtt" in sys.argv', "False")
+WAITS_AT_THE_FIFTH = HEALTHY.replace(
+    "out.mkdir()\n",
+    """\
+here = pathlib.Path(__file__)
+if len(here.with_name("log").read_text().splitlines()) >= 5:
+    import os, time
+    try:
+        started = open(here.with_name("started"), "x")
+    except FileExistsError:
+        started = None
+    if started:
+        (out.parent / f".{out.name}.lab").mkdir()
+        print(os.getpid(), file=started, flush=True)
+        try:
+            time.sleep(60)
+        except KeyboardInterrupt:
+            here.with_name("stopped").touch()
+            sys.exit(130)
+out.mkdir()
+""",
+)
+RUNS = 12
+"""Of the small scenario."""
+
+
+def install(folder: Path, script: str) -> None:
+    """Put the scenario and a stand-in into a folder."""
+    (folder / "x.toml").write_text(SMALL)
+    (folder / "weft").write_text(script)
+    (folder / "weft").chmod(0o755)
+
+
+def start(folder: Path, store: Path, *cluster: str) -> "subprocess.Popen[str]":
+    """Start the experiment."""
+    command = [sys.executable, "-c", CONDUCT, str(folder), str(store), *cluster]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def conduct(folder: Path, store: Path, *cluster: str) -> tuple[int, str]:
+    """Do it all; gives the exit code and what it complained about."""
+    child = start(folder, store, *cluster)
+    _, said = child.communicate(timeout=120)
+    return child.returncode, said
+
+
+def wait_for(path: Path, child: "subprocess.Popen[str]") -> str:
+    """Wait until somebody has written a file."""
+    while not path.exists() or not path.read_text():
+        assert child.poll() is None, child.communicate()
+        time.sleep(0.02)
+    return path.read_text()
+
+
+def table(folder: Path, store: Path) -> tuple[int, str]:
+    """Read the results as a user does; gives the number of runs in them, and the state."""
+    found = results.read(scenario.read_file(folder / "x.toml"), store / "out")
+    rows = flows.read(store / "out")
+    assert rows["run"].n_unique() == len(found.runs)
+    assert len(rows) == 2 * len(found.runs)
+    return len(found.runs), found.about.state
+
+
+def started(folder: Path) -> int:
+    """Count the runs that were begun."""
+    return len((folder / "log").read_text().splitlines())

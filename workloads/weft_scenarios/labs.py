@@ -1,0 +1,124 @@
+"""Runs one lab: `weft run`, and `weft evidence` after it."""
+
+import asyncio
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from weft_scenarios import evidence
+from weft_scenarios.errors import ScenarioError
+from weft_scenarios.installation import ROOT, Installation
+from weft_scenarios.matrix import Run
+
+_PATIENCE_S = 20.0
+"""How long an interrupted lab may take to stop before it is killed."""
+
+
+class RunError(ScenarioError):
+    """A program of a run failed; `said` is all that it said."""
+
+    def __init__(self, why: str, said: str) -> None:
+        super().__init__(why)
+        self.said = said
+
+
+class Labs(Protocol):
+    """Where runs are done."""
+
+    def slots(self, waiting: int) -> int:
+        """Give how many of so many waiting runs may be started at once."""
+        ...
+
+    async def do(self, run: Run, key: str, working: Path) -> float:
+        """Do the run into the folder `working`; gives its real time in s. Raises RunError."""
+        ...
+
+    async def close(self) -> None:
+        """Leave nothing behind."""
+        ...
+
+
+class Here:
+    """Labs on this machine, so many at a time."""
+
+    def __init__(self, installed: Installation, jobs: int, inherited: Sequence[int] = ()) -> None:
+        """Labs get the file descriptors `inherited`."""
+        self._installed = installed
+        self._jobs = jobs
+        self._inherited = inherited
+        self._children: set[asyncio.subprocess.Process] = set()
+
+    def slots(self, waiting: int) -> int:
+        """Give how many of so many waiting runs may be started at once."""
+        return min(self._jobs, waiting)
+
+    async def do(self, run: Run, key: str, working: Path) -> float:
+        """Do the run into the folder `working`; gives its real time in s. Raises RunError."""
+        start = time.monotonic()
+        await self._weft([*run.arguments(), "--out", str(working)])
+        if run.evidence:
+            await self._weft(["evidence", str(working)])
+            shutil.rmtree(working / evidence.CAPTURE, ignore_errors=True)
+        return time.monotonic() - start
+
+    async def close(self) -> None:
+        """Leave nothing behind: every run has waited for its lab."""
+
+    def interrupt(self) -> None:
+        """Ask all labs to stop; may be called from another thread."""
+        for child in list(self._children):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child.pid, signal.SIGINT)
+
+    async def _weft(self, arguments: list[str]) -> None:
+        # A session of its own: Ctrl-C reaches only us, and we pass it on once. If we are
+        # killed, the kernel passes it on.
+        command = [str(self._installed.weft), *arguments]
+        child = await asyncio.create_subprocess_exec(
+            "setpriv",
+            "--pdeathsig",
+            "INT",
+            *command,
+            cwd=ROOT,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            pass_fds=self._inherited,
+            start_new_session=True,
+        )
+        self._children.add(child)
+        try:
+            printed, complained = await child.communicate()
+        except asyncio.CancelledError:
+            await _stop(child)
+            raise
+        finally:
+            self._children.discard(child)
+        if child.returncode != 0:
+            said = [text.decode(errors="replace") for text in (complained, printed)]
+            ended = _ending(child.returncode or 0)
+            lines = [line.strip() for line in said[0].splitlines() if line.strip()]
+            why = lines[0] if lines else f"weft {ended}"
+            raise RunError(why, f"$ {shlex.join(command)}\n{''.join(said)}{ended}\n")
+
+
+async def _stop(child: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        child.send_signal(signal.SIGINT)
+    try:
+        await asyncio.wait_for(child.wait(), _PATIENCE_S)
+    finally:  # Also when asked to stop a second time.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+
+
+def _ending(status: int) -> str:
+    if status < 0:
+        return f"was killed by {signal.Signals(-status).name}"
+    return f"ended with status {status}"

@@ -1,0 +1,34 @@
+"""One line that says how far it is."""
+
+import time
+
+
+class Progress:
+    """On a terminal over itself, else every 30 s."""
+
+    def __init__(self, jobs: int | None, terminal: bool) -> None:
+        """`jobs` run at a time, if that is known; `terminal`: lines can be written over."""
+        self._jobs = jobs
+        self._terminal = terminal
+        self._start = time.monotonic()
+        self._next = self._start
+
+    def elapsed_s(self) -> float:
+        """Give the real time since the start."""
+        return time.monotonic() - self._start
+
+    def __call__(self, ended: int, total: int, left_s: float) -> None:
+        """Show it."""
+        now = time.monotonic()
+        last = ended == total
+        if not total or (now < self._next and not last):
+            return
+        self._next = now + (0.2 if self._terminal else 30.0)
+        is_known = self._jobs and not last
+        left = f", about {left_s / (self._jobs or 1):.0f} s left" if is_known else ""
+        text = f"{ended} of {total} runs, {self.elapsed_s():.0f} s{left}"
+        print(
+            f"\r{text:<60}" if self._terminal else text,
+            end="\n" if last or not self._terminal else "",
+            flush=True,
+        )
