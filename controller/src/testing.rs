@@ -74,6 +74,7 @@ fn host(leaf: u8, index: u8, paths: u8) -> Host {
             .map(|path| Ipv4Addr::new(10, leaf, index, path))
             .collect(),
         prefix_len: 24,
+        jitter_ns: 0,
     }
 }
 

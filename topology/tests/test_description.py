@@ -36,6 +36,11 @@ def test_hosts_and_switches_are_named_and_numbered_as_documented() -> None:
     assert fabric["paths"] == 3
 
 
+def test_hosts_of_a_noisy_hypervisor_say_so() -> None:
+    fabric = described(host_jitter_ns=500_000)
+    assert {host["jitter_ns"] for host in fabric["hosts"]} == {500_000}
+
+
 @pytest.mark.parametrize(("leaves", "spines", "hosts"), [(1, 1, 1), (2, 2, 4), (11, 3, 12)])
 def test_every_port_is_the_end_of_its_link(leaves: int, spines: int, hosts: int) -> None:
     fabric = described(leaves=leaves, spines=spines, hosts=hosts)

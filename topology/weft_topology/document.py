@@ -56,7 +56,7 @@ def _host(name: str, info: dict[str, Any]) -> dict[str, Any]:
         "mac": info["mac"],
         "addresses": info["addresses"],
         "prefix_len": naming.PREFIX_LEN,
-    }
+    } | _if_any("jitter_ns", info["jitter_ns"])
 
 
 def _switch(name: str, info: dict[str, Any], links: list[dict[str, Any]]) -> dict[str, Any]:

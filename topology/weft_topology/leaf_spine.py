@@ -71,6 +71,7 @@ class LeafSpine(Topo):  # type: ignore[misc]
             ip=f"{addresses[0]}/{naming.PREFIX_LEN}",
             gateway=naming.gateway(leaf, index),
             gateway_mac=naming.gateway_mac(leaf),
+            jitter_ns=spec.host_jitter_ns,
         )
         self.addLink(
             name,

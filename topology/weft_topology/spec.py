@@ -63,6 +63,8 @@ class LeafSpineSpec:
     """Spines that lose so many in a million frames that arrive."""
     changes: tuple[Change, ...] = ()
     """What becomes of spines while traffic runs."""
+    host_jitter_ns: int = 0
+    """Mean stall of the scheduling noise between a host's kernel and its network card."""
 
     def __post_init__(self) -> None:
         """Refuses what cannot be built."""
@@ -81,6 +83,7 @@ class LeafSpineSpec:
         ):
             _within(name, rate, *_BOUNDS["rate_bps"])
         _within("delay_ns", self.delay_ns, *_BOUNDS["delay_ns"])
+        _within("host_jitter_ns", self.host_jitter_ns, 0, 10**9)
         _within("queue_packets", self.queue_packets, *_BOUNDS["queue_packets"])
         if self.routing not in ROUTINGS:
             raise UsageError(f"routing {self.routing!r} is none of {', '.join(ROUTINGS)}")

@@ -39,7 +39,7 @@ struct Arguments {
     /// What the timestamps that P4 programs see count
     #[arg(long, value_enum, default_value = "ns")]
     timestamps: Timestamps,
-    /// Seed of everything random: frames lost, what P4 programs draw
+    /// Seed of everything random: frames lost, noise of hosts, what P4 programs draw
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -108,7 +108,14 @@ async fn run(arguments: &Arguments, topology: &Topology) -> anyhow::Result<()> {
     let shared = Shared::new(world, move || waker.wake());
     let log = arguments.stats_dir.join("queues.csv");
     let log = QueueLog::open(&log, topology).with_context(|| log.display().to_string())?;
-    let plane = DataPlane::open(shared.clone(), stop.clone(), clock, log, captures)?;
+    let plane = DataPlane::open(
+        shared.clone(),
+        stop.clone(),
+        clock,
+        log,
+        captures,
+        arguments.seed,
+    )?;
     serve(topology, &shared).await?;
     if let Some(schedule) = &topology.schedule {
         serve_schedule(&schedule.socket, &shared)

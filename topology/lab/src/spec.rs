@@ -94,6 +94,9 @@ pub struct LeafSpineSpec {
     /// What becomes of spines while traffic runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangeSpec>,
+    /// Mean stall of the scheduling noise between a host's kernel and its network card.
+    #[serde(default)]
+    pub host_jitter_ns: u64,
 }
 
 /// A change of all links of a spine; what is `None` stays as it is.
@@ -242,6 +245,7 @@ mod tests {
                     up: Some(false),
                     ..ChangeSpec::default()
                 }],
+                host_jitter_ns: 500_000,
             })),
             pattern_ttl_ns: 200_000_000,
             pattern_input: "rtt+queue".to_owned(),

@@ -66,6 +66,16 @@ pub struct Host {
     pub addresses: Vec<Ipv4Addr>,
     /// Prefix length of the host's own prefix (24).
     pub prefix_len: u8,
+    /// Scheduling noise between its kernel and its network card, as a hypervisor makes it:
+    /// mean of the times for which packets are held up, in either direction.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub jitter_ns: u64,
+}
+
+// serde hands over references.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_none(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What a switch is for; it names the compiled program too.

@@ -322,6 +322,7 @@ pub(crate) mod tests {
                     mac: String::new(),
                     addresses: (1..=spines).map(|p| [10, leaf, index, p].into()).collect(),
                     prefix_len: 24,
+                    jitter_ns: 0,
                 });
             }
             for spine in &mut spine_switches {

@@ -24,6 +24,8 @@ pub struct HostPort {
     pub delay_ns: u64,
     /// Rate of the cable, from the host.
     pub rate_bps: u64,
+    /// Scheduling noise between the host's kernel and the cable, see [`weft_topology::Host`].
+    pub jitter_ns: u64,
 }
 
 /// What the switches' timestamps count.
@@ -136,7 +138,7 @@ impl Fabric {
                         });
                     }
                 }
-                let peer = if topology.host(&end.node).is_some() {
+                let peer = if let Some(host) = topology.host(&end.node) {
                     host_ports.push(HostPort {
                         switch: index,
                         port: number,
@@ -144,6 +146,7 @@ impl Fabric {
                         host: end.node.clone(),
                         delay_ns: link.delay_ns,
                         rate_bps: rate_in_bps,
+                        jitter_ns: host.jitter_ns,
                     });
                     Peer::Host(host_ports.len() - 1)
                 } else {

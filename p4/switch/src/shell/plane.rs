@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::card::Card;
 use super::clock::{Clock, be_punctual};
+use super::jitter::Jitter;
 use super::qdisc;
 use super::ring::Ring;
 use super::send::Sender;
@@ -97,8 +98,10 @@ pub struct DataPlane {
     stop: Stop,
     clock: Clock,
     ring: Ring,
-    /// Interface index to host port, and the card at its far end.
-    host_ports: BTreeMap<u32, (usize, Card)>,
+    /// Interface index to host port, and what is at its far end.
+    host_ports: BTreeMap<u32, (usize, Sending)>,
+    /// By host port, from the cable to the kernel.
+    receiving: Vec<Jitter>,
     sender: Sender,
     pacing: Pacing,
     log: QueueLog,
@@ -106,6 +109,13 @@ pub struct DataPlane {
     lookahead_ns: u64,
     step_ns: u64,
     calibrate_at_ns: u64,
+}
+
+/// The way of a host's packets from its kernel to the cable.
+#[derive(Debug)]
+struct Sending {
+    jitter: Jitter,
+    card: Card,
 }
 
 /// Who holds packets back until they are due.
@@ -135,7 +145,7 @@ enum Wake {
 
 impl DataPlane {
     /// Opens the interfaces of all host ports of the world. `log` and `captures` are told what
-    /// happens there.
+    /// happens there, `seed` starts the noise of hosts.
     ///
     /// # Errors
     /// See [`Error`].
@@ -145,13 +155,14 @@ impl DataPlane {
         clock: Clock,
         log: QueueLog,
         captures: Option<Captures>,
+        seed: u64,
     ) -> Result<Self, Error> {
         let world = shared.lock();
         let lookahead_ns = world.fabric().lookahead_ns();
         let mut interfaces = Vec::new();
         let mut pacing = Pacing::Kernel;
         let mut rate_bps = 0;
-        let mut cards = Vec::new();
+        let (mut sending, mut receiving) = (Vec::new(), Vec::new());
         for port in world.fabric().host_ports() {
             let error = |source: io::Error| Error::Interface {
                 interface: port.interface.clone(),
@@ -165,7 +176,13 @@ impl DataPlane {
             }
             interfaces.push(index);
             rate_bps += port.rate_bps;
-            cards.push(Card::new(port.rate_bps));
+            let places = 2 * sending.len() as u64;
+            let jitter = |place| Jitter::new(port.jitter_ns, seed, places + place);
+            sending.push(Sending {
+                jitter: jitter(0),
+                card: Card::new(port.rate_bps),
+            });
+            receiving.push(jitter(1));
         }
         drop(world);
         if matches!(pacing, Pacing::Process(..)) {
@@ -184,7 +201,8 @@ impl DataPlane {
             ring: Ring::open(lowest, highest, packets).map_err(Error::Socket)?,
             sender: Sender::open(interfaces.iter().map(|index| *index as i32).collect())
                 .map_err(Error::Socket)?,
-            host_ports: interfaces.into_iter().zip((0..).zip(cards)).collect(),
+            host_ports: interfaces.into_iter().zip((0..).zip(sending)).collect(),
+            receiving,
             shared,
             stop,
             clock,
@@ -215,6 +233,10 @@ impl DataPlane {
                     .advance(&mut world, now_ns, end_ns, &mut deliveries);
                 if let Some(captures) = &mut self.captures {
                     captures.update(now_ns, &mut world, &deliveries);
+                }
+                for delivery in &mut deliveries {
+                    let jitter = &mut self.receiving[delivery.host_port];
+                    delivery.at_ns = jitter.passes_ns(delivery.at_ns);
                 }
                 self.due(&world, now_ns)
             };
@@ -269,10 +291,11 @@ impl DataPlane {
             ..
         } = self;
         ring.drain(|packet| {
-            if let Some((port, card)) = host_ports.get_mut(&packet.interface) {
+            if let Some((port, Sending { jitter, card })) = host_ports.get_mut(&packet.interface) {
                 let began_ns = clock.monotonic_ns(packet.realtime_ns);
                 now_ns = now_ns.max(began_ns);
-                let sent_ns = card.last_bit_ns(began_ns, packet.frame.len());
+                let begins_ns = jitter.passes_ns(began_ns);
+                let sent_ns = card.last_bit_ns(begins_ns, packet.frame.len());
                 world.receive(*port, sent_ns, packet.frame);
                 if let Some(captures) = captures {
                     captures.sent(*port, sent_ns, packet.frame);

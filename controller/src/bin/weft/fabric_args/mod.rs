@@ -79,6 +79,12 @@ pub struct FabricArgs {
     #[arg(long, value_name = "TIME:SPINE:CHANGE", value_delimiter = ';', value_parser = parse_change)]
     change: Vec<Change>,
 
+    /// Scheduling noise between a host's kernel and its network card, as a hypervisor
+    /// makes it: packets are held up at random, for so long on average, in either
+    /// direction
+    #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = parse_jitter)]
+    host_jitter: u64,
+
     /// How leaves choose a packet's path: by its addresses (weft), so that
     /// every subflow has a path of its own, or by a hash of the 5-tuple (ecmp)
     #[arg(
@@ -165,6 +171,7 @@ impl FabricArgs {
                 spine_queue_packets: of_spines.queue_packets,
                 spine_loss_ppm: of_spines.loss_ppm,
                 changes: change::check(&self.change, self.spines)?,
+                host_jitter_ns: self.host_jitter,
             })),
         }
     }
@@ -207,6 +214,16 @@ fn parse_control_delay(text: &str) -> Result<u64, String> {
         ));
     }
     Ok(delay)
+}
+
+fn parse_jitter(text: &str) -> Result<u64, String> {
+    let jitter = parse_duration_ns(text)?;
+    if jitter > 1_000_000_000 {
+        return Err(format!(
+            "{text:?}: hosts hold packets up for at most 1s, such as 500us"
+        ));
+    }
+    Ok(jitter)
 }
 
 fn parse_queue(text: &str) -> Result<u64, String> {
@@ -326,6 +343,7 @@ mod tests {
             "--pattern-ttl 1us",
             "--pattern-input queue",
             "--control-delay 2s",
+            "--host-jitter 2s",
             "--controllers 0",
             "--routing random",
             "--topology ring",
