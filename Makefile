@@ -24,7 +24,7 @@ SCENARIOS := .venv/bin/python -m weft_scenarios
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build kernel p4 topo down status shell workload run compare patterns explain \
-    paths telemetry flows evidence experiment scenario scenarios results selftests fuzz test lint fmt clean
+    paths telemetry flows evidence experiment report scenario scenarios results selftests fuzz test lint fmt clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +76,10 @@ experiment: build kernel ## runs that a file describes, planned and resumed: FIL
 	@$(if $(FILE),,echo 'give FILE=workloads/scenarios/x.toml, or one of your own' >&2; exit 2)
 	@$(WEFT) experiment $(call flags,JOBS STORE CLUSTER) $(if $(OUT),--out '$(OUT)') \
 	    $(if $(PLAN),--plan) $(if $(QUICK),--quick) '$(FILE)'
+
+report: deps $(WEFT) ## one page of an experiment's results: DIR=runs/scenarios/rb-fig13
+	@$(if $(DIR),,echo 'give DIR=runs/scenarios/x' >&2; exit 2)
+	@$(WEFT) report '$(DIR)'
 
 scenario: deps $(if $(SCENARIO),build kernel) ## an experiment of a paper: SCENARIO=rb-fig13 [QUICK=1]
 	@$(if $(SCENARIO),,$(SCENARIOS) list; echo 'give SCENARIO=NAME' >&2; exit 2)

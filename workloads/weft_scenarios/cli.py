@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from weft_scenarios import experiment, matrix, report, scenario, tables
+from weft_scenarios import experiment, matrix, page, report, scenario, tables
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.experiment import Experiment, Options
 from weft_scenarios.installation import ROOT
@@ -51,6 +51,9 @@ def _parser() -> argparse.ArgumentParser:
     one.set_defaults(command=_experiment)
     listing = commands.add_parser("list", help="list the scenarios there are")
     listing.set_defaults(command=_list)
+    of_one = commands.add_parser("report", help="write report.html of an experiment's results")
+    of_one.add_argument("folder", type=Path, metavar="DIR")
+    of_one.set_defaults(command=_report)
     results = commands.add_parser("results", help="write workloads/RESULTS.md from the last runs")
     results.set_defaults(command=_results)
     return parser
@@ -102,6 +105,11 @@ def _planned(one: Scenario, quick: bool, folder: Path) -> Experiment:
 
 def _folder(name: str, quick: bool) -> Path:
     return RUNS / "quick" / name if quick else RUNS / name
+
+
+def _report(options: argparse.Namespace) -> int:
+    print(f"report: {page.write(options.folder)}")
+    return 0
 
 
 def _results(_options: argparse.Namespace) -> int:

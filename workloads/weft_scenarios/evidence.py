@@ -12,6 +12,8 @@ from weft_scenarios.curves import Curve, course, number, quantiles
 FOLDER = "evidence"
 CAPTURE = "capture"
 """What `weft run` captured; nobody needs it once there is evidence."""
+PACKETS = "packets.csv"
+"""Of the evidence, what is large and not looked at again."""
 
 
 def metrics(run: Path, receivers: list[str]) -> dict[str, float]:
@@ -47,11 +49,16 @@ def curves(run: Path, receivers: list[str]) -> dict[str, Curve]:
     """Give the distribution of delays and leaps, and the queue over time."""
     delays = _delays(run)
     queue = _read(run, "queue").filter(pl.col("peer").is_in(receivers))
-    return {
+    drawn = {
         "ooo_delay_us": (delays.percents, [delay / 1e3 for delay in delays.values]),
         "data_ack_leap_packets": _leaps(run),
         "queue_packets": course(queue["time_ns"] / 1e6, queue["queue_max_packets"]),
     }
+    if (run / FOLDER / "data_acks.csv").exists():
+        acks = _read(run, "data_acks")
+        first = acks.filter(pl.col("connection") == pl.col("connection").min())
+        drawn["data_ack_kb"] = course(first["time_ns"] / 1e6, first["data_ack"] / 1e3)
+    return drawn
 
 
 class _Distribution:

@@ -63,7 +63,8 @@ class Here:
         start = time.monotonic()
         await self._weft([*run.arguments(), "--out", str(working)])
         if run.evidence:
-            await self._weft(["evidence", str(working)])
+            await self._weft(["evidence", "--packets", str(working)])
+            (working / evidence.FOLDER / evidence.PACKETS).unlink(missing_ok=True)
             shutil.rmtree(working / evidence.CAPTURE, ignore_errors=True)
         return time.monotonic() - start
 

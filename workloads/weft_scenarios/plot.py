@@ -1,5 +1,6 @@
 """Draws what a scenario gave."""
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,14 @@ mpl.use("svg")
 import matplotlib.pyplot as plt
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, ScalarFormatter
 
 from weft_scenarios import style
 from weft_scenarios.quantities import CURVES, METRICS
 from weft_scenarios.results import Results, chosen, point_text
 from weft_scenarios.scenario import Axis, Experiment, Plot, Scenario
-from weft_scenarios.stats import spread
+from weft_scenarios.stats import Spread, spread
 
 _FACET_INCHES = (3.1, 2.4)
 _LEGEND_LETTERS = 38
@@ -31,6 +33,17 @@ _LINEAR = 10
 
 def draw(scenario: Scenario, plot: Plot, results: Results, path: Path) -> bool:
     """Draw a plot into the file `path`; false if nothing of it was measured."""
+    drawn = figure(scenario, plot, results)
+    if drawn is None:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(rendered(drawn, path.suffix[1:]))
+    plt.close(drawn)
+    return True
+
+
+def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
+    """Draw a plot; nothing if nothing of it was measured."""
     experiment = scenario.experiment(plot.experiment)
     frame = results.curves if plot.x is None else results.runs
     frame = chosen(frame.filter(pl.col("experiment") == plot.experiment), plot.where)
@@ -39,46 +52,67 @@ def draw(scenario: Scenario, plot: Plot, results: Results, path: Path) -> bool:
     else:
         frame = frame.filter(pl.col(plot.quantity).is_not_null())
     if frame.is_empty():
-        return False
+        return None
     facets = _points(experiment, plot.facet, frame) if plot.facet else [None]
+    width, height = _FACET_INCHES
+    size = (width * len(facets) + 0.3, height + 0.5)
+    drawn, grid = panels(len(facets), size, sharex=plot.kind == "cdf", sharey=True)
     with plt.style.context(style.SHEET):
-        width, height = _FACET_INCHES
-        figure, grid = plt.subplots(
-            1,
-            len(facets),
-            figsize=(width * len(facets) + 0.3, height + 0.5),
-            sharex=plot.kind == "cdf",
-            sharey=True,
-            squeeze=False,
-            layout="constrained",
-        )
-        for axes, facet in zip(grid[0], facets, strict=True):
+        for axes, facet in zip(grid, facets, strict=True):
             part = frame if facet is None else frame.filter(pl.col(plot.facet or "") == facet)
             _draw_facet(axes, plot, experiment, part)
             if facet is not None:
                 axes.set_title(_facet_title(_axis(experiment, plot.facet), facet))
-        _label(grid[0], plot, experiment)
-        handles: dict[str, Any] = {}
-        for axes in grid[0]:
-            handles |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-        if len(handles) > 1 and plot.x != plot.series:
-            longest = max(map(len, handles)) + 5
-            columns = max(len(facets) * _LEGEND_LETTERS // longest, 2)
+        _label(grid, plot, experiment)
+        if plot.x != plot.series:
             series = _axis(experiment, plot.series)
-            figure.legend(
-                handles.values(),
-                handles.keys(),
-                title=None if series.name == "scheduler" else series.label,
-                loc="outside upper center",
-                ncols=min(len(handles), columns),
-            )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".svg":
-            figure.savefig(path, metadata={"Date": None})
-        else:
-            figure.savefig(path, dpi=130)
-        plt.close(figure)
-    return True
+            legend(drawn, grid, None if series.name == "scheduler" else series.label)
+    return drawn
+
+
+def panels(
+    count: int, inches: tuple[float, float], sharex: bool = False, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """Give a figure with panels beside each other, in Weft's style."""
+    with plt.style.context(style.SHEET):
+        made, grid = plt.subplots(
+            1,
+            count,
+            figsize=inches,
+            sharex=sharex,
+            sharey=sharey,
+            squeeze=False,
+            layout="constrained",
+        )
+    return made, list(grid[0])
+
+
+def legend(figure: Figure, grid: Sequence[Axes], title: str | None) -> None:
+    """Put one legend of all panels above them, if there is something to tell apart."""
+    handles: dict[str, Any] = {}
+    for axes in grid:
+        handles |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    if len(handles) < 2:
+        return
+    longest = max(map(len, handles)) + 5
+    columns = max(len(grid) * _LEGEND_LETTERS // longest, 2)
+    figure.legend(
+        handles.values(),
+        handles.keys(),
+        title=title,
+        loc="outside upper center",
+        ncols=min(len(handles), columns),
+    )
+
+
+def rendered(figure: Figure, kind: str) -> bytes:
+    """Give the figure as a file: svg, png or pdf."""
+    buffer = io.BytesIO()
+    with plt.style.context(style.SHEET):
+        # Equal results give equal bytes.
+        undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+        figure.savefig(buffer, format=kind, metadata=undated, dpi=130)
+    return buffer.getvalue()
 
 
 def _facet_title(axis: Axis, value: str) -> str:
@@ -162,28 +196,13 @@ def _draw_points(
         spread(frame.filter(pl.col(x_axis.name) == value)[plot.quantity].to_list())
         for value in shown
     ]
-    means = [s.mean for s in spreads]
-    halves = [s.half or 0.0 for s in spreads]
-    # An interval that reaches below 0 is cut there: nothing measured here is negative.
-    errors = [[min(h, m) for h, m in zip(halves, means, strict=True)], halves]
     if plot.kind == "bars" or not _numeric(x_axis):
         order = [point_text(value) for value in x_axis.values()]
         if plot.x == plot.series:
             number, count = 0, 1
         width = 0.8 / count
         places = [order.index(v) + (number - (count - 1) / 2) * width for v in shown]
-        axes.bar(
-            places,
-            means,
-            width * 0.92,
-            yerr=errors,
-            color=look.colour,
-            error_kw={"elinewidth": 0.8, "capsize": _CAP_POINTS, "ecolor": "#444444"},
-            label=look.name,
-            hatch="////" if look.line == "--" else None,
-            edgecolor="white",
-            linewidth=0,
-        )
+        bars(axes, places, spreads, width, look)
         names = {v: look.name for v, look in style.looks(x_axis, order).items()}
         axes.set_xticks(range(len(order)), [_wrapped(names[v]) for v in order])
         axes.grid(visible=False, axis="x")
@@ -193,8 +212,8 @@ def _draw_points(
     aside = 0.006 * (max(places) - min(places)) * (number - (count - 1) / 2)
     axes.errorbar(
         [float(value) + (0.0 if "x" in plot.log else aside) for value in shown],
-        means,
-        errors,
+        [s.mean for s in spreads],
+        _errors(spreads),
         color=look.colour,
         marker=look.marker,
         linestyle=look.line,
@@ -202,6 +221,30 @@ def _draw_points(
         capsize=_CAP_POINTS,
         label=look.name,
     )
+
+
+def bars(
+    axes: Axes, places: Sequence[float], spreads: Sequence[Spread], width: float, look: style.Look
+) -> None:
+    """Draw the bars of a series, with their confidence intervals."""
+    axes.bar(
+        places,
+        [s.mean for s in spreads],
+        width * 0.92,
+        yerr=_errors(spreads),
+        color=look.colour,
+        error_kw={"elinewidth": 0.8, "capsize": _CAP_POINTS, "ecolor": "#444444"},
+        label=look.name,
+        hatch="////" if look.line == "--" else None,
+        edgecolor="white",
+        linewidth=0,
+    )
+
+
+def _errors(spreads: Sequence[Spread]) -> list[list[float]]:
+    """Give intervals below and above; cut at 0, as nothing measured here is negative."""
+    halves = [s.half or 0.0 for s in spreads]
+    return [[min(s.half or 0.0, s.mean) for s in spreads], halves]
 
 
 def _wrapped(name: str) -> str:

@@ -58,5 +58,6 @@ CURVES: dict[str, Quantity] = {
     "queue_packets": Quantity("Queue of the last hop", "packets"),
     "ooo_delay_us": Quantity("Out-of-order delay", "µs"),
     "data_ack_leap_packets": Quantity("Data ACK leap", "packets"),
+    "data_ack_kb": Quantity("Data ACK of the first connection", "kB"),
 }
 """Distributions over flows or packets, and courses over time."""

@@ -1,4 +1,4 @@
-//! `weft experiment`: many runs, planned by a scenario file.
+//! `weft experiment`: many runs, planned by a scenario file; and their report.
 //!
 //! What runs them is the Python package `weft_scenarios`; this process becomes it,
 //! so that signals and the exit code are its own.
@@ -48,6 +48,16 @@ pub struct Args {
 /// Becomes the program that does it.
 pub fn run(args: &Args) -> Outcome {
     become_python(&installation::root()?, &args.words())
+}
+
+/// Whether a folder has the results of an experiment, and not those of a run.
+pub fn has_results(folder: &Path) -> bool {
+    folder.join("scenario.toml").exists()
+}
+
+/// Becomes the program that writes the page of an experiment.
+pub fn report(folder: &Path) -> Outcome {
+    become_python(&installation::root()?, &["report".into(), folder.into()])
 }
 
 impl Args {

@@ -68,9 +68,10 @@ enum Command {
     Experiment(experiment::Args),
     /// Show what happened to every packet of runs with --capture
     Evidence(evidence::Args),
-    /// Show the table of finished runs again, several side by side
+    /// Write the page of an experiment: report.html, and its figures; of folders of
+    /// runs, show their table again, several side by side
     Report {
-        /// Folders of runs
+        /// The folder of an experiment, or folders of runs
         #[arg(required = true, value_name = "DIR")]
         folders: Vec<PathBuf>,
     },
@@ -185,6 +186,11 @@ fn command_path(words: &[OsString]) -> String {
 }
 
 fn report(folders: &[PathBuf]) -> Outcome {
+    if let [folder] = folders {
+        if experiment::has_results(folder) {
+            return experiment::report(folder);
+        }
+    }
     let mut runs = Vec::new();
     for folder in folders {
         let name = folder.file_name().unwrap_or(folder.as_os_str());
