@@ -52,20 +52,6 @@ static unsigned int rb_gap_max_packets = WEFT_SEQUENCE_MAX;
 module_param(rb_gap_max_packets, uint, 0644);
 MODULE_PARM_DESC(rb_gap_max_packets, "rb: most packets of a subflow in a pattern from the kernel's RTTs");
 
-static int path_of(const struct weft_pattern *pattern, const struct sock *ssk)
-{
-	__be32 mask = weft_prefix_mask(pattern->prefix_len);
-	int i;
-
-	if (!weft_has_ipv4(ssk) ||
-	    (inet_sk(ssk)->inet_daddr & mask) != pattern->prefix)
-		return -ENOENT;
-	for (i = 0; i < pattern->paths; i++)
-		if (pattern->path[i].local == inet_sk(ssk)->inet_saddr)
-			return i;
-	return -ENOENT;
-}
-
 /*
  * Turn a pattern of paths into one of slots. Paths without a subflow drop out of
  * the sequence. Returns its length; 0 when a subflow has no path of its own or
@@ -82,7 +68,8 @@ static unsigned int map_pattern(const struct weft_pattern *pattern,
 		slot_of_path[i] = -1;
 
 	for (i = 0; i < usable->count; i++) {
-		int path = path_of(pattern, mptcp_subflow_tcp_sock(usable->subflow[i]));
+		int path = weft_pattern_path(pattern,
+					     mptcp_subflow_tcp_sock(usable->subflow[i]));
 
 		if (path < 0 || slot_of_path[path] >= 0)
 			return 0;

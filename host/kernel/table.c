@@ -11,6 +11,7 @@
 #include <linux/ktime.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
+#include <net/inet_sock.h>
 
 #include "weft.h"
 
@@ -70,6 +71,27 @@ const struct weft_pattern *weft_table_find(const struct weft_table *table,
 			return pattern;
 	}
 	return NULL;
+}
+
+/**
+ * weft_pattern_path() - the path of a pattern that a subflow takes
+ * @pattern: pattern
+ * @ssk: TCP socket of the subflow
+ *
+ * Return: index into its paths, or -ENOENT when it has none for the subflow.
+ */
+int weft_pattern_path(const struct weft_pattern *pattern, const struct sock *ssk)
+{
+	__be32 mask = weft_prefix_mask(pattern->prefix_len);
+	int i;
+
+	if (!weft_has_ipv4(ssk) ||
+	    (inet_sk(ssk)->inet_daddr & mask) != pattern->prefix)
+		return -ENOENT;
+	for (i = 0; i < pattern->paths; i++)
+		if (pattern->path[i].local == inet_sk(ssk)->inet_saddr)
+			return i;
+	return -ENOENT;
 }
 
 static void changed(struct weft_table *table)

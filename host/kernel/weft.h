@@ -39,7 +39,7 @@
  * struct weft_path - one local address in a pattern of the controller
  * @local: local IPv4 address
  * @gap: packets per pattern; 0 means that the path is known and not used
- * @rtt_ns: what the network measured, for the reader
+ * @rtt_ns: what the network measured; 0 while it is not known
  */
 struct weft_path {
 	__be32	local;
@@ -211,6 +211,7 @@ int weft_table_del(struct weft_table *table, __be32 prefix, u8 prefix_len);
 void weft_table_clear(struct weft_table *table);
 const struct weft_pattern *weft_table_find(const struct weft_table *table,
 					   __be32 address, u64 now_ns);
+int weft_pattern_path(const struct weft_pattern *pattern, const struct sock *ssk);
 __be32 weft_prefix_mask(u8 prefix_len);
 
 /* netlink.c */

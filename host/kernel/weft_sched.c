@@ -23,13 +23,32 @@
  * among the data that are as old; the core then asks anew where to put what waits,
  * which is not where no ACK has come for four round trips. TCP's own timeout is 200 ms,
  * and so is MPTCP's.
+ *
+ * Controller. Its patterns say what the network has measured of a path, with the queues
+ * on it. A subflow that has not had an ACK of late goes by that, and one whose path the
+ * controller has taken out gets nothing while there is another.
  */
 #include "view.h"
 #include "trail.h"
 #include "weft_window.h"
 
 /**
+ * struct weft_told - what the controller says of the connection's paths
+ * @rtt_us: by slot, with the queues on the way; 0 while it is not known
+ * @slots: those that were asked for
+ * @out: those whose paths are not to be used, as when a switch has failed
+ * @is_wanted: there is a subflow that was not asked for yet
+ */
+struct weft_told {
+	u32	rtt_us[WEFT_PATHS_MAX];
+	u32	slots;
+	u32	out;
+	bool	is_wanted;
+};
+
+/**
  * struct weft_weft - state of a connection
+ * @told: by the controller
  * @path: by slot
  * @trail: which subflow has carried what
  * @last_seq: data sequence at the decision before
@@ -37,6 +56,7 @@
  * @is_started: whether @last_seq is valid
  */
 struct weft_weft {
+	struct weft_told	told;
 	struct weft_path_state	path[WEFT_PATHS_MAX];
 	struct weft_trail	trail;
 	u64			last_seq;
@@ -161,8 +181,11 @@ static int weft_weft_choose(void *state, const struct weft_view *view,
 		struct weft_path_state *path = &weft->path[view[i].slot];
 
 		observe(path, &view[i], n, outlook->now_us);
+		path->told_rtt_us = weft->told.rtt_us[view[i].slot];
+		weft->told.is_wanted |= !(weft->told.slots & 1U << view[i].slot);
 		is_due |= weft_ack_is_due(&view[i]);
-		if (is_silent(path, &view[i], outlook->now_us))
+		if (weft->told.out & 1U << view[i].slot ||
+		    is_silent(path, &view[i], outlook->now_us))
 			continue;
 		members |= 1U << i;
 		if (fast == WEFT_WAIT || view[i].srtt_us < view[fast].srtt_us)
@@ -206,6 +229,10 @@ module_param(weft_rescue_ms, uint, 0644);
 MODULE_PARM_DESC(weft_rescue_ms,
 		 "weft: time without a Data ACK, beside two RTTs, until what is missing is sent again; 0: never (5)");
 
+static bool weft_listen = true;
+module_param(weft_listen, bool, 0644);
+MODULE_PARM_DESC(weft_listen, "weft: go by what the controller says of paths (1)");
+
 /**
  * struct weft_rescue - state of a connection, with what needs the kernel
  * @weft: first, what the decision keeps
@@ -215,6 +242,8 @@ MODULE_PARM_DESC(weft_rescue_ms,
  * @wait: jiffies without a Data ACK until the next rescue
  * @moved_nxt: what had been sent when the left edge moved last
  * @until_seq: a rescue goes on for holes up to here
+ * @heard_until: jiffies until which @weft.told holds
+ * @generation: of the controller's patterns behind it
  * @is_under_way: until the left edge has come to @until_seq
  * @is_due: the worker is to send what lies at the left edge
  */
@@ -226,6 +255,8 @@ struct weft_rescue {
 	unsigned long		wait;
 	u64			moved_nxt;
 	u64			until_seq;
+	unsigned long		heard_until;
+	u32			generation;
 	bool			is_under_way;
 	bool			is_due;
 };
@@ -277,11 +308,68 @@ static void on_timer(struct timer_list *timer)
 	mod_timer(timer, jiffies + rescue->wait);
 }
 
+/* What the controller says of one subflow's path; RCU read section. */
+static void hear(struct weft_rescue *rescue, const struct sock *ssk, int slot)
+{
+	const struct weft_table *table = weft_table(sock_net(ssk));
+	struct weft_told *told = &rescue->weft.told;
+	const struct weft_pattern *pattern;
+	u64 now_ns = ktime_get_ns();
+	unsigned long until;
+	int path;
+
+	told->slots |= BIT(slot);
+	if (!weft_has_ipv4(ssk))
+		return;
+	pattern = weft_table_find(table, inet_sk(ssk)->inet_daddr, now_ns);
+	if (!pattern)
+		return;
+	path = weft_pattern_path(pattern, ssk);
+	if (path < 0)
+		return;
+	told->rtt_us[slot] = min_t(u64, div_u64(pattern->path[path].rtt_ns,
+						NSEC_PER_USEC), U32_MAX);
+	if (!pattern->path[path].gap)
+		told->out |= BIT(slot);
+	until = jiffies + nsecs_to_jiffies(pattern->set_ns + pattern->ttl_ns - now_ns);
+	if (time_before(until, rescue->heard_until))
+		rescue->heard_until = until;
+}
+
+/* Ask the controller's patterns again, when they or the subflows may have changed. */
+static void listen(struct weft_rescue *rescue, struct mptcp_sock *msk)
+{
+	u32 generation = READ_ONCE(weft_table(sock_net((struct sock *)msk))->generation);
+	struct weft_told *told = &rescue->weft.told;
+	struct mptcp_subflow_context *subflow;
+
+	if (!told->is_wanted && generation == rescue->generation &&
+	    time_before(jiffies, rescue->heard_until))
+		return;
+	memset(told, 0, sizeof(*told));
+	rescue->generation = generation;
+	rescue->heard_until = jiffies + HZ;
+	if (!READ_ONCE(weft_listen)) {
+		told->slots = U32_MAX;
+		return;
+	}
+	rcu_read_lock();
+	mptcp_for_each_subflow(msk, subflow) {
+		int slot = weft_slot(weft_conn(msk), subflow);
+
+		if (slot >= 0)
+			hear(rescue, mptcp_subflow_tcp_sock(subflow), slot);
+	}
+	rcu_read_unlock();
+}
+
 static int weft_weft_get_send(struct mptcp_sock *msk)
 {
-	struct weft_rescue *rescue;
+	struct weft_rescue *rescue = rescue_of(msk);
 	int err;
 
+	if (rescue)
+		listen(rescue, msk);
 	err = weft_send_packet(msk, sizeof(*rescue), weft_weft_choose);
 	rescue = rescue_of(msk);
 	if ((err && err != -EAGAIN) || !rescue || !READ_ONCE(weft_rescue_ms))

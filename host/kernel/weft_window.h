@@ -58,6 +58,7 @@ static unsigned int weft_patience_ms = 50;
  * @seen_us: when packets were acknowledged last
  * @idle_us: when nothing was under way last
  * @queue_since_us: since when the queue has never been empty; 0: it was just now
+ * @told_rtt_us: the path's RTT as the controller has it, 0 while it has not said
  */
 struct weft_path_state {
 	u32	delivered;
@@ -73,6 +74,7 @@ struct weft_path_state {
 	u64	seen_us;
 	u64	idle_us;
 	u64	queue_since_us;
+	u32	told_rtt_us;
 };
 
 static u32 under_way(const struct weft_view *view)
@@ -93,15 +95,18 @@ static u32 base_rtt_us(const struct weft_view *view)
 			    READ_ONCE(weft_slack_percent), 100);
 }
 
-/* The RTT with its standing queue, without the noise of a host. */
+/*
+ * The RTT with its standing queue, without the noise of a host. A subflow that has not
+ * seen it itself of late has the controller's, which knows what others have queued.
+ */
 static u32 standing_rtt_us(const struct weft_path_state *path,
 			   const struct weft_view *view)
 {
-	u32 base_us = base_rtt_us(view);
+	u32 seen_us = path->rtt_us | path->round_rtt_us;
 
 	if (path->rtt_us && path->round_rtt_us)
-		return max(min(path->rtt_us, path->round_rtt_us), base_us);
-	return max(path->rtt_us | path->round_rtt_us, base_us);
+		seen_us = min(path->rtt_us, path->round_rtt_us);
+	return max(seen_us ? seen_us : path->told_rtt_us, base_rtt_us(view));
 }
 
 /* Packets of a window that wait in queues, in WEFT_WINDOW_UNIT. */

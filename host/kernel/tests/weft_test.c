@@ -206,6 +206,34 @@ static void test_long_queue(void)
 	       "where the wait is long it keeps to two packets, the second for the ACK");
 }
 
+static void test_told(void)
+{
+	struct weft_view two[] = { path(0, 0, 0, RTT_US), path(1, 0, 0, RTT_US) };
+	struct weft_outlook outlook = packets_left(1000);
+	struct weft_weft weft = {};
+
+	report(weft_weft_choose(&weft, two, 2, &outlook) == 0 && weft.told.is_wanted,
+	       "a new subflow wants to know what the controller says");
+
+	weft.told.slots = 3;
+	weft.told.is_wanted = false;
+	weft.told.rtt_us[0] = 4 * RTT_US;
+	report(weft_weft_choose(&weft, two, 2, &outlook) == 1 && !weft.told.is_wanted,
+	       "where no ACK has come the controller's RTT decides");
+
+	weft.path[0].rtt_us = RTT_US;
+	weft.path[1].rtt_us = 2 * RTT_US;
+	report(weft_weft_choose(&weft, two, 2, &outlook) == 0,
+	       "where ACKs come, what they say");
+
+	weft.told.out = 1;
+	report(fill(&weft, two, 2, 0) && !two[0].in_flight_packets,
+	       "a path that the controller has taken out gets nothing");
+	two[1] = path(0, 0, 0, RTT_US);
+	report(weft_weft_choose(&weft, two, 1, &outlook) == 0,
+	       "unless there is no other");
+}
+
 int main(void)
 {
 	test_start();
@@ -215,6 +243,7 @@ int main(void)
 	test_short_packets();
 	test_long_queue();
 	test_silence();
+	test_told();
 	never_stalls(weft_weft_choose, sizeof(struct weft_weft));
 	return done_testing();
 }
