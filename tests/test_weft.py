@@ -16,6 +16,12 @@ def run(weft: Weft, out: Path, arguments: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def longest_queue(out: Path) -> int:
+    """Give the packets in the longest queue of a run."""
+    with (out / "queues.csv").open() as file:
+        return max(int(row["queue_max_packets"]) for row in csv.DictReader(file))
+
+
 @pytest.mark.parametrize(("senders", "spines"), [(10, 2), (16, 2), (8, 4)])
 def test_an_incast_takes_what_its_link_takes(
     weft: Weft, tmp_path: Path, senders: int, spines: int
@@ -39,12 +45,27 @@ def test_a_long_flow_fills_its_link(weft: Weft, tmp_path: Path, paths: str) -> N
 
 def test_no_queue_grows_long_under_long_flows(weft: Weft, tmp_path: Path) -> None:
     run(weft, tmp_path / "x", "--pattern bulk --flows 4 --bytes 10MB")
-    with (tmp_path / "x" / "queues.csv").open() as file:
-        queues = [int(row["queue_max_packets"]) for row in csv.DictReader(file)]
-    assert max(queues) <= 25
+    assert longest_queue(tmp_path / "x") <= 25
 
 
 def test_a_path_that_fails_costs_no_timeout(weft: Weft, tmp_path: Path) -> None:
     (flow,) = run(weft, tmp_path / "x", "--pattern bulk --bytes 20MB --change 30ms:2:down")
     # What the path had is missed after 5 ms and two round trips, and sent hole by hole.
     assert int(flow["fct_ns"]) <= int(flow["ideal_fct_ns"]) + 20_000_000
+
+
+def test_an_option_of_the_scheduler_can_be_set(weft: Weft, tmp_path: Path) -> None:
+    option = "--scheduler-options weft_queue_packets=400"
+    run(weft, tmp_path / "x", f"--pattern bulk --flows 4 --bytes 10MB {option}")
+    assert longest_queue(tmp_path / "x") > 50
+
+
+def test_an_option_that_is_not_there_is_named_beside_those_that_are(
+    weft: Weft, tmp_path: Path
+) -> None:
+    out = tmp_path / "x"
+    done = weft.try_run("run", "--scheduler-options", "wft_rescue_ms=0", "--out", str(out))
+    assert done.returncode == 1
+    assert "wft_rescue_ms=0" in done.stderr
+    assert "weft_rescue_ms," in done.stderr
+    assert not out.exists()

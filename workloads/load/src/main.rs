@@ -143,6 +143,7 @@ fn run(args: &RunArgs, traffic: &Traffic) -> Result<ExitCode> {
     let sockets = Sockets {
         protocol: args.workload.protocol,
         scheduler: scheduler(args),
+        scheduler_options: args.workload.scheduler_options.clone(),
         congestion: args.workload.congestion.clone(),
         send_buffer_bytes: args.workload.send_buffer,
         receive_buffer_bytes: args.workload.receive_buffer,
@@ -290,6 +291,11 @@ fn run_info(
             flows: rows.len() as u32,
             bytes,
             scheduler: scheduler(args).unwrap_or_else(|| "none".to_owned()),
+            scheduler_options: flags
+                .scheduler_options
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
             seed: flags.seed,
             connections: lower(&flags.connections),
             send_buffer_bytes: flags.send_buffer,

@@ -116,10 +116,30 @@ pub struct WorkloadArgs {
     #[arg(long, value_name = "NAME", value_parser = parse_congestion)]
     pub congestion: Option<String>,
 
+    /// Options of the kernel's schedulers, such as weft_rescue_ms=0,weft_listen=0:
+    /// parameters of its module, which `modinfo` explains
+    #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = parse_scheduler_option)]
+    pub scheduler_options: Vec<SchedulerOption>,
+
     /// Give up when no byte arrives anywhere for this long (virtual time in the
     /// lab)
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_stall)]
     pub stall_timeout: u64,
+}
+
+/// A parameter of the schedulers' kernel module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchedulerOption {
+    /// Its name, such as `weft_rescue_ms`.
+    pub name: String,
+    /// What to set it to.
+    pub value: String,
+}
+
+impl std::fmt::Display for SchedulerOption {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}={}", self.name, self.value)
+    }
 }
 
 /// The kernel's part in a workload, as a flag.
@@ -182,6 +202,9 @@ impl WorkloadArgs {
         );
         flag("protocol", value_name(&self.protocol));
         flag("congestion", self.congestion.clone());
+        for option in &self.scheduler_options {
+            flag("scheduler-options", Some(option.to_string()));
+        }
         flag("stall-timeout", Some(format!("{}ns", self.stall_timeout)));
         argv
     }
@@ -232,6 +255,24 @@ pub fn parse_scheduler(text: &str) -> Result<String, String> {
         ));
     }
     Ok(text.to_owned())
+}
+
+fn parse_scheduler_option(text: &str) -> Result<SchedulerOption, String> {
+    let is_word = |word: &str| {
+        !word.is_empty()
+            && word
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    match text.split_once('=') {
+        Some((name, value)) if is_word(name) && is_word(value) => Ok(SchedulerOption {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        }),
+        _ => Err(format!(
+            "{text:?} is no option of a scheduler; they are like weft_rescue_ms=0"
+        )),
+    }
 }
 
 fn parse_congestion(text: &str) -> Result<String, String> {
@@ -296,6 +337,7 @@ pub(super) mod tests {
             "--pattern bulk --flows 60 --bytes 20MB",
             "--pattern bulk --duration 20s",
             "--pattern page --objects 107 --bytes 3.5MB --parallel 4",
+            "--scheduler-options weft_rescue_ms=0,weft_listen=N",
         ] {
             let args = parse(line);
             let again =

@@ -73,6 +73,9 @@ pub struct Workload {
     pub bytes: Option<u64>,
     /// MPTCP scheduler.
     pub scheduler: String,
+    /// Options of the schedulers that were set, such as `weft_rescue_ms=0`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scheduler_options: Vec<String>,
     /// Seed.
     pub seed: u64,
     /// How flows got their connections.

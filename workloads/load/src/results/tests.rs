@@ -15,6 +15,7 @@ pub(crate) fn info(scheduler: &str) -> RunInfo {
             load: None,
             flows: 2,
             bytes: Some(1_000),
+            scheduler_options: Vec::new(),
             scheduler: scheduler.into(),
             seed: 1,
             connections: "persistent".into(),

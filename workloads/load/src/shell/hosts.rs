@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use nix::sched::{CloneFlags, setns};
@@ -11,11 +12,14 @@ use nix::sys::socket::{self, Backlog, SockaddrIn, sockopt};
 use weft_topology::Topology;
 
 use super::{Sockets, sys};
+use crate::args::SchedulerOption;
 
 /// Where the kernel says which MPTCP schedulers there are (Linux 6.10).
 const AVAILABLE: &str = "/proc/sys/net/mptcp/available_schedulers";
 /// Where a namespace's MPTCP scheduler is chosen.
 const SCHEDULER: &str = "/proc/sys/net/mptcp/scheduler";
+/// Where the options of our schedulers are: for all namespaces.
+const OPTIONS: &str = "/sys/module/weft/parameters";
 /// Where the kernel says which TCP congestion controls there are.
 const CONGESTION_AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// Where a namespace's TCP congestion control is chosen.
@@ -76,6 +80,24 @@ impl Hosts {
                      ({error})"
                 );
             }
+        }
+        Ok(())
+    }
+
+    /// Sets options of the schedulers, for all hosts and for connections that
+    /// are open as well. They stay as they are when the run is over.
+    pub(super) fn set_options(options: &[SchedulerOption]) -> Result<()> {
+        for option in options {
+            let file = Path::new(OPTIONS).join(&option.name);
+            if !file.exists() {
+                bail!(
+                    "scheduler option {option}: this kernel's schedulers have none of that name; \
+                     they have {}",
+                    option_names()
+                );
+            }
+            std::fs::write(file, &option.value)
+                .with_context(|| format!("scheduler option {option}"))?;
         }
         Ok(())
     }
@@ -171,6 +193,18 @@ impl Hosts {
 fn words(path: &str) -> String {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.split_whitespace().collect::<Vec<_>>().join(", ")
+}
+
+/// The names of the schedulers' options, for a message.
+fn option_names() -> String {
+    let mut names: Vec<_> = std::fs::read_dir(OPTIONS)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names.join(", ")
 }
 
 /// The two buffers of a socket.

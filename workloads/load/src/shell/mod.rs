@@ -27,6 +27,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::socket::{self, MsgFlags, SockaddrIn, sockopt};
 use weft_topology::Topology;
 
+use crate::args::SchedulerOption;
 use crate::engine::{Action, ConnectionId, Engine, FlowId, Outcome, Settings};
 use crate::fabric::Protocol;
 use crate::plan::Flow;
@@ -46,6 +47,8 @@ pub struct Sockets {
     pub protocol: Protocol,
     /// MPTCP scheduler to choose in every host; `None` leaves it as it is.
     pub scheduler: Option<String>,
+    /// Options of the schedulers to set.
+    pub scheduler_options: Vec<SchedulerOption>,
     /// TCP congestion control to choose in every host; `None` leaves it as it is.
     pub congestion: Option<String>,
     /// `SO_SNDBUF`; `None` leaves the kernel's autotuning on.
@@ -98,6 +101,7 @@ pub fn run(
     if let Some(scheduler) = &sockets.scheduler {
         hosts.set_scheduler(scheduler)?;
     }
+    Hosts::set_options(&sockets.scheduler_options)?;
     if let Some(congestion) = &sockets.congestion {
         hosts.set_congestion(congestion)?;
     }
