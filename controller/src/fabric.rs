@@ -1,21 +1,19 @@
 //! What `topology.json` implies: who sits where, which path a pair of
 //! addresses takes, and how long it takes over empty queues.
 
+mod hop;
+
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use weft_topology::{Change, Host, Link, Role, Switch, Topology};
+use weft_topology::{Host, Role, Switch, Topology};
 
 use crate::pattern::PATHS_MAX;
 
-/// Bytes of an Ethernet header; a frame is its IPv4 packet and this.
-const ETHERNET_HEADER_BYTES: u64 = 14;
+use hop::{ACK_BYTES, Access, Hop, header_bytes};
 
 /// IPv4 length of a full-size packet, what paths are compared with.
 pub const FULL_SIZE_BYTES: u16 = 1500;
-
-/// IPv4 length of a bare MPTCP ACK: IPv4 20, TCP 20, timestamps 12, Data ACK 12.
-const ACK_BYTES: u16 = 64;
 
 /// CRC-16/ARC, which v1model calls `HashAlgorithm.crc16`.
 const CRC16: crc::Crc<u16> = crc::Crc::<u16>::new(&crc::CRC_16_ARC);
@@ -82,51 +80,6 @@ pub enum Error {
     NoHostLink(String),
 }
 
-/// One direction-independent cable and the queues at its ends.
-#[derive(Debug, Clone, Copy)]
-struct Hop {
-    rate_bps: u64,
-    delay_ns: u64,
-    queue_packets: u64,
-}
-
-impl Hop {
-    fn of(link: &Link) -> Self {
-        Self {
-            rate_bps: link.rate_bps.max(1),
-            delay_ns: link.delay_ns,
-            queue_packets: u64::from(link.queue_packets),
-        }
-    }
-
-    /// This hop, as slow, long and deep as a change makes it.
-    fn at_worst(self, change: &Change) -> Self {
-        let queue = change.queue_packets.map_or(0, u64::from);
-        Self {
-            rate_bps: self.rate_bps.min(change.rate_bps.unwrap_or(u64::MAX)),
-            delay_ns: self.delay_ns.max(change.delay_ns.unwrap_or(0)),
-            queue_packets: self.queue_packets.max(queue),
-        }
-    }
-
-    /// Time on the wire of a packet of `length_bytes` (IPv4).
-    fn serialisation_ns(&self, length_bytes: u16) -> u64 {
-        let bits = u128::from(u64::from(length_bytes) + ETHERNET_HEADER_BYTES) * 8;
-        u64::try_from(bits * 1_000_000_000 / u128::from(self.rate_bps)).unwrap_or(u64::MAX)
-    }
-
-    /// Through an empty egress queue and over the cable.
-    fn crossing_ns(&self, length_bytes: u16) -> u64 {
-        self.serialisation_ns(length_bytes) + self.delay_ns
-    }
-
-    /// Longest wait in the egress queue in front of the cable.
-    fn queue_ns(&self) -> u64 {
-        self.queue_packets
-            .saturating_mul(self.serialisation_ns(FULL_SIZE_BYTES))
-    }
-}
-
 /// A topology, prepared for the questions that telemetry asks.
 #[derive(Debug)]
 pub struct Fabric {
@@ -135,10 +88,10 @@ pub struct Fabric {
     uplinks: BTreeMap<(u8, u8), Hop>,
     /// The same at their worst, if links change while traffic runs.
     worst_uplinks: BTreeMap<(u8, u8), Hop>,
-    /// Address -> its host's leaf and cable.
-    addresses: BTreeMap<Ipv4Addr, (u8, Hop)>,
-    /// Leaf -> the cable of its first host.
-    host_links: BTreeMap<u8, Hop>,
+    /// Address -> how its host is reached.
+    addresses: BTreeMap<Ipv4Addr, Access>,
+    /// Leaf -> how its first host is.
+    host_links: BTreeMap<u8, Access>,
     /// Switch name and port -> what is there.
     ports: BTreeMap<(String, u16), PortUse>,
     /// Name of the spine of each path.
@@ -215,8 +168,8 @@ impl Fabric {
     #[must_use]
     pub fn pair_of(&self, source: Ipv4Addr, destination: Ipv4Addr) -> Option<LeafPair> {
         let pair = LeafPair {
-            source: self.addresses.get(&source)?.0,
-            destination: self.addresses.get(&destination)?.0,
+            source: self.addresses.get(&source)?.leaf,
+            destination: self.addresses.get(&destination)?.leaf,
         };
         (pair.source != pair.destination).then_some(pair)
     }
@@ -266,7 +219,8 @@ impl Fabric {
     }
 
     /// RTT over empty queues as the leaf of `source` measures it: from the
-    /// arrival of a packet of `length_bytes` to the arrival of its ACK.
+    /// arrival of a packet of `length_bytes` to the arrival of its ACK. Or as
+    /// its card does, if that runs a program: from card to card and back.
     #[must_use]
     pub fn measured_base_ns(
         &self,
@@ -275,40 +229,81 @@ impl Fabric {
         path: u8,
         length_bytes: u16,
     ) -> Option<u64> {
+        let (near, far) = (
+            self.addresses.get(&source)?,
+            self.addresses.get(&destination)?,
+        );
         let pair = self.pair_of(source, destination)?;
-        let far = self.addresses.get(&destination)?.1;
-        self.base_ns(pair, path, length_bytes, far)
+        let leaf_ns = self.base_ns(pair, path, length_bytes, far.down)?;
+        let (Some(near_card_ns), Some(far_card_ns)) = (near.card_ns, far.card_ns) else {
+            return Some(leaf_ns);
+        };
+        let wires_ns = near.up.serialisation_ns(length_bytes)
+            + near.down.serialisation_ns(ACK_BYTES)
+            + far.up.serialisation_ns(ACK_BYTES);
+        let near_ns = 2 * (near.up.delay_ns - near_card_ns);
+        Some((leaf_ns + wires_ns + near_ns).saturating_sub(2 * far_card_ns))
     }
 
     /// RTT over empty queues between hosts of `pair`, for a full-size packet.
     #[must_use]
     pub fn configured_rtt_ns(&self, pair: LeafPair, path: u8) -> Option<u64> {
         let near = self.host_links.get(&pair.source)?;
-        let far = *self.host_links.get(&pair.destination)?;
-        Some(self.base_ns(pair, path, FULL_SIZE_BYTES, far)? + 2 * near.delay_ns)
+        let far = self.host_links.get(&pair.destination)?;
+        Some(self.base_ns(pair, path, FULL_SIZE_BYTES, far.down)? + 2 * near.up.delay_ns)
     }
 
-    /// Propagation to the leaf of `source` and back, which the leaf cannot see.
+    /// Who measures the RTTs of data from `source`: its own card, or (`None`) the leaf,
+    /// one for all its hosts.
     #[must_use]
-    pub fn near_delay_ns(&self, source: Ipv4Addr) -> Option<u64> {
-        Some(2 * self.addresses.get(&source)?.1.delay_ns)
+    pub fn measuring_card(&self, source: Ipv4Addr) -> Option<usize> {
+        let near = self.addresses.get(&source)?;
+        near.card_ns.map(|_| near.host)
     }
 
-    /// The longest time that all queues between the leaf of `source` and
-    /// `destination` can hold a packet and its ACK together, and links that
-    /// change can keep them longer.
+    /// RTT between two hosts if what measures at `source` says `measured_ns` of a
+    /// full-size packet.
+    ///
+    /// Leaves do not see the propagation to `source`. Cards do not see that between
+    /// them and the kernels on both sides, but what hosts' own wires take, which counts
+    /// in no RTT here: it is the same on every path.
+    #[must_use]
+    pub fn rtt_between_hosts_ns(
+        &self,
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+        measured_ns: u64,
+    ) -> Option<u64> {
+        let near = self.addresses.get(&source)?;
+        let far = self.addresses.get(&destination)?;
+        let (Some(near_card_ns), Some(far_card_ns)) = (near.card_ns, far.card_ns) else {
+            return Some(measured_ns.saturating_add(2 * near.up.delay_ns));
+        };
+        let wires_ns = near.own_wire_ns() + far.up.serialisation_ns(ACK_BYTES);
+        let hidden_ns = 2 * (near_card_ns + far_card_ns);
+        Some(
+            measured_ns
+                .saturating_add(hidden_ns)
+                .saturating_sub(wires_ns),
+        )
+    }
+
+    /// The longest time that all queues between `source`, or its leaf if that
+    /// measures, and `destination` can hold a packet and its ACK together, and
+    /// links that change can keep them longer.
     #[must_use]
     pub fn queues_ns(&self, source: Ipv4Addr, destination: Ipv4Addr, path: u8) -> Option<u64> {
         let pair = self.pair_of(source, destination)?;
         let up = self.uplinks.get(&(pair.source, path))?;
         let down = self.uplinks.get(&(pair.destination, path))?;
-        let far = self.addresses.get(&destination)?.1;
+        let far = self.addresses.get(&destination)?.down;
         let worst_up = self.worst_uplinks.get(&(pair.source, path))?;
         let worst_down = self.worst_uplinks.get(&(pair.destination, path))?;
         let round_ns = |hop: &Hop| hop.crossing_ns(FULL_SIZE_BYTES) + hop.crossing_ns(ACK_BYTES);
         let longer_ns = |worst, usual| round_ns(worst).saturating_sub(round_ns(usual));
         let longer_ns = longer_ns(worst_up, up) + longer_ns(worst_down, down);
-        // Both ends of each cable: there with the data, back with the ACK.
+        // Both ends of each cable: there with the data, back with the ACK. A host's own
+        // end counts nowhere; where its card measures, the leaf's end does.
         Some(
             [worst_up, worst_down, &far]
                 .iter()
@@ -353,6 +348,7 @@ impl Fabric {
     }
 
     fn find_paths(&mut self) -> Result<(), Error> {
+        let header_bytes = header_bytes(&self.topology);
         let leaves: Vec<&Switch> = self
             .topology
             .switches
@@ -385,7 +381,7 @@ impl Fabric {
                         spine: spine.name.clone(),
                         path,
                     })?;
-                let hop = Hop::of(link);
+                let hop = Hop::of(link, header_bytes);
                 let schedule = self.topology.schedule.iter().flat_map(|s| &s.changes);
                 let changes = schedule.filter(|change| change.switch == spine.name);
                 let worst = changes.fold(hop, Hop::at_worst);
@@ -397,15 +393,16 @@ impl Fabric {
     }
 
     fn find_hosts(&mut self) -> Result<(), Error> {
-        for host in &self.topology.hosts {
+        let header_bytes = header_bytes(&self.topology);
+        for (place, host) in self.topology.hosts.iter().enumerate() {
             let link = self
                 .topology
                 .host_link(host)
                 .ok_or_else(|| Error::NoHostLink(host.name.clone()))?;
-            let hop = Hop::of(link);
-            self.host_links.entry(host.leaf).or_insert(hop);
+            let access = Access::of(place, host, link, header_bytes);
+            self.host_links.entry(host.leaf).or_insert(access);
             for &address in &host.addresses {
-                self.addresses.insert(address, (host.leaf, hop));
+                self.addresses.insert(address, access);
             }
         }
         Ok(())

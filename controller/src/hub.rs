@@ -438,7 +438,7 @@ impl Hub {
 
 impl State {
     fn is_standby(&self) -> bool {
-        2 * self.lost_switches.len() > self.engine.fabric().topology().switches.len()
+        2 * self.lost_switches.len() > self.engine.fabric().topology().devices().count()
     }
 }
 

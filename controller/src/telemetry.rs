@@ -8,6 +8,9 @@
 //! rtt = smoothed of full-size packets + 2 * delay of the sender's own link
 //! ```
 //!
+//! Where hosts' network cards measure, from card to card, they do all that, each for its
+//! host; a path's RTT is the mean of what they say who have spoken of late.
+//!
 //! A sample whose queueing is more than all queues on the way can hold did not
 //! wait in queues: the receiver delayed its ACK (Linux does for 40 ms). The leaf
 //! uses none of those once it knows its paths; before, they are sorted out here.
@@ -23,6 +26,9 @@ use crate::fabric::{Fabric, LeafPair, PortUse};
 /// After so long without a sample a path counts as idle: longer than queues
 /// take to drain.
 pub const IDLE_NS: u64 = 100_000_000;
+
+/// So long the word of a card counts: twice as long as it is silent while packets come.
+const WORD_NS: u64 = 20_000_000;
 
 /// A lowest RTT older than this gives way to the next sample: links change.
 const MIN_WINDOW_NS: u64 = 10_000_000_000;
@@ -88,6 +94,8 @@ pub struct PathStats {
     /// When the last sample was used.
     pub last_ns: u64,
     min_at_ns: u64,
+    /// The last word of each who measures: smoothed RTT, and when.
+    words: BTreeMap<Option<usize>, (u64, u64)>,
 }
 
 impl PathStats {
@@ -114,8 +122,13 @@ impl PathStats {
         self.last_ns.saturating_add(IDLE_NS)
     }
 
-    fn record(&mut self, now_ns: u64, rtt: RouteRtt) {
-        self.smoothed_ns = Some(rtt.smoothed_ns);
+    fn record(&mut self, now_ns: u64, card: Option<usize>, rtt: RouteRtt) {
+        self.words.insert(card, (rtt.smoothed_ns, now_ns));
+        self.words
+            .retain(|_, (_, at_ns)| now_ns.saturating_sub(*at_ns) <= WORD_NS);
+        let sum: u128 = self.words.values().map(|(ns, _)| u128::from(*ns)).sum();
+        // The mean of u64s is one.
+        self.smoothed_ns = Some((sum / self.words.len() as u128) as u64);
         let min_is_old = now_ns.saturating_sub(self.min_at_ns) > MIN_WINDOW_NS;
         if self.samples == 0 || rtt.min_ns <= self.min_ns || min_is_old {
             self.min_ns = rtt.min_ns;
@@ -165,7 +178,7 @@ impl Telemetry {
             stats.rejected_samples += 1;
             return None;
         };
-        stats.record(now_ns, rtt);
+        stats.record(now_ns, fabric.measuring_card(sample.source), rtt);
         Some(pair)
     }
 
@@ -251,12 +264,14 @@ fn normalise(fabric: &Fabric, sample: &RttSample) -> Option<(LeafPair, Option<Ro
     if queueing > fabric.queues_ns(source, destination, path)? {
         return Some((pair, None));
     }
-    let near_ns = fabric.near_delay_ns(source)?;
     // A zero would mean "unknown"; only a broken clock measures so little.
-    let rtt = |measured_ns: u64| measured_ns.saturating_add(near_ns).max(1);
+    let rtt_ns = |measured_ns| {
+        let rtt_ns = fabric.rtt_between_hosts_ns(source, destination, measured_ns)?;
+        Some(rtt_ns.max(1))
+    };
     let rtt = RouteRtt {
-        smoothed_ns: rtt(sample.smoothed_ns),
-        min_ns: rtt(sample.min_ns),
+        smoothed_ns: rtt_ns(sample.smoothed_ns)?,
+        min_ns: rtt_ns(sample.min_ns)?,
     };
     Some((pair, Some(rtt)))
 }
@@ -265,7 +280,7 @@ fn normalise(fabric: &Fabric, sample: &RttSample) -> Option<(LeafPair, Option<Ro
 mod tests {
     use super::*;
     use crate::fabric::FULL_SIZE_BYTES;
-    use crate::testing::fabric;
+    use crate::testing::{fabric, leaf_spine};
 
     const MS: u64 = 1_000_000;
     const PAIR: LeafPair = LeafPair {
@@ -354,6 +369,36 @@ mod tests {
         let stats = telemetry.path(PAIR, 0).unwrap();
         assert!(stats.rtt_ns(2 * MS) > Some(stats.min_ns));
         assert_eq!(stats.rtt_ns(MS + IDLE_NS), Some(stats.min_ns));
+    }
+
+    #[test]
+    fn a_path_has_the_mean_of_what_cards_say_of_late() {
+        let mut topology = leaf_spine(2, 2, 4);
+        for host in &mut topology.hosts {
+            host.nic = Some(weft_topology::Nic {
+                name: format!("nic_{}", host.name),
+                device_id: 0,
+                grpc: String::new(),
+                rate_bps: 252_000_000_000,
+                delay_ns: 5_000,
+            });
+        }
+        let fabric = Fabric::new(topology).unwrap();
+        let configured = fabric.configured_rtt_ns(PAIR, 0).unwrap();
+        let of_host = |host: u8, queueing_ns| RttSample {
+            source: Ipv4Addr::new(10, 1, host, 1),
+            ..queued(&fabric, 0, queueing_ns)
+        };
+        let mut telemetry = Telemetry::default();
+        let mut smoothed = |now_ns, sample| {
+            telemetry.record_rtt(&fabric, now_ns, &sample);
+            telemetry.path(PAIR, 0).unwrap().smoothed_ns.unwrap()
+        };
+        assert_eq!(smoothed(0, of_host(1, 90_000)), configured + 90_000);
+        assert_eq!(smoothed(MS, of_host(2, 30_000)), configured + 60_000);
+        assert_eq!(smoothed(2 * MS, of_host(1, 10_000)), configured + 20_000);
+        let later_ns = 2 * MS + WORD_NS;
+        assert_eq!(smoothed(later_ns, of_host(3, 40_000)), configured + 25_000);
     }
 
     #[test]

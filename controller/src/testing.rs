@@ -50,6 +50,7 @@ fn switch(role: Role, index: u8) -> Switch {
     let (word, device_id) = match role {
         Role::Leaf => ("leaf", u64::from(index)),
         Role::Spine => ("spine", 100 + u64::from(index)),
+        Role::Nic => unreachable!("no switch is a nic"),
     };
     Switch {
         name: format!("{word}{index}"),
@@ -75,6 +76,7 @@ fn host(leaf: u8, index: u8, paths: u8) -> Host {
             .collect(),
         prefix_len: 24,
         jitter_ns: 0,
+        nic: None,
     }
 }
 

@@ -41,6 +41,21 @@ def test_hosts_of_a_noisy_hypervisor_say_so() -> None:
     assert {host["jitter_ns"] for host in fabric["hosts"]} == {500_000}
 
 
+def test_cards_that_run_programs_belong_to_hosts_and_share_the_delay_of_their_links() -> None:
+    assert "nic" not in described()["hosts"][0]
+    fabric = described(leaves=2, spines=2, hosts=2, delay_ns=10_001, nic="p4")
+    assert fabric["hosts"][3]["nic"] == {
+        "name": "nic2_2",
+        "device_id": 1514,
+        "grpc": "127.0.0.1:9566",
+        "rate_bps": 252 * 10**9,
+        "delay_ns": 5_000,
+    }
+    devices = fabric["switches"] + [host["nic"] for host in fabric["hosts"]]
+    for key in ("name", "device_id", "grpc"):
+        assert len({device[key] for device in devices}) == len(devices)
+
+
 @pytest.mark.parametrize(("leaves", "spines", "hosts"), [(1, 1, 1), (2, 2, 4), (11, 3, 12)])
 def test_every_port_is_the_end_of_its_link(leaves: int, spines: int, hosts: int) -> None:
     fabric = described(leaves=leaves, spines=spines, hosts=hosts)

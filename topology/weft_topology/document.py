@@ -47,16 +47,21 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def _host(name: str, info: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "name": name,
-        "leaf": info["leaf"],
-        "index": info["index"],
-        "netns": naming.netns(name),
-        "interface": naming.interface(name, 0),
-        "mac": info["mac"],
-        "addresses": info["addresses"],
-        "prefix_len": naming.PREFIX_LEN,
-    } | _if_any("jitter_ns", info["jitter_ns"])
+    nic = {"nic": info["nic"]} if info["nic"] else {}
+    return (
+        {
+            "name": name,
+            "leaf": info["leaf"],
+            "index": info["index"],
+            "netns": naming.netns(name),
+            "interface": naming.interface(name, 0),
+            "mac": info["mac"],
+            "addresses": info["addresses"],
+            "prefix_len": naming.PREFIX_LEN,
+        }
+        | _if_any("jitter_ns", info["jitter_ns"])
+        | nic
+    )
 
 
 def _switch(name: str, info: dict[str, Any], links: list[dict[str, Any]]) -> dict[str, Any]:

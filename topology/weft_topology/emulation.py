@@ -40,6 +40,9 @@ from mininet.topo import Topo  # noqa: E402
 _HOST_INDEX = 2
 """Interface index of a host's only cable, after the loopback."""
 
+_NIC_HEADER_BYTES = 18
+"""What a card that runs a program adds to a frame: `nic_t` of p4/src."""
+
 
 class _LazyShell(Node):  # type: ignore[misc]
     """A Mininet node whose shell starts when somebody uses it."""
@@ -260,7 +263,11 @@ def _configure(host: FabricHost, link: FabricLink, namespace: int, fabric: netli
                 *(netlink.address(_HOST_INDEX, a, prefix_len) for a in params["addresses"]),
                 netlink.neighbour(_HOST_INDEX, params["gateway"], params["gateway_mac"]),
                 netlink.default_route(_HOST_INDEX, params["gateway"]),
-                netlink.token_bucket(_HOST_INDEX, here.params["rate_from_a_bps"]),
+                netlink.token_bucket(
+                    _HOST_INDEX,
+                    here.params["rate_from_a_bps"],
+                    _NIC_HEADER_BYTES if params["nic"] else 0,
+                ),
             ]
         )
         offloads.disable(control, here.name)

@@ -10,10 +10,15 @@ r"""The leaf-spine fabric as a Mininet topology. It only describes.
 h1_1 h1_2 ..  h2_1 h2_2 ..
 """
 
+from typing import Any
+
 from mininet.topo import Topo
 
 from weft_topology import naming
 from weft_topology.spec import LeafSpineSpec
+
+BUS_RATE_BPS = 252 * 10**9
+"""Between a host and its network card: 16 lanes of PCIe 4.0."""
 
 
 class LeafSpine(Topo):  # type: ignore[misc]
@@ -72,6 +77,7 @@ class LeafSpine(Topo):  # type: ignore[misc]
             gateway=naming.gateway(leaf, index),
             gateway_mac=naming.gateway_mac(leaf),
             jitter_ns=spec.host_jitter_ns,
+            nic=self._nic(spec, leaf, index) if spec.nic == "p4" else None,
         )
         self.addLink(
             name,
@@ -85,3 +91,13 @@ class LeafSpine(Topo):  # type: ignore[misc]
             delay_ns=spec.delay_ns,
             queue_packets=spec.queue_packets,
         )
+
+    def _nic(self, spec: LeafSpineSpec, leaf: int, index: int) -> dict[str, Any]:
+        order = len(self.switches()) + len(self.hosts())
+        return {
+            "name": naming.nic(leaf, index),
+            "device_id": naming.nic_device_id(leaf, index),
+            "grpc": f"127.0.0.1:{naming.P4RUNTIME_PORT + order}",
+            "rate_bps": max(BUS_RATE_BPS, spec.host_rate_bps, spec.host_send_bps),
+            "delay_ns": spec.delay_ns // 2,
+        }

@@ -6,6 +6,7 @@ Numbers count from 1. Host H of leaf L is `hL_H`:
     MAC         02:00:00:00:LL:HH (hexadecimal)
     addresses   10.L.H.P/24      one for each path P, all on that interface
     gateway     10.L.H.254       a permanent neighbour, MAC 02:00:00:ff:00:LL
+    nicL_H                       its network card, where that runs a program
 
 Leaves are `leafL`, spines `spineS`. A leaf's port i leads to its host i, the port
 after the last host to spine 1, the next one to spine 2, and so on. Port l of a spine
@@ -37,6 +38,9 @@ SCHEDULE_SOCKET = "/run/weft-switch.sock"
 SPINE_DEVICE_ID = 100
 """Device ids of spines start after it. Leaf L has id L."""
 
+NIC_DEVICE_ID = 1000
+"""Device ids of network cards start after it, 256 for each leaf."""
+
 
 def host(leaf: int, index: int) -> str:
     """Name of a host."""
@@ -51,6 +55,16 @@ def leaf(index: int) -> str:
 def spine(index: int) -> str:
     """Name of a spine."""
     return f"spine{index}"
+
+
+def nic(leaf: int, index: int) -> str:
+    """Name of the network card of a host, if it runs a program."""
+    return f"nic{leaf}_{index}"
+
+
+def nic_device_id(leaf_index: int, host_index: int) -> int:
+    """P4Runtime device id of the network card of a host."""
+    return NIC_DEVICE_ID + 256 * leaf_index + host_index
 
 
 def interface(node: str, port: int) -> str:

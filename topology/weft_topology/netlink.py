@@ -188,15 +188,19 @@ def default_route(index: int, gateway: str) -> Request:
     return Request(f"default route via {gateway}", _NEWROUTE, body)
 
 
-def token_bucket(index: int, rate_bps: int) -> Request:
+def token_bucket(index: int, rate_bps: int, overhead_bytes: int = 0) -> Request:
     """Let an interface send at a rate, one frame at a time: a network card's line rate.
+
+    On the wire every frame is `overhead_bytes` longer than here.
 
     The bucket holds one full-size frame, so that frames leave back to back and never
     faster; and what flows in while the kernel's timer is late, for that would be lost.
     Time is counted in whole nanoseconds: at 10 Gbps a full-size frame's is exact to 0.02%.
     """
     rate = rate_bps // 8
-    ratespec = struct.pack("=BBHhHI", 0, _LINKLAYER_ETHERNET, 0, 0, 0, min(rate, 0xFFFF_FFFF))
+    ratespec = struct.pack(
+        "=BBHhHI", 0, _LINKLAYER_ETHERNET, overhead_bytes, 0, 0, min(rate, 0xFFFF_FFFF)
+    )
     no_peak = bytes(len(ratespec))
     options = b"".join(
         (

@@ -10,6 +10,7 @@ from weft_topology import naming
 from weft_topology.errors import UsageError
 
 ROUTINGS = ("weft", "ecmp")
+NICS = ("plain", "p4")
 ARRIVALS = ("hosts", "all")
 CPU_PORT = 510
 """P4 port number of the controller; a switch's own ports stay below."""
@@ -65,6 +66,8 @@ class LeafSpineSpec:
     """What becomes of spines while traffic runs."""
     host_jitter_ns: int = 0
     """Mean stall of the scheduling noise between a host's kernel and its network card."""
+    nic: str = "plain"
+    """Hosts' network cards: `plain` ones, or such that run a P4 program."""
 
     def __post_init__(self) -> None:
         """Refuses what cannot be built."""
@@ -87,6 +90,8 @@ class LeafSpineSpec:
         _within("queue_packets", self.queue_packets, *_BOUNDS["queue_packets"])
         if self.routing not in ROUTINGS:
             raise UsageError(f"routing {self.routing!r} is none of {', '.join(ROUTINGS)}")
+        if self.nic not in NICS:
+            raise UsageError(f"nic {self.nic!r} is none of {', '.join(NICS)}")
         for name, bounds in _BOUNDS.items():
             for spine, value in getattr(self, f"spine_{name}").items():
                 self._check_spine(f"spine_{name}", spine)
@@ -237,12 +242,13 @@ def topology_of(document: dict[str, Any]) -> LeafSpineSpec:
         given[name] = _by_spine(document, name)
     if "changes" in document:
         given["changes"] = tuple(_change(change) for change in _list(document, "changes"))
-    if "routing" in document:
-        given["routing"] = _string(document, "routing")
+    for name in document.keys() & _WORDS:
+        given[name] = _string(document, name)
     return LeafSpineSpec(**given)
 
 
-_NOT_NUMBERS = {"routing", "changes", *_OF_SPINES}
+_WORDS = {"routing", "nic"}
+_NOT_NUMBERS = {"changes", *_WORDS, *_OF_SPINES}
 
 
 def _change(document: Any) -> Change:

@@ -19,7 +19,7 @@ use weft_controller::cost::Input;
 use weft_controller::engine::{Config, Engine};
 use weft_controller::fabric::Fabric;
 use weft_controller::hub::Hub;
-use weft_controller::p4::desired::{TimestampUnit, desired};
+use weft_controller::p4::desired::{TimestampUnit, desired, desired_of_nic};
 use weft_controller::p4::digest::Decoder;
 use weft_controller::p4::program::Program;
 use weft_controller::p4::session::{self, Target};
@@ -39,7 +39,7 @@ struct Args {
     /// topology.json of the fabric
     #[arg(long, value_name = "FILE")]
     topology: PathBuf,
-    /// Folder with {leaf,spine}.json and .p4info.txtpb
+    /// Folder with {leaf,spine,smartnic}.json and .p4info.txtpb
     #[arg(long, value_name = "DIR")]
     pipelines: PathBuf,
     /// Folder for patterns.csv and loop.csv
@@ -131,7 +131,7 @@ fn prepare(args: &Args) -> anyhow::Result<(Vec<Target>, Hub)> {
     Ok((targets, hub))
 }
 
-/// Every switch with what it should run and hold.
+/// Every switch and card with what it should run and hold.
 fn targets(args: &Args, fabric: &Fabric) -> anyhow::Result<Vec<Target>> {
     let unit = match args.timestamps {
         Timestamps::Ns => TimestampUnit::Nanoseconds,
@@ -139,20 +139,41 @@ fn targets(args: &Args, fabric: &Fabric) -> anyhow::Result<Vec<Target>> {
     };
     let leaf = Arc::new(Program::read(&args.pipelines, Role::Leaf)?);
     let spine = Arc::new(Program::read(&args.pipelines, Role::Spine)?);
-    let switches = fabric.topology().switches.iter();
-    switches
-        .map(|switch| {
-            let program = match switch.role {
-                Role::Leaf => &leaf,
-                Role::Spine => &spine,
-            };
+    let switches = fabric.topology().switches.iter().map(|switch| {
+        let program = match switch.role {
+            Role::Leaf => &leaf,
+            Role::Spine | Role::Nic => &spine,
+        };
+        Ok(Target {
+            name: switch.name.clone(),
+            device_id: switch.device_id,
+            grpc: switch.grpc.clone(),
+            desired: desired(fabric, switch, program, unit)?,
+            decoder: Decoder::new(program, switch.role, unit)?,
+            program: Arc::clone(program),
+        })
+    });
+    let mut targets = switches.collect::<anyhow::Result<Vec<_>>>()?;
+    if fabric.topology().nics().next().is_some() {
+        targets.extend(nics(args, fabric, unit)?);
+    }
+    Ok(targets)
+}
+
+/// Every network card that runs a program.
+fn nics(args: &Args, fabric: &Fabric, unit: TimestampUnit) -> anyhow::Result<Vec<Target>> {
+    let program = Arc::new(Program::read(&args.pipelines, Role::Nic)?);
+    let hosts = fabric.topology().hosts.iter();
+    hosts
+        .filter_map(|host| Some((host, host.nic.as_ref()?)))
+        .map(|(host, nic)| {
             Ok(Target {
-                name: switch.name.clone(),
-                device_id: switch.device_id,
-                grpc: switch.grpc.clone(),
-                desired: desired(fabric, switch, program, unit)?,
-                decoder: Decoder::new(program, switch.role, unit)?,
-                program: Arc::clone(program),
+                name: nic.name.clone(),
+                device_id: nic.device_id,
+                grpc: nic.grpc.clone(),
+                desired: desired_of_nic(fabric, host, &program, unit)?,
+                decoder: Decoder::new(&program, Role::Nic, unit)?,
+                program: Arc::clone(&program),
             })
         })
         .collect()

@@ -1,4 +1,4 @@
-//! What a switch should hold: its table entries and digest subscriptions.
+//! What a switch or card should hold: its table entries and digest subscriptions.
 
 use std::time::Duration;
 
@@ -26,6 +26,10 @@ const LONGEST_INTERVAL_NS: u64 = 10_000_000;
 /// that travels alone takes some 300 bytes with its acknowledgement, and a packet
 /// crosses three switches, which all may report: 3 * 300 / 131072 is below 1%.
 const DIGEST_BYTES: u128 = 131_072;
+
+/// The same for a network card. A packet crosses two of them: with these it is
+/// 3 * 300 / 131072 + 2 * 300 / 262144, still below 1%.
+const NIC_DIGEST_BYTES: u128 = 262_144;
 
 /// Fraction of a clock unit that the leaf counts the time of a byte in.
 const PER_BYTE_SHIFT: u32 = 16;
@@ -75,10 +79,40 @@ pub fn desired(
     program: &Program,
     unit: TimestampUnit,
 ) -> Result<Desired, Error> {
-    let mut entries = match switch.role {
-        Role::Leaf => leaf_entries(fabric, switch, program, unit)?,
-        Role::Spine => spine_entries(fabric, switch, program)?,
+    let (entries, digests) = match switch.role {
+        Role::Leaf => (
+            leaf_entries(fabric, switch, program, unit)?,
+            &[RTT_DIGEST, QUEUE_DIGEST][..],
+        ),
+        Role::Spine | Role::Nic => (spine_entries(fabric, switch, program)?, &[QUEUE_DIGEST][..]),
     };
+    with_telemetry(fabric, program, unit, entries, DIGEST_BYTES, digests)
+}
+
+/// What the network card of `host` should hold when it runs `program`.
+///
+/// # Errors
+/// When the program lacks a table, action or digest that is needed.
+pub fn desired_of_nic(
+    fabric: &Fabric,
+    host: &Host,
+    program: &Program,
+    unit: TimestampUnit,
+) -> Result<Desired, Error> {
+    let entries = nic_entries(fabric, host, program, unit)?;
+    let digest_bytes = NIC_DIGEST_BYTES;
+    with_telemetry(fabric, program, unit, entries, digest_bytes, &[RTT_DIGEST])
+}
+
+/// Entries, and what is told how often.
+fn with_telemetry(
+    fabric: &Fabric,
+    program: &Program,
+    unit: TimestampUnit,
+    mut entries: Vec<TableEntry>,
+    digest_bytes: u128,
+    digests: &[&str],
+) -> Result<Desired, Error> {
     let interval_ns = sample_interval_ns(fabric);
     let interval = u128::from(interval_ns / unit.ns());
     entries.push(program.default_entry(
@@ -91,13 +125,9 @@ pub fn desired(
                 "longest_interval",
                 u128::from(LONGEST_INTERVAL_NS / unit.ns()),
             ),
-            ("digest_bytes", DIGEST_BYTES),
+            ("digest_bytes", digest_bytes),
         ],
     )?);
-    let digests: &[&str] = match switch.role {
-        Role::Leaf => &[RTT_DIGEST, QUEUE_DIGEST],
-        Role::Spine => &[QUEUE_DIGEST],
-    };
     let digests = digests
         .iter()
         .map(|name| {
@@ -143,12 +173,15 @@ fn leaf_entries(
             "routing.to_host",
             &[("port", number), ("dst_mac", mac(&host.mac))],
         )?);
-        entries.push(program.entry(
-            "rtt.host_port",
-            &[("standard_metadata.ingress_port", Key::Exact(number))],
-            "rtt.measure",
-            &[],
-        )?);
+        // Where a card measures, the leaf does not.
+        if host.nic.is_none() {
+            entries.push(program.entry(
+                "rtt.host_port",
+                &[("standard_metadata.ingress_port", Key::Exact(number))],
+                "rtt.measure",
+                &[],
+            )?);
+        }
     }
     for (index, key) in leaf_prefixes(fabric) {
         if index != leaf.index {
@@ -160,29 +193,7 @@ fn leaf_entries(
             )?);
         }
     }
-    let remote = fabric.pairs().filter(|pair| pair.source == leaf.index);
-    for pair in remote {
-        for path in 0..fabric.paths() {
-            let Some(expected) = expected(fabric, pair, path) else {
-                continue;
-            };
-            let per_byte = u128::from(expected.full_size_ns) << PER_BYTE_SHIFT;
-            let full_size = u128::from(FULL_SIZE_BYTES) * u128::from(unit.ns());
-            let longest = expected.longest_ns.div_ceil(unit.ns());
-            entries.push(program.entry(
-                "rtt.paths",
-                &[
-                    ("leaf", Key::Exact(u128::from(pair.destination))),
-                    ("path", Key::Exact(u128::from(path))),
-                ],
-                "rtt.expect",
-                &[
-                    ("per_byte", per_byte / full_size),
-                    ("longest", u128::from(longest)),
-                ],
-            )?);
-        }
-    }
+    entries.extend(expectations(fabric, leaf.index, program, unit)?);
     if let Some(address) = probe::address(fabric, leaf.index) {
         entries.push(program.entry(
             "routing.ipv4_lpm",
@@ -214,7 +225,59 @@ fn leaf_entries(
     Ok(entries)
 }
 
-/// What a leaf can expect of the RTTs that it measures to another, on one path.
+fn nic_entries(
+    fabric: &Fabric,
+    host: &Host,
+    program: &Program,
+    unit: TimestampUnit,
+) -> Result<Vec<TableEntry>, Error> {
+    let mut entries = expectations(fabric, host.leaf, program, unit)?;
+    for (leaf, key) in leaf_prefixes(fabric).filter(|&(leaf, _)| leaf != host.leaf) {
+        entries.push(program.entry(
+            "rtt.leaves",
+            &[("hdr.ipv4.src_addr", key)],
+            "rtt.to_leaf",
+            &[("leaf", u128::from(leaf))],
+        )?);
+    }
+    Ok(entries)
+}
+
+/// What can be expected of RTTs from hosts of `leaf` to every other leaf, by every path.
+fn expectations(
+    fabric: &Fabric,
+    leaf: u8,
+    program: &Program,
+    unit: TimestampUnit,
+) -> Result<Vec<TableEntry>, Error> {
+    let mut entries = Vec::new();
+    let remote = fabric.pairs().filter(|pair| pair.source == leaf);
+    for pair in remote {
+        for path in 0..fabric.paths() {
+            let Some(expected) = expected(fabric, pair, path) else {
+                continue;
+            };
+            let per_byte = u128::from(expected.full_size_ns) << PER_BYTE_SHIFT;
+            let full_size = u128::from(FULL_SIZE_BYTES) * u128::from(unit.ns());
+            let longest = expected.longest_ns.div_ceil(unit.ns());
+            entries.push(program.entry(
+                "rtt.paths",
+                &[
+                    ("leaf", Key::Exact(u128::from(pair.destination))),
+                    ("path", Key::Exact(u128::from(path))),
+                ],
+                "rtt.expect",
+                &[
+                    ("per_byte", per_byte / full_size),
+                    ("longest", u128::from(longest)),
+                ],
+            )?);
+        }
+    }
+    Ok(entries)
+}
+
+/// What a leaf, or a card, can expect of the RTTs that it measures to another, on one path.
 #[derive(Debug, PartialEq, Eq)]
 struct Expected {
     /// What the length of a full-size packet adds: its time on all wires.
@@ -296,7 +359,7 @@ fn mac(text: &str) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{fabric, program};
+    use crate::testing::{fabric, leaf_spine, program};
 
     fn desired_of(role: Role) -> Desired {
         let fabric = fabric(3, 2, 4);
@@ -321,6 +384,30 @@ mod tests {
             .filter(|entry| entry.is_default_action);
         assert_eq!(defaults.count(), 2);
         assert_eq!(desired.digests.len(), 2);
+    }
+
+    #[test]
+    fn a_card_knows_the_other_leaves_and_what_to_expect_of_them() {
+        let mut topology = leaf_spine(3, 2, 4);
+        let host = topology.hosts[0].clone();
+        topology.hosts[0].nic = Some(weft_topology::Nic {
+            name: "nic1_1".into(),
+            device_id: 1257,
+            grpc: String::new(),
+            rate_bps: 252_000_000_000,
+            delay_ns: 5_000,
+        });
+        let fabric = Fabric::new(topology).unwrap();
+        let unit = TimestampUnit::Nanoseconds;
+        let card = desired_of_nic(&fabric, &host, &program(Role::Nic), unit).unwrap();
+        // Two leaves, two paths to each; telemetry.
+        assert_eq!(card.entries.len(), 2 + 2 * 2 + 1);
+        assert_eq!(card.digests.len(), 1);
+        // Its leaf does not measure for it.
+        let leaf = &fabric.topology().switches[0];
+        let leaf = desired(&fabric, leaf, &program(Role::Leaf), unit).unwrap();
+        let without = desired_of(Role::Leaf).entries.len();
+        assert_eq!(leaf.entries.len(), without - 1);
     }
 
     #[test]

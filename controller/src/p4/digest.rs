@@ -10,17 +10,17 @@ use super::desired::TimestampUnit;
 use super::program::{Error, Program};
 use crate::telemetry::{QueueSample, RttSample, Sample};
 
-/// Struct of RTT samples, which leaves send.
+/// Struct of RTT samples, which leaves and network cards send.
 pub const RTT_DIGEST: &str = "rtt_sample_t";
 
-/// Struct of queue samples.
+/// Struct of queue samples, which switches send.
 pub const QUEUE_DIGEST: &str = "queue_sample_t";
 
 /// Reads the digests of one program.
 #[derive(Debug, Clone)]
 pub struct Decoder {
     rtt: Option<(u32, [usize; 10])>,
-    queue: (u32, [usize; 4]),
+    queue: Option<(u32, [usize; 4])>,
     unit_ns: u64,
 }
 
@@ -32,7 +32,7 @@ impl Decoder {
     pub fn new(program: &Program, role: Role, unit: TimestampUnit) -> Result<Self, Error> {
         let rtt = match role {
             Role::Spine => None,
-            Role::Leaf => {
+            Role::Leaf | Role::Nic => {
                 let fields = [
                     "src_addr",
                     "dst_addr",
@@ -49,11 +49,17 @@ impl Decoder {
                 Some((program.digest_id(RTT_DIGEST)?, fields))
             }
         };
-        let fields =
-            program.struct_fields(QUEUE_DIGEST, ["port", "depth_packets", "delay", "at"])?;
+        let queue = match role {
+            Role::Nic => None,
+            Role::Leaf | Role::Spine => {
+                let fields = ["port", "depth_packets", "delay", "at"];
+                let fields = program.struct_fields(QUEUE_DIGEST, fields)?;
+                Some((program.digest_id(QUEUE_DIGEST)?, fields))
+            }
+        };
         Ok(Self {
             rtt,
-            queue: (program.digest_id(QUEUE_DIGEST)?, fields),
+            queue,
             unit_ns: unit.ns(),
         })
     }
@@ -71,8 +77,8 @@ impl Decoder {
     }
 
     fn sample(&self, digest_id: u32, data: &P4Data) -> Option<Sample> {
-        match &self.rtt {
-            Some((id, fields)) if *id == digest_id => {
+        match (&self.rtt, &self.queue) {
+            (Some((id, fields)), _) if *id == digest_id => {
                 let [
                     source,
                     destination,
@@ -98,8 +104,8 @@ impl Decoder {
                     at_ns: at.checked_mul(self.unit_ns)?,
                 }))
             }
-            _ if self.queue.0 == digest_id => {
-                let [port, depth, delay, at] = values(data, &self.queue.1)?;
+            (_, Some((id, fields))) if *id == digest_id => {
+                let [port, depth, delay, at] = values(data, fields)?;
                 Some(Sample::Queue(QueueSample {
                     port: port.try_into().ok()?,
                     depth_packets: depth.try_into().ok()?,

@@ -64,7 +64,7 @@ pub enum Key {
 }
 
 impl Program {
-    /// Reads the program for switches of `role` from `folder`.
+    /// Reads the program for devices of `role` from `folder`.
     ///
     /// # Errors
     /// See [`Error`]; its text names the file.
@@ -72,6 +72,7 @@ impl Program {
         let name = match role {
             Role::Leaf => "leaf",
             Role::Spine => "spine",
+            Role::Nic => "smartnic",
         };
         let read = |file: String| {
             let path = folder.join(file);

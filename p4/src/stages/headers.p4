@@ -17,6 +17,8 @@ typedef bit<48> time_t;
 const port_t CPU_PORT = 510;
 
 const bit<16> ETHER_TYPE_IPV4    = 0x0800;
+// For local experiments (IEEE 802): `nic_t`.
+const bit<16> ETHER_TYPE_NIC     = 0x88b5;
 const bit<4>  IP_VERSION_4       = 4;
 const bit<4>  IPV4_MINIMUM_IHL   = 5;   // 32-bit words: a header without options
 const bit<16> IPV4_HEADER_BYTES  = 20;  // the same in bytes
@@ -44,6 +46,25 @@ header ethernet_t {
     mac_addr_t src_addr;
     bit<16>    ether_type;
 }
+
+// Between Ethernet and IPv4 from the sender's network card to the receiver's, where
+// hosts have cards that run smartnic.p4. What it is for: nic_echo.p4.
+header nic_t {
+    bit<16> ether_type;  // of what follows
+    bit<8>  path;        // that this packet takes
+    // The segment that came last: its path, its IPv4 total length (0: there is no
+    // echo), its `sent`, and for how long the card has known it.
+    bit<8>  echo_path;
+    bit<16> echo_bytes;
+    bit<32> echo;
+    bit<32> held;
+    bit<32> sent;        // when this packet was, by the sender's card
+}
+
+// Of a packet that crosses no fabric.
+const bit<8> NO_PATH = 0xff;
+// Times are shorter than half of 32 bits: 2 s in nanoseconds.
+const time_t LONGEST_HELD = 0x7fffffff;
 
 header ipv4_t {
     bit<4>      version;
@@ -94,6 +115,7 @@ struct headers_t {
     packet_in_t  packet_in;
     packet_out_t packet_out;
     ethernet_t   ethernet;
+    nic_t        nic;
     ipv4_t       ipv4;
     tcp_t        tcp;
     udp_t        udp;

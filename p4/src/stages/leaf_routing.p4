@@ -166,6 +166,10 @@ control LeafRouting(inout headers_t hdr,
         ipv4_lpm.apply();
         if (route.next_hop == next_hop_t.FABRIC) {
             choose_path.apply(hdr, route, standard_metadata);
+            // The receiver's card will want to know.
+            if (hdr.nic.isValid()) {
+                hdr.nic.path = route.path;
+            }
         }
     }
 }

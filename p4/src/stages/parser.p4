@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parser and deparser of both pipelines.
+// Parser and deparser of all pipelines.
 //
 //   start -+- from CPU_PORT -> packet_out -+
 //          |                               v
-//          +-------------------------> ethernet -> ipv4 -+-> tcp
-//                                                        +-> udp
+//          +-------------------------> ethernet -+-----------> ipv4 -+-> tcp
+//                                                '-> nic_t ----^     +-> udp
 //
 // Frames that are no IPv4 and IPv4 with options end early; drop.p4 sees what
 // becomes of them. Of a fragmented packet only the first fragment has ports;
@@ -37,6 +37,15 @@ parser PacketParser(packet_in packet,
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
             ETHER_TYPE_IPV4: parse_ipv4;
+            ETHER_TYPE_NIC:  parse_nic;
+            default:         accept;
+        }
+    }
+
+    state parse_nic {
+        packet.extract(hdr.nic);
+        transition select(hdr.nic.ether_type) {
+            ETHER_TYPE_IPV4: parse_ipv4;
             default:         accept;
         }
     }
@@ -67,6 +76,7 @@ control PacketDeparser(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.packet_in);
         packet.emit(hdr.ethernet);
+        packet.emit(hdr.nic);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.tcp);
         packet.emit(hdr.udp);

@@ -16,7 +16,6 @@
 //                                   floor    ACKs up to here measure nothing
 //                                   acked, window   of the last ACK
 //   entry[src, dst, ports, ACK]     time, length, route of the segment
-//   route[remote leaf, path]        smoothed and minimum RTT, what was told
 //
 // A segment ends at its sequence number + payload + one for SYN and for FIN each,
 // so that SYN, SYN-ACK and FIN count too; one that takes no sequence space (a
@@ -58,19 +57,7 @@
 // `smoothed` needs another one before it, by a 1/16 of the RTT at least, that was
 // not far below, 4/5 of it. An ACK for more than 4 segments counts as one for one.
 //
-// All that are not used are counted.
-//
-// Of what is left, per remote leaf and path:
-//
-//   full      = rtt + time on the wire of what the segment lacks to a full-size
-//               packet, so that samples of all lengths are comparable
-//   smoothed += (full - smoothed) / 8, as TCP has it (RFC 6298); anew when there
-//               was no sample for `longest_interval`
-//   minimum   = lowest `full` since the last digest
-//
-// The digest leaves at once when it is the route's first, when `smoothed` is
-// 1/16 or more from what was told (at most once in `rtt_interval`), and when
-// `longest_interval` is over.
+// All that are not used are counted. The others are smoothed (smooth_rtt.p4).
 
 #ifndef STAGES_RTT_P4_
 #define STAGES_RTT_P4_
@@ -78,44 +65,17 @@
 #include "headers.p4"
 #include "metadata.p4"
 #include "telemetry.p4"
+#include "flow.p4"
+#include "smooth_rtt.p4"
 
-struct rtt_sample_t {
-    // The subflow, in direction of the data.
-    bit<32> src_addr;
-    bit<32> dst_addr;
-    bit<16> src_port;
-    bit<16> dst_port;
-    // Of the segment: its path, its IPv4 total length, its RTT.
-    bit<8>  path;
-    bit<16> length_bytes;
-    bit<48> rtt;
-    // Of the remote leaf and path, for full-size packets.
-    bit<48> smoothed;
-    bit<48> minimum;
-    bit<48> at;  // now, by the clock of the switch
-}
-
-const bit<32> RTT_FLOWS   = 0x10000;  // every value of half a crc32
-const bit<32> RTT_ENTRIES = 0x10000;
-const bit<32> RTT_ROUTES  = 0x10000;  // every remote leaf and path
-const bit<32> RTT_PATHS   = 4096;     // of which so many are in use
+const bit<32> RTT_FLOWS   = PLACES;
+const bit<32> RTT_ENTRIES = PLACES;
 const bit<32> HOST_PORTS  = 512;
 
-// IPv4 length of a full-size packet.
-const bit<16> FULL_SIZE_BYTES = 1500;
-// A sample weighs 2^-3.
-const bit<8> RTT_WEIGHT_SHIFT = 3;
-// A change by 2^-4 is told at once.
-const bit<8> RTT_STEP_SHIFT = 4;
 // An ACK for more than 2^2 segments is that of a receiver that was behind.
 const bit<8> RTT_SURE_SHIFT = 2;
 // A sample 2^-2 above a doubted one is confirmed by it.
 const bit<8> RTT_DOUBT_SHIFT = 2;
-// `per_byte` counts 2^-16 clock units.
-const bit<8> PER_BYTE_SHIFT = 16;
-
-// Marks an empty place. A key with this signature is not measured.
-const bit<32> NO_SIGNATURE = 0;
 
 @name("rtt.flow_signature") @id(0x16000001)
 register<bit<32>>(RTT_FLOWS) rtt_flow_signature;
@@ -138,66 +98,12 @@ register<bit<16>>(RTT_ENTRIES) rtt_entry_length;
 @name("rtt.entry_route") @id(0x16000007)
 register<bit<16>>(RTT_ENTRIES) rtt_entry_route;  // remote leaf ++ path
 
-// When the last digest of a remote leaf and path left, and what it told.
-@name("rtt.sampled") @id(0x16000008)
-register<time_t>(RTT_ROUTES) rtt_sampled;
-@name("rtt.told") @id(0x1600000b)
-register<time_t>(RTT_ROUTES) rtt_told;
-// Times 2^RTT_WEIGHT_SHIFT, so that shifts lose nothing. 0: no sample yet.
-@name("rtt.smoothed") @id(0x1600000c)
-register<time_t>(RTT_ROUTES) rtt_smoothed;
-// 0: no sample since the last digest.
-@name("rtt.minimum") @id(0x1600000d)
-register<time_t>(RTT_ROUTES) rtt_minimum;
 // A sample that needs another one. 0: none.
 @name("rtt.doubted") @id(0x1600000f)
 register<time_t>(RTT_ROUTES) rtt_doubted;
 // When it was measured.
 @name("rtt.doubted_at") @id(0x16000010)
 register<time_t>(RTT_ROUTES) rtt_doubted_at;
-// When the last sample was measured.
-@name("rtt.measured") @id(0x1600000e)
-register<time_t>(RTT_ROUTES) rtt_measured;
-
-// A subflow, in direction of its data.
-struct flow_t {
-    ipv4_addr_t src_addr;
-    ipv4_addr_t dst_addr;
-    bit<16>     src_port;
-    bit<16>     dst_port;
-}
-
-// Where a key is kept, and how it is told from others at the same place.
-struct place_t {
-    bit<32> index;
-    bit<32> signature;
-}
-
-// a > b for sequence numbers less than 2^31 apart.
-bool is_after(in bit<32> a, in bit<32> b) {
-    return a != b && (a - b)[31:31] == 0;
-}
-
-// The index is the lower half of a crc32. That of a crc16 is no good: addresses and
-// ports that count up differ in few bits, 32 of them apart, and of 10 000 subflows
-// between neighbours 97 % share their crc16 with another. The crc16 is used where
-// the crc32 leaves no more: in the signature.
-void place_of(in bit<32> crc32, in bit<16> crc16, out place_t place) {
-    place.index = (bit<32>) crc32[15:0];
-    place.signature = crc32[31:16] ++ crc16;
-}
-
-void flow_place(in flow_t flow, out place_t place) {
-    bit<32> crc32;
-    bit<16> crc16;
-    hash(crc32, HashAlgorithm.crc32, 32w0,
-         { flow.src_addr, flow.dst_addr, flow.src_port, flow.dst_port },
-         33w0x100000000);
-    hash(crc16, HashAlgorithm.crc16, 16w0,
-         { flow.src_addr, flow.dst_addr, flow.src_port, flow.dst_port },
-         32w0x10000);
-    place_of(crc32, crc16, place);
-}
 
 void entry_place(in flow_t flow, in bit<32> ack_no, out place_t place) {
     bit<32> crc32;
@@ -216,17 +122,11 @@ control RememberSegment(in headers_t hdr,
                         in route_t route,
                         in time_t now) {
     apply {
-        bit<16> header_bytes =
-            IPV4_HEADER_BYTES + ((bit<16>) hdr.tcp.data_offset << 2);
-        bit<16> payload_bytes = 0;
-        if (hdr.ipv4.total_len > header_bytes) {
-            payload_bytes = hdr.ipv4.total_len - header_bytes;
-        }
-        bit<32> sequence_space = (bit<32>) payload_bytes +
-                                 (bit<32>) hdr.tcp.syn +
-                                 (bit<32>) hdr.tcp.fin;
-        if (sequence_space != 0) {
-            bit<32> end = hdr.tcp.seq_no + sequence_space;
+        bit<32> space;
+        sequence_space(hdr.ipv4.total_len, hdr.tcp.data_offset,
+                       hdr.tcp.syn, hdr.tcp.fin, space);
+        if (space != 0) {
+            bit<32> end = hdr.tcp.seq_no + space;
             flow_t flow = { hdr.ipv4.src_addr, hdr.ipv4.dst_addr,
                             hdr.tcp.src_port, hdr.tcp.dst_port };
             place_t at;
@@ -273,24 +173,18 @@ control RememberSegment(in headers_t hdr,
     }
 }
 
-// A measured RTT of a remote leaf and path.
-struct measured_t {
-    bool    is_unsure;  // the ACK is for one segment, or for very many
-    bit<16> route;
-    bit<16> length_bytes;
-    time_t  rtt;
-}
-
 // An ACK out of the fabric to a host: takes the entry of the segment that it
 // acknowledges, if that tells an RTT.
 control MatchAck(in headers_t hdr,
                  in flow_t flow,
                  in time_t now,
                  out bool matches,
+                 out bool is_unsure,  // the ACK is for one segment, or very many
                  out measured_t measured) {
     apply {
         matches = false;
-        measured = { false, 0, 0, 0 };
+        is_unsure = false;
+        measured = { 0, 0, 0 };
         place_t at;
         bit<32> signature;
         flow_place(flow, at);
@@ -330,8 +224,8 @@ control MatchAck(in headers_t hdr,
                     // The payload of one is less than its length, that of two more.
                     bit<32> one = (bit<32>) measured.length_bytes;
                     bit<32> acknowledged = hdr.tcp.ack_no - acked;
-                    measured.is_unsure = acknowledged <= one ||
-                                         acknowledged > one << RTT_SURE_SHIFT;
+                    is_unsure = acknowledged <= one ||
+                                acknowledged > one << RTT_SURE_SHIFT;
                     matches = true;
                 }
                 rtt_flow_floor.write(at.index, hdr.tcp.ack_no);
@@ -342,113 +236,45 @@ control MatchAck(in headers_t hdr,
     }
 }
 
-// A sample of a remote leaf and path.
-control SmoothRtt(in flow_t flow,
-                  in measured_t measured,
-                  inout telemetry_t telemetry,
-                  in time_t now) {
-    time_t byte_time = 0;
-    bool is_possible = true;
-
-    // `per_byte`: time that a byte takes on all wires to the receiver. `longest`:
-    // RTT with full queues.
-    @name(".rtt.expect") @id(0x01000031)
-    action expect(@id(1) time_t per_byte, @id(2) time_t longest) {
-        byte_time = per_byte;
-        is_possible = measured.rtt <= longest;
-    }
-
-    @name(".rtt.paths") @id(0x02000031)
-    table paths {
-        key = {
-            measured.route[15:8]: exact @id(1) @name("leaf");
-            measured.route[7:0]:  exact @id(2) @name("path");
-        }
-        actions = {
-            expect;
-            @defaultonly NoAction;
-        }
-        const default_action = NoAction();
-        size = RTT_PATHS;
-    }
-
+// Whether the receiver may have taken the time that was measured.
+control DoubtRtt(in bool is_unsure,
+                 in bool is_possible,
+                 in bit<16> route_of,
+                 in time_t full,
+                 in telemetry_t telemetry,
+                 in time_t now,
+                 out bool is_used) {
     // Samples that measured a delayed ACK.
     @name(".rtt.delayed_acks") @id(0x12000030)
     counter(1, CounterType.packets) delayed_acks;
 
     apply {
-        bit<32> route = (bit<32>) measured.route;
+        bit<32> route = (bit<32>) route_of;
         time_t smoothed;
-        time_t minimum;
-        time_t told;
-        time_t last_told;
         time_t last_measured;
-        rtt_smoothed.read(smoothed, route);
-        rtt_minimum.read(minimum, route);
-        rtt_told.read(told, route);
-        rtt_sampled.read(last_told, route);
-        rtt_measured.read(last_measured, route);
         time_t doubted;
         time_t doubted_at;
+        rtt_smoothed.read(smoothed, route);
+        rtt_measured.read(last_measured, route);
         rtt_doubted.read(doubted, route);
         rtt_doubted_at.read(doubted_at, route);
-        paths.apply();
-
-        time_t lacking = (time_t) (FULL_SIZE_BYTES |-| measured.length_bytes);
-        time_t full = measured.rtt + ((lacking * byte_time) >> PER_BYTE_SHIFT);
-        bool is_first = smoothed == 0;
-        bool is_old = is_due(now, last_told, telemetry.longest_interval);
-        bool starts = is_first ||
+        bool starts = smoothed == 0 ||
                       is_due(now, last_measured, telemetry.longest_interval);
         time_t before = smoothed >> RTT_WEIGHT_SHIFT;
         time_t margin = before >> RTT_STEP_SHIFT;
         bool is_high = !starts && full >= before + margin;
         bool is_confirmed = is_due(now, doubted_at, margin) &&
                             full <= doubted + (doubted >> RTT_DOUBT_SHIFT);
-        bool has_waited = is_high && (measured.is_unsure || !is_confirmed);
+        bool has_waited = is_high && (is_unsure || !is_confirmed);
         if (!is_high) {
             rtt_doubted.write(route, 0);
-        } else if (!measured.is_unsure && is_due(now, doubted_at, margin)) {
+        } else if (!is_unsure && is_due(now, doubted_at, margin)) {
             rtt_doubted.write(route, full);
             rtt_doubted_at.write(route, now);
         }
-        if (!is_possible || has_waited) {
+        is_used = is_possible && !has_waited;
+        if (!is_used) {
             delayed_acks.count(0);
-        } else {
-            if (starts) {
-                smoothed = full << RTT_WEIGHT_SHIFT;
-            } else {
-                smoothed = smoothed + full - before;
-            }
-            if (minimum == 0 || full < minimum) {
-                minimum = full;
-            }
-            time_t estimate = smoothed >> RTT_WEIGHT_SHIFT;
-            time_t step = estimate |-| told;
-            if (told > estimate) {
-                step = told - estimate;
-            }
-            bool has_moved = step >= (told >> RTT_STEP_SHIFT);
-            bool may_be_told = is_due(now, last_told, telemetry.rtt_interval);
-            bool is_news = is_first ||
-                           (has_moved && may_be_told &&
-                            telemetry.affordable == 1) ||
-                           (is_old && telemetry.spare == 1);
-            if (telemetry.enabled == 1 && is_news) {
-                telemetry.reported = 1;
-                rtt_sampled.write(route, now);
-                rtt_told.write(route, estimate);
-                digest<rtt_sample_t>(DIGEST_RECEIVER,
-                                     { flow.src_addr, flow.dst_addr,
-                                       flow.src_port, flow.dst_port,
-                                       measured.route[7:0],
-                                       measured.length_bytes, measured.rtt,
-                                       estimate, minimum, now });
-                minimum = 0;
-            }
-            rtt_smoothed.write(route, smoothed);
-            rtt_minimum.write(route, minimum);
-            rtt_measured.write(route, now);
         }
     }
 }
@@ -459,6 +285,8 @@ control Rtt(in headers_t hdr,
             in standard_metadata_t standard_metadata) {
     RememberSegment() remember_segment;
     MatchAck() match_ack;
+    CompareRtt() compare_rtt;
+    DoubtRtt() doubt_rtt;
     SmoothRtt() smooth_rtt;
 
     @name(".rtt.measure") @id(0x01000030)
@@ -491,10 +319,19 @@ control Rtt(in headers_t hdr,
                 flow_t flow = { hdr.ipv4.dst_addr, hdr.ipv4.src_addr,
                                 hdr.tcp.dst_port, hdr.tcp.src_port };
                 bool matches;
+                bool is_unsure;
                 measured_t measured;
-                match_ack.apply(hdr, flow, now, matches, measured);
+                match_ack.apply(hdr, flow, now, matches, is_unsure, measured);
                 if (matches) {
-                    smooth_rtt.apply(flow, measured, telemetry, now);
+                    time_t full;
+                    bool is_possible;
+                    bool is_used;
+                    compare_rtt.apply(measured, full, is_possible);
+                    doubt_rtt.apply(is_unsure, is_possible, measured.route, full,
+                                    telemetry, now, is_used);
+                    if (is_used) {
+                        smooth_rtt.apply(flow, measured, full, telemetry, now);
+                    }
                 }
             }
         }

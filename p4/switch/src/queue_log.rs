@@ -127,7 +127,10 @@ impl QueueLog {
         }
         let Self { rows, switches, .. } = self;
         world.take_changes(|switch, port, stats| {
-            let (name, peers) = &switches[switch];
+            // Cards of hosts are no switches.
+            let Some((name, peers)) = switches.get(switch) else {
+                return;
+            };
             let peer = peers.iter().find(|(number, _)| *number == port);
             let peer = peer.map_or("", |(_, peer)| peer);
             // Writing to a string cannot fail.

@@ -97,6 +97,20 @@ pub struct LeafSpineSpec {
     /// Mean stall of the scheduling noise between a host's kernel and its network card.
     #[serde(default)]
     pub host_jitter_ns: u64,
+    /// Network cards of hosts.
+    #[serde(default)]
+    pub nic: NicSpec,
+}
+
+/// The network cards of hosts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NicSpec {
+    /// Plain ones.
+    #[default]
+    Plain,
+    /// Such that run a P4 program and measure RTTs.
+    P4,
 }
 
 /// A change of all links of a spine; what is `None` stays as it is.
@@ -246,6 +260,7 @@ mod tests {
                     ..ChangeSpec::default()
                 }],
                 host_jitter_ns: 500_000,
+                nic: NicSpec::P4,
             })),
             pattern_ttl_ns: 200_000_000,
             pattern_input: "rtt+queue".to_owned(),

@@ -3,6 +3,7 @@
 //! `topology/` (Python) writes it, everybody else reads it, and nobody derives
 //! names or addresses. See [`Topology`] for the document's shape.
 
+mod nic;
 mod schedule;
 
 use std::net::Ipv4Addr;
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub use nic::{Device, Nic};
 pub use schedule::{Change, Schedule};
 
 /// The document's `version` that this crate reads.
@@ -70,6 +72,9 @@ pub struct Host {
     /// mean of the times for which packets are held up, in either direction.
     #[serde(default, skip_serializing_if = "is_none")]
     pub jitter_ns: u64,
+    /// Its network card, if that runs a P4 program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nic: Option<Nic>,
 }
 
 // serde hands over references.
@@ -86,6 +91,8 @@ pub enum Role {
     Leaf,
     /// Connects leaves.
     Spine,
+    /// Network card of a host, see [`Host::nic`]; no [`Switch`] has this role.
+    Nic,
 }
 
 /// A P4 switch.
@@ -277,6 +284,9 @@ impl Topology {
     /// Every index in range, every end a known node.
     fn check(&self) -> Result<(), String> {
         for switch in &self.switches {
+            if switch.role == Role::Nic {
+                return Err(format!("{}: a nic belongs to a host", switch.name));
+            }
             if switch.loss_ppm > ALL_PPM {
                 return Err(format!(
                     "{}: loss_ppm {} is more than all, {ALL_PPM}",
@@ -326,6 +336,13 @@ impl Topology {
                     host.name,
                     host.addresses.len(),
                     self.paths
+                ));
+            }
+            let link_ns = self.host_link(host).map_or(0, |link| link.delay_ns);
+            if let Some(nic) = host.nic.as_ref().filter(|nic| nic.delay_ns > link_ns) {
+                return Err(format!(
+                    "{}: delay_ns {} is more than its host's link has, {link_ns}",
+                    nic.name, nic.delay_ns
                 ));
             }
         }

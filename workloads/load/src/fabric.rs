@@ -323,6 +323,7 @@ pub(crate) mod tests {
                     addresses: (1..=spines).map(|p| [10, leaf, index, p].into()).collect(),
                     prefix_len: 24,
                     jitter_ns: 0,
+                    nic: None,
                 });
             }
             for spine in &mut spine_switches {

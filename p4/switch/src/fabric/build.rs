@@ -2,6 +2,7 @@
 
 use weft_topology::{Link, Switch, Topology};
 
+use super::card::add_cards;
 use super::horizon::Horizon;
 use super::loss::Loss;
 use super::port::{LinkProperties, Peer, Port};
@@ -20,9 +21,11 @@ pub struct HostPort {
     pub interface: String,
     /// The host.
     pub host: String,
-    /// Propagation delay of the cable.
+    /// Its network card, if that runs a program: a place in [`Fabric::switches`].
+    pub card: Option<usize>,
+    /// Propagation delay of the cable, or of the bus to the card.
     pub delay_ns: u64,
-    /// Rate of the cable, from the host.
+    /// Rate of that, from the host.
     pub rate_bps: u64,
     /// Scheduling noise between the host's kernel and the cable, see [`weft_topology::Host`].
     pub jitter_ns: u64,
@@ -93,13 +96,13 @@ pub enum BuildError {
 
 /// The link to the control plane: fast, but not free, so that a program that
 /// floods it moves time on.
-const CPU_LINK: LinkProperties = LinkProperties {
+pub(super) const CPU_LINK: LinkProperties = LinkProperties {
     rate_bps: 10_000_000_000,
     delay_ns: 0,
     queue_packets: 1024,
 };
 
-const MAX_RATE_BPS: u64 = 10_000_000_000_000;
+pub(super) const MAX_RATE_BPS: u64 = 10_000_000_000_000;
 
 impl Fabric {
     /// The fabric of `topology`, its switches without programs. Their
@@ -144,6 +147,7 @@ impl Fabric {
                         port: number,
                         interface: port.interface.clone(),
                         host: end.node.clone(),
+                        card: None,
                         delay_ns: link.delay_ns,
                         rate_bps: rate_in_bps,
                         jitter_ns: host.jitter_ns,
@@ -174,6 +178,7 @@ impl Fabric {
                 discarded_packets: 0,
             });
         }
+        add_cards(topology, &mut nodes, &mut host_ports)?;
         let schedule = Schedule::of(topology);
         Ok(Self {
             horizon: Horizon::new(&nodes, &schedule),

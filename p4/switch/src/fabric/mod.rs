@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The fabric owns rate, queue limit and propagation delay of every switch
-//! port, and the propagation delay (not the rate) of the cables from hosts. A
+//! port, and the propagation delay (not the rate) of the cables from hosts. Network
+//! cards that run programs are switches too ([`card`]). A
 //! queue drops at its tail; the packet on the wire is not counted. Egress runs
 //! when a packet leaves its queue. A switch may lose what arrives ([`loss`]).
 //!
@@ -18,6 +19,7 @@
 //! some moment is divided into calls.
 
 mod build;
+mod card;
 mod event;
 mod horizon;
 mod loss;
@@ -25,6 +27,8 @@ mod port;
 mod schedule;
 #[cfg(test)]
 mod tests;
+
+use weft_topology::Nic;
 
 use crate::pipeline::{Digest, Effects, Output, Pipeline};
 
@@ -125,7 +129,7 @@ struct Node {
 const SPARE_FRAMES: usize = 4096;
 
 impl Fabric {
-    /// Names of the switches, in the order of the topology.
+    /// Names of the switches and then of the cards, in the order of the topology.
     pub fn switches(&self) -> impl Iterator<Item = &str> {
         self.nodes.iter().map(|node| node.name.as_str())
     }
@@ -178,7 +182,10 @@ impl Fabric {
         let Some(from) = self.host_ports.get(host_port) else {
             return;
         };
-        let (node, port) = (from.switch, from.port);
+        let (node, port) = match from.card {
+            Some(card) => (card, Nic::HOST_PORT),
+            None => (from.switch, from.port),
+        };
         let at_ns = (sent_ns + from.delay_ns).max(self.now_ns);
         let frame = self.copy(frame);
         self.agenda.add(at_ns, node, port, Action::Arrive(frame));

@@ -184,6 +184,11 @@ impl Port {
         now_ns >= self.free_ns
     }
 
+    /// The link, as the topology has it.
+    pub fn original(&self) -> LinkProperties {
+        self.original
+    }
+
     /// Propagation delay of the link, as the topology has it.
     pub fn delay_ns(&self) -> u64 {
         self.original.delay_ns

@@ -69,11 +69,11 @@ impl World {
         epoch_ns: u64,
         seed: u64,
     ) -> Result<Self, BuildError> {
-        let devices = topology.switches.iter();
+        let devices = topology.devices();
         Ok(Self {
             fabric: Fabric::new(topology, unit, epoch_ns, seed)?,
             devices: devices
-                .map(|switch| Device::new(switch.name.clone(), switch.device_id))
+                .map(|device| Device::new(device.name.to_owned(), device.device_id))
                 .collect(),
             packets_out: Vec::new(),
             notices: Vec::new(),

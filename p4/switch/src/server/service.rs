@@ -52,25 +52,25 @@ pub enum ServeError {
     },
 }
 
-/// Listens at the addresses of all switches of `topology`, then serves in the
+/// Listens at the addresses of all devices of `topology`, then serves in the
 /// background of the current tokio runtime for as long as it lives.
 ///
-/// Returns the addresses, in the order of the switches: a port of 0 in the
+/// Returns the addresses, in the order of [`Topology::devices`]: a port of 0 in the
 /// topology stands for any that is free.
 ///
 /// # Errors
 /// See [`ServeError`]; nothing is served then.
 pub async fn serve(topology: &Topology, shared: &Shared) -> Result<Vec<SocketAddr>, ServeError> {
     let mut listeners = Vec::new();
-    for switch in &topology.switches {
-        let address = switch.grpc.parse().map_err(|_| ServeError::Address {
-            switch: switch.name.clone(),
-            grpc: switch.grpc.clone(),
+    for device in topology.devices() {
+        let address = device.grpc.parse().map_err(|_| ServeError::Address {
+            switch: device.name.to_owned(),
+            grpc: device.grpc.to_owned(),
         })?;
         let listener = TcpListener::bind(address).await;
         let local = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
         listeners.push(local.map_err(|source| ServeError::Listen {
-            switch: switch.name.clone(),
+            switch: device.name.to_owned(),
             address,
             source,
         })?);

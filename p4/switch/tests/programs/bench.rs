@@ -136,6 +136,21 @@ impl Bench {
         bench
     }
 
+    /// The network card of a host of leaf `leaf`; every sample is wanted.
+    pub fn nic(leaf: u16) -> Bench {
+        static PROGRAM: OnceLock<Arc<Program>> = OnceLock::new();
+        let mut bench = Bench::new(PROGRAM.get_or_init(|| load("smartnic.json")));
+        for remote in (1..=LEAVES).filter(|remote| *remote != leaf) {
+            let key = MatchValue::Lpm {
+                value: vec![10, remote as u8, 0, 0],
+                prefix_bits: 16,
+            };
+            bench.insert("rtt.leaves", key, ("rtt.to_leaf", vec![remote.into()]));
+        }
+        bench.sample_every(Intervals::default());
+        bench
+    }
+
     fn new(program: &Arc<Program>) -> Bench {
         Bench {
             pipeline: Pipeline::new(program.clone(), 1),

@@ -4,6 +4,7 @@
 
 mod bench;
 mod fabric;
+mod nic;
 mod packet;
 mod queue;
 mod routing;

@@ -6,7 +6,7 @@ mod spine;
 use clap::{Args, ValueEnum};
 use weft_agent::path_manager::PathManager;
 use weft_controller::cost::Input;
-use weft_lab::{ClockMode, LabSpec, LeafSpineSpec, Paths, RoutingSpec, TopologySpec};
+use weft_lab::{ClockMode, LabSpec, LeafSpineSpec, NicSpec, Paths, RoutingSpec, TopologySpec};
 use weft_load::units::{parse_duration_ns, parse_rate_bps, parse_share_ppm};
 
 use change::{Change, parse_change};
@@ -26,6 +26,15 @@ pub enum RoutingKind {
     Weft,
     /// By a hash of the 5-tuple.
     Ecmp,
+}
+
+/// Network cards of hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NicKind {
+    /// Plain ones.
+    Plain,
+    /// Such that run `smartnic.p4`.
+    P4,
 }
 
 /// The fabric, as flags.
@@ -84,6 +93,17 @@ pub struct FabricArgs {
     /// direction
     #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = parse_jitter)]
     host_jitter: u64,
+
+    /// Network cards of hosts: plain ones, or such that run a P4 program (p4). Those
+    /// measure RTTs from card to card in place of the leaves, without what hosts do
+    #[arg(
+        long,
+        value_enum,
+        value_name = "KIND",
+        default_value = "plain",
+        hide_possible_values = true
+    )]
+    nic: NicKind,
 
     /// How leaves choose a packet's path: by its addresses (weft), so that
     /// every subflow has a path of its own, or by a hash of the 5-tuple (ecmp)
@@ -172,6 +192,10 @@ impl FabricArgs {
                 spine_loss_ppm: of_spines.loss_ppm,
                 changes: change::check(&self.change, self.spines)?,
                 host_jitter_ns: self.host_jitter,
+                nic: match self.nic {
+                    NicKind::Plain => NicSpec::Plain,
+                    NicKind::P4 => NicSpec::P4,
+                },
             })),
         }
     }

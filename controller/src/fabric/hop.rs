@@ -1,0 +1,159 @@
+//! Cables, and how long packets take over them.
+
+use weft_topology::{Change, Host, Link, Nic, Topology};
+
+use super::FULL_SIZE_BYTES;
+
+/// Bytes of an Ethernet header; a frame is its IPv4 packet and this, and between cards that
+/// run programs their header.
+const ETHERNET_HEADER_BYTES: u64 = 14;
+
+/// IPv4 length of a bare MPTCP ACK: IPv4 20, TCP 20, timestamps 12, Data ACK 12.
+pub(super) const ACK_BYTES: u16 = 64;
+
+/// What frames of `topology` are longer by than their IPv4 packets.
+pub(super) fn header_bytes(topology: &Topology) -> u64 {
+    let has_cards = topology.nics().next().is_some();
+    ETHERNET_HEADER_BYTES + if has_cards { Nic::HEADER_BYTES } else { 0 }
+}
+
+/// One direction-independent cable and the queues at its ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hop {
+    pub rate_bps: u64,
+    pub delay_ns: u64,
+    queue_packets: u64,
+    /// What a frame is longer by than its IPv4 packet.
+    header_bytes: u64,
+}
+
+impl Hop {
+    pub fn of(link: &Link, header_bytes: u64) -> Self {
+        Self {
+            rate_bps: link.rate_bps.max(1),
+            delay_ns: link.delay_ns,
+            queue_packets: u64::from(link.queue_packets),
+            header_bytes,
+        }
+    }
+
+    /// This hop, as slow, long and deep as a change makes it.
+    pub fn at_worst(self, change: &Change) -> Self {
+        let queue = change.queue_packets.map_or(0, u64::from);
+        Self {
+            rate_bps: self.rate_bps.min(change.rate_bps.unwrap_or(u64::MAX)),
+            delay_ns: self.delay_ns.max(change.delay_ns.unwrap_or(0)),
+            queue_packets: self.queue_packets.max(queue),
+            ..self
+        }
+    }
+
+    /// Time on the wire of a packet of `length_bytes` (IPv4).
+    pub fn serialisation_ns(&self, length_bytes: u16) -> u64 {
+        let bits = u128::from(u64::from(length_bytes) + self.header_bytes) * 8;
+        u64::try_from(bits * 1_000_000_000 / u128::from(self.rate_bps)).unwrap_or(u64::MAX)
+    }
+
+    /// Through an empty egress queue and over the cable.
+    pub fn crossing_ns(&self, length_bytes: u16) -> u64 {
+        self.serialisation_ns(length_bytes) + self.delay_ns
+    }
+
+    /// Longest wait in the egress queue in front of the cable.
+    pub fn queue_ns(&self) -> u64 {
+        self.queue_packets
+            .saturating_mul(self.serialisation_ns(FULL_SIZE_BYTES))
+    }
+}
+
+/// The way between a host and its leaf.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Access {
+    pub leaf: u8,
+    /// Place of the host in the topology.
+    pub host: usize,
+    /// From the leaf to the host.
+    pub down: Hop,
+    /// From the host to the leaf.
+    pub up: Hop,
+    /// How much of its delay is between the kernel and a card that runs a program,
+    /// if there is one.
+    pub card_ns: Option<u64>,
+}
+
+impl Access {
+    pub fn of(place: usize, host: &Host, link: &Link, header_bytes: u64) -> Self {
+        let down = Hop::of(link, header_bytes);
+        Self {
+            leaf: host.leaf,
+            host: place,
+            down,
+            up: Hop {
+                rate_bps: link.rate_from_bps(&host.name).max(1),
+                ..down
+            },
+            card_ns: host.nic.as_ref().map(|nic| nic.delay_ns),
+        }
+    }
+
+    /// Time of a full-size packet on the wire of its host, and of an ACK in return.
+    pub fn own_wire_ns(&self) -> u64 {
+        self.up.serialisation_ns(FULL_SIZE_BYTES) + self.down.serialisation_ns(ACK_BYTES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use weft_topology::Nic;
+
+    use crate::fabric::{FULL_SIZE_BYTES, Fabric};
+    use crate::testing::leaf_spine;
+
+    const SOURCE: Ipv4Addr = Ipv4Addr::new(10, 1, 1, 1);
+    const DESTINATION: Ipv4Addr = Ipv4Addr::new(10, 2, 1, 1);
+
+    /// Links of 10 us and 1 Gbps, 4 us of the hosts' between kernels and cards.
+    fn fabric_with_cards() -> Fabric {
+        let mut topology = leaf_spine(2, 2, 1);
+        for (host, device_id) in topology.hosts.iter_mut().zip(1001..) {
+            host.nic = Some(Nic {
+                name: format!("nic_{}", host.name),
+                device_id,
+                grpc: String::new(),
+                rate_bps: 252_000_000_000,
+                delay_ns: 4_000,
+            });
+        }
+        Fabric::new(topology).unwrap()
+    }
+
+    #[test]
+    fn cards_measure_all_wires_and_no_bus() {
+        let fabric = fabric_with_cards();
+        let base_ns = fabric.measured_base_ns(SOURCE, DESTINATION, 0, FULL_SIZE_BYTES);
+        // Frames of 1532 and 96 bytes, each on four wires.
+        let wires_ns = 4 * (12_256 + 768);
+        let delays_ns = 2 * (6_000 + 10_000 + 10_000 + 6_000);
+        assert_eq!(base_ns, Some(wires_ns + delays_ns));
+    }
+
+    #[test]
+    fn hosts_find_the_configured_rtt_where_cards_measure_the_least() {
+        let fabric = fabric_with_cards();
+        let pair = fabric.pair_of(SOURCE, DESTINATION).unwrap();
+        let base_ns = fabric.measured_base_ns(SOURCE, DESTINATION, 1, FULL_SIZE_BYTES);
+        let rtt_ns = fabric.rtt_between_hosts_ns(SOURCE, DESTINATION, base_ns.unwrap());
+        assert_eq!(rtt_ns, fabric.configured_rtt_ns(pair, 1));
+    }
+
+    #[test]
+    fn every_card_measures_for_its_host_and_a_leaf_for_all() {
+        let fabric = fabric_with_cards();
+        assert_eq!(fabric.measuring_card(SOURCE), Some(0));
+        assert_eq!(fabric.measuring_card(DESTINATION), Some(1));
+        let plain = crate::testing::fabric(2, 2, 1);
+        assert_eq!(plain.measuring_card(SOURCE), None);
+    }
+}

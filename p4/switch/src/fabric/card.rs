@@ -1,0 +1,163 @@
+//! Network cards that run a program, between hosts and their leaves.
+//!
+//! ```text
+//!  host ==bus==> [card] -> queue --rate, delay of the host's link--> leaf
+//! ```
+//!
+//! The bus takes its share of the link's delay, so that a host is as far from its leaf as
+//! without a card. Cards drop nothing: what waits in one is limited by its host.
+
+use weft_topology::{Nic, Topology};
+
+use super::build::{BuildError, CPU_LINK, HostPort, MAX_RATE_BPS};
+use super::loss::Loss;
+use super::port::{LinkProperties, Peer, Port};
+use super::{CPU_PORT, Node};
+
+/// More than hosts ever have under way.
+const QUEUE_PACKETS: usize = 1 << 20;
+
+/// Puts the cards of `topology` in front of their hosts' leaf ports: as nodes behind those of
+/// the switches, in the order of [`Topology::nics`].
+pub(super) fn add_cards(
+    topology: &Topology,
+    nodes: &mut Vec<Node>,
+    host_ports: &mut [HostPort],
+) -> Result<(), BuildError> {
+    for host in &topology.hosts {
+        let Some(nic) = &host.nic else {
+            continue;
+        };
+        if nic.rate_bps == 0 || nic.rate_bps > MAX_RATE_BPS {
+            return Err(BuildError::Rate {
+                switch: nic.name.clone(),
+                port: Nic::HOST_PORT,
+                rate_bps: nic.rate_bps,
+            });
+        }
+        let card = nodes.len();
+        let place = host_ports.iter().position(|port| port.host == host.name);
+        let mut ports = vec![Port::new(CPU_PORT, Peer::Controller, CPU_LINK)];
+        if let Some(place) = place {
+            let host_port = &mut host_ports[place];
+            let to_leaf = LinkProperties {
+                rate_bps: host_port.rate_bps,
+                delay_ns: host_port.delay_ns.saturating_sub(nic.delay_ns),
+                queue_packets: QUEUE_PACKETS,
+            };
+            let to_host = LinkProperties {
+                rate_bps: nic.rate_bps,
+                delay_ns: nic.delay_ns,
+                queue_packets: QUEUE_PACKETS,
+            };
+            let leaf = &mut nodes[host_port.switch];
+            if let Some(index) = leaf.index(host_port.port) {
+                let from_leaf = LinkProperties {
+                    delay_ns: to_leaf.delay_ns,
+                    ..leaf.ports[index].original()
+                };
+                let peer = Peer::Switch {
+                    node: card,
+                    port: Nic::NETWORK_PORT,
+                };
+                leaf.ports[index] = Port::new(host_port.port, peer, from_leaf);
+            }
+            let leaf = Peer::Switch {
+                node: host_port.switch,
+                port: host_port.port,
+            };
+            ports.push(Port::new(Nic::NETWORK_PORT, leaf, to_leaf));
+            ports.push(Port::new(Nic::HOST_PORT, Peer::Host(place), to_host));
+            ports.sort_by_key(|port| port.number);
+            host_port.card = Some(card);
+            host_port.delay_ns = nic.delay_ns;
+            host_port.rate_bps = nic.rate_bps;
+        }
+        nodes.push(Node {
+            name: nic.name.clone(),
+            pipeline: None,
+            ports,
+            loss: Loss::new(0, 0, card),
+            discarded_packets: 0,
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::tests::{
+        DELAY_NS, FULL_BYTES, FULL_NS, GBPS, fabric_of, frame, settle, topology,
+    };
+    use super::super::{Fabric, TimestampUnit};
+    use super::*;
+    use crate::pipeline::{Pipeline, Program};
+
+    /// So fast that its time does not show.
+    const BUS_BPS: u64 = MAX_RATE_BPS;
+
+    fn with_cards(delay_ns: u64) -> Topology {
+        let mut topology = topology(GBPS, 100);
+        for (host, device_id) in topology.hosts.iter_mut().zip(1001..) {
+            host.nic = Some(Nic {
+                name: format!("nic_{}", host.name),
+                device_id,
+                grpc: String::new(),
+                rate_bps: BUS_BPS,
+                delay_ns,
+            });
+        }
+        topology
+    }
+
+    fn fabric(delay_ns: u64) -> Fabric {
+        let mut fabric = fabric_of(&with_cards(delay_ns));
+        let program = include_bytes!("../../../compiled/smartnic.json");
+        let program = Arc::new(Program::load(program).unwrap());
+        for card in [2, 3] {
+            fabric.install(card, Pipeline::new(program.clone(), 1));
+        }
+        fabric
+    }
+
+    #[test]
+    fn a_host_is_as_far_from_its_leaf_as_without_a_card_wherever_that_is() {
+        for delay_ns in [0, DELAY_NS / 2, DELAY_NS] {
+            let mut fabric = fabric(delay_ns);
+            assert_eq!(fabric.lookahead_ns(), delay_ns);
+            fabric.receive(0, 0, &frame(2, FULL_BYTES, 7));
+            // Three wires: that of the card and of both switches. The bus takes 1 ns.
+            let wires_ns = 3 * FULL_NS;
+            let expected_ns = 3 * DELAY_NS + wires_ns + 1;
+            assert_eq!(settle(&mut fabric), [(expected_ns, 7)], "{delay_ns}");
+        }
+    }
+
+    #[test]
+    fn cards_are_named_after_the_switches() {
+        let fabric = fabric(0);
+        let names: Vec<_> = fabric.switches().collect();
+        assert_eq!(names, ["s1", "s2", "nic_h1", "nic_h2"]);
+        assert_eq!(fabric.host_ports()[1].card, Some(3));
+    }
+
+    #[test]
+    fn a_card_drops_nothing() {
+        let mut fabric = fabric(DELAY_NS);
+        for tag in 0..=255 {
+            fabric.receive(0, 0, &frame(2, FULL_BYTES, tag));
+        }
+        assert_eq!(settle(&mut fabric).len(), 256);
+    }
+
+    #[test]
+    fn a_bus_without_a_rate_is_refused() {
+        let mut topology = with_cards(0);
+        topology.hosts[0].nic.as_mut().unwrap().rate_bps = 0;
+        let built = Fabric::new(&topology, TimestampUnit::Nanoseconds, 0, 1);
+        let error = built.unwrap_err().to_string();
+        assert_eq!(error, "nic_h1 port 1: rate 0 bps is not in 1 to 10^13");
+    }
+}

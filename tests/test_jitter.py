@@ -1,0 +1,102 @@
+"""Noise in hosts does not touch what network cards measure, other than what leaves and kernels do.
+
+A leaf's RTTs contain what the receiver's hypervisor holds up, a kernel's those of both ends; cards
+that run a program take their own hosts out.
+"""
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from pathlib import Path
+
+import pytest
+from driver import Weft
+from test_truth import Digest, digests, quantile, spread
+from truth import Truth
+from truth_cards import Cards
+
+pytestmark = pytest.mark.lab
+
+WEB_SEARCH = "--pattern random --workload websearch --load 0.3 --flows 60 --seed 3"
+JITTERS_NS = (0, 50_000, 500_000)
+MANY = 80
+"""Samples that say something about a p99."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A captured run."""
+
+    out: Path
+    jitter_ns: int
+    truth: Truth
+
+    def rtt_samples(self) -> Iterator[Digest]:
+        """Give the RTTs that were told."""
+        samples = digests(self.out / "capture")
+        return (digest for digest in samples if digest.name == "rtt_sample_t")
+
+
+def run(weft: Weft, folder: Path, jitter_ns: int, nic: str) -> Run:
+    out = folder / "run"
+    flags = f"--host-jitter {jitter_ns}ns --nic {nic} --capture all --arrivals all --out"
+    weft.run("run", *WEB_SEARCH.split(), *flags.split(), str(out))
+    return Run(out, jitter_ns, Truth(out / "capture"))
+
+
+def kernels_errors_ns(run: Run, cards: Cards) -> list[int]:
+    """Of the smoothed RTTs at the ends of flows, against what the network took last."""
+    outcome = json.loads((run.out / "run.json").read_text())["outcome"]
+    errors = []
+    with (run.out / "subflows.csv").open() as rows:
+        for row in csv.DictReader(rows):
+            addresses = (int(IPv4Address(row["source"])), int(IPv4Address(row["destination"])))
+            subflow = (*addresses, int(row["source_port"]), int(row["destination_port"]))
+            true_ns = cards.rtt_ns(subflow, outcome["start_ns"] + int(row["time_ns"]))
+            if true_ns is not None:
+                errors.append(abs(int(row["srtt_ns"]) - cards.beyond_ns(subflow) - true_ns))
+    return errors
+
+
+@pytest.mark.parametrize("jitter_ns", JITTERS_NS)
+def test_cards_measure_the_network_whatever_hosts_do(
+    weft: Weft, tmp_path: Path, jitter_ns: int
+) -> None:
+    cards_run = run(weft, tmp_path, jitter_ns, "p4")
+    cards = Cards(cards_run.truth)
+    errors, unexplained = [], 0
+    for digest in cards_run.rtt_samples():
+        assert digest.switch.startswith("nic")
+        source, destination, source_port, destination_port, _, _, rtt_ns, *_ = digest.fields
+        subflow = (source, destination, source_port, destination_port)
+        true_ns = cards.rtt_ns(subflow, digest.at_ns)
+        if true_ns is None:
+            unexplained += 1
+        else:
+            errors.append(abs(rtt_ns - true_ns))
+    kernels = kernels_errors_ns(cards_run, cards)
+    print(f"jitter {jitter_ns} ns: {len(errors)} RTTs of cards: {spread(errors)}; ", end="")
+    print(f"{len(kernels)} of kernels: {spread(kernels)}")
+    assert unexplained == 0
+    assert len(errors) > MANY
+    assert quantile(errors, 0.5) <= 1_000
+    assert quantile(errors, 0.99) <= 10_000
+    assert quantile(kernels, 0.5) > max(jitter_ns / 4, 1_000)
+
+
+@pytest.mark.parametrize("jitter_ns", JITTERS_NS[1:])
+def test_leaves_take_noise_of_receivers_for_the_network(
+    weft: Weft, tmp_path: Path, jitter_ns: int
+) -> None:
+    leaves_run = run(weft, tmp_path, jitter_ns, "plain")
+    errors = []
+    for digest in leaves_run.rtt_samples():
+        source, destination, source_port, destination_port, _, _, rtt_ns, *_ = digest.fields
+        subflow = (source, destination, source_port, destination_port)
+        true_ns = leaves_run.truth.rtt_ns(subflow, digest.at_ns)
+        if true_ns is not None:
+            errors.append(abs(rtt_ns - true_ns))
+    print(f"jitter {jitter_ns} ns: {len(errors)} RTTs of leaves: {spread(errors)}")
+    assert quantile(errors, 0.5) > 10_000

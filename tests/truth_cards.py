@@ -1,0 +1,87 @@
+"""What RTTs from card to card really were in a run that was captured.
+
+Captures are of the buses between hosts and their cards: what was on one is in the card, or came
+out of it, a known time later. When a frame began to leave a card for the network follows from what
+the card had to send before. RTT of a segment: from that moment to its arrival at the other card,
+and the same for the packet that left the other card next, whatever that is.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from typing import Any
+
+from truth import Frame, Queue, Subflow, Truth
+
+HEADER_BYTES = 18
+"""Frames are longer by it from card to card."""
+
+
+class Card:
+    """The network card of a host."""
+
+    def __init__(self, truth: Truth, host: dict[str, Any]) -> None:
+        """Find out when it has sent and got what."""
+        nic = host["nic"]
+        link = truth.links[host["name"]]
+        self.delay_ns = int(nic["delay_ns"])
+        """Between card and kernel."""
+        self._bus_bps = int(nic["rate_bps"])
+        cable = truth.cables[host["name"]]
+        wire = Queue(int(link.get("rate_from_a_bps", link["rate_bps"])))
+        for frame in cable.sent:
+            wire.enter(frame.at_ns + self.delay_ns, frame.frame_bytes + HEADER_BYTES)
+        self.left_at = {
+            frame.identity: left for frame, left in zip(cable.sent, wire.left, strict=True)
+        }
+        self.received: dict[Subflow, list[Frame]] = defaultdict(list)
+        self.arrivals: dict[Subflow, list[int]] = defaultdict(list)
+        """When the received frames had come out of the network."""
+        for frame in filter(None, cable.received):
+            self.received[frame.subflow].append(frame)
+            bus_ns = frame.frame_bytes * 8 * 1_000_000_000 // self._bus_bps
+            self.arrivals[frame.subflow].append(frame.at_ns - self.delay_ns - bus_ns)
+
+    def last_segment(self, subflow: Subflow, at_ns: int) -> tuple[Frame, int] | None:
+        """Give the last segment of a subflow that had come by then, and when it did."""
+        arrivals = self.arrivals[subflow]
+        for index in range(bisect_right(arrivals, at_ns) - 1, -1, -1):
+            if self.received[subflow][index].space:
+                return self.received[subflow][index], arrivals[index]
+        return None
+
+
+class Cards:
+    """All cards of a captured run."""
+
+    def __init__(self, truth: Truth) -> None:
+        """Take what is known of the hosts."""
+        self._truth = truth
+        self._cards = {host["name"]: Card(truth, host) for host in truth.hosts}
+
+    def rtt_ns(self, subflow: Subflow, at_ns: int) -> int | None:
+        """Give the RTT that the card of a subflow's sender could tell at a moment.
+
+        It is that of the last packet of the subflow's receiver which had come by then; nothing if
+        there was none, or if it answered no segment.
+        """
+        near, far = (self._cards[self._truth.owner[address]] for address in subflow[:2])
+        back = (subflow[1], subflow[0], subflow[3], subflow[2])
+        # Bus times are rounded.
+        index = bisect_left(near.arrivals[back], at_ns + 2) - 1
+        if index < 0:
+            return None
+        answer = near.received[back][index]
+        answered_ns = far.left_at.get(answer.identity)
+        if answered_ns is None:
+            return None
+        echoed = far.last_segment(subflow, answered_ns)
+        if echoed is None:
+            return None
+        segment, arrived_ns = echoed
+        back_ns = near.arrivals[back][index] - answered_ns
+        return arrived_ns - near.left_at[segment.identity] + back_ns
+
+    def beyond_ns(self, subflow: Subflow) -> int:
+        """Give what an RTT between kernels has more, over idle hosts."""
+        ends = (self._cards[self._truth.owner[address]] for address in subflow[:2])
+        return 2 * sum(card.delay_ns for card in ends)
