@@ -66,7 +66,7 @@ def _measure(folder: Path) -> Measured:
         raise ScenarioError(f"{folder}: no flow completed")
     receivers = flows["dst"].unique().sort().to_list()
     last_hop = queues.filter(pl.col("peer").is_in(receivers))
-    metrics = _of_flows(completed)
+    metrics = _of_flows(completed) | _of_queries(flows, info.get("workload", {}))
     metrics |= _of_queues(queues, last_hop, metrics["completion_ms"])
     drawn = {
         "fct_ms": quantiles(completed["fct_ns"] / 1e6),
@@ -85,6 +85,7 @@ def _of_flows(flows: pl.DataFrame) -> dict[str, float]:
     metrics = {
         "fct_mean_ms": number(fct_ms.mean()),
         "fct_median_ms": number(fct_ms.median()),
+        "fct_p95_ms": number(fct_ms.quantile(0.95, "nearest")),
         "fct_p99_ms": number(fct_ms.quantile(0.99, "nearest")),
         "fct_max_ms": number(fct_ms.max()),
         "completion_ms": span_ns / 1e6,
@@ -98,9 +99,33 @@ def _of_flows(flows: pl.DataFrame) -> dict[str, float]:
     if len(short_ms):
         metrics["fct_short_mean_ms"] = number(short_ms.mean())
         metrics["fct_short_p99_ms"] = number(short_ms.quantile(0.99, "nearest"))
+    rest_ms = fct_ms.filter(flows["bytes"] < _LONG_BYTES)
+    if len(rest_ms):
+        metrics["fct_below_1mb_mean_ms"] = number(rest_ms.mean())
+        metrics["fct_below_1mb_p95_ms"] = number(rest_ms.quantile(0.95, "nearest"))
+        metrics["fct_below_1mb_p99_ms"] = number(rest_ms.quantile(0.99, "nearest"))
     long = flows.filter(pl.col("bytes") >= _LONG_BYTES)
     if len(long):
         metrics["rate_long_mbps"] = number((long["bytes"] * 8e3 / long["fct_ns"]).mean())
+    return metrics
+
+
+def _of_queries(flows: pl.DataFrame, workload: Mapping[str, object]) -> dict[str, float]:
+    """Give the times of queries: from asking to the last answer. One without it has missed."""
+    fan_out, deadline_ns = workload.get("fan_out"), workload.get("deadline_ns")
+    if not isinstance(fan_out, int):
+        return {}
+    number_of = (pl.col("flow") // fan_out).alias("query")
+    is_whole = pl.col("fct_ns").is_not_null().all().alias("is_whole")
+    queries = flows.group_by(number_of).agg(pl.col("fct_ns").max(), is_whole)
+    whole = queries.filter(pl.col("is_whole"))["fct_ns"]
+    metrics = {}
+    if len(whole):
+        metrics["query_mean_ms"] = number(whole.mean()) / 1e6
+        metrics["query_p99_ms"] = number(whole.quantile(0.99, "nearest")) / 1e6
+    if isinstance(deadline_ns, int):
+        met = int((whole <= deadline_ns).sum())
+        metrics["deadline_missed_percent"] = _percent(len(queries) - met, met)
     return metrics
 
 

@@ -130,7 +130,10 @@ def read(scenario: Scenario, folder: Path) -> Results:
         about = About(**json.loads((folder / "about.json").read_text()))
         runs = pl.read_csv(folder / "results.csv", schema_overrides=schema | numbers)
         curves = pl.read_csv(folder / "curves.csv", schema_overrides=schema)
-        missing = [name for name in (*schema, *METRICS) if name not in runs.columns]
+        missing = [name for name in schema if name not in runs.columns]
+        # Older results know fewer numbers.
+        newer = [name for name in METRICS if name not in runs.columns]
+        runs = runs.with_columns(pl.lit(None, pl.Float64).alias(name) for name in newer)
     except (OSError, ValueError, TypeError, pl.exceptions.PolarsError):
         missing = ["results"]
     if missing:

@@ -107,6 +107,18 @@ impl Distribution {
         }
     }
 
+    /// The same with all sizes times `factor`.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Self {
+        let point = |point: &Point| Point {
+            bytes: point.bytes * factor,
+            ..*point
+        };
+        Self {
+            points: self.points.iter().map(point).collect(),
+        }
+    }
+
     /// Mean size in bytes, exact for the interpolated distribution.
     #[must_use]
     pub fn mean_bytes(&self) -> f64 {

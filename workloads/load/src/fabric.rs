@@ -153,6 +153,12 @@ impl Fabric {
         self.hosts.iter().map(slower).sum()
     }
 
+    /// Rate of the link to `host`.
+    #[must_use]
+    pub fn receive_rate_bps(&self, host: usize) -> u64 {
+        self.hosts[host].down.rate_bps
+    }
+
     /// Propagation to the host that is farthest away and back, by the longest path.
     #[must_use]
     pub fn longest_rtt_ns(&self) -> u64 {

@@ -12,11 +12,12 @@ use serde_json::{Value, json};
 use weft_load::args::{SchedulerArgs, Traffic, Volume, WorkloadArgs};
 use weft_load::engine::{Order, Outcome, Settings};
 use weft_load::fabric::{Fabric, Protocol};
-use weft_load::plan::{self, Flow, UNLIMITED_BYTES};
+use weft_load::plan::{self, Background, Flow};
 use weft_load::report;
 use weft_load::results::window::Window;
 use weft_load::results::{
-    self, FORMAT, FlowRow, Results, RunInfo, RunOutcome, SubflowRow, TopologySummary, Workload,
+    self, FORMAT, FlowRow, More, Results, RunInfo, RunOutcome, SubflowRow, TopologySummary,
+    Workload,
 };
 use weft_load::shell::{self, Progress, Run, Sockets};
 use weft_load::usage::{EXIT_USAGE, one_line};
@@ -122,24 +123,17 @@ fn run(args: &RunArgs, traffic: &Traffic) -> Result<ExitCode> {
     let topology = Topology::read(&args.topology)?;
     let fabric = Fabric::new(&topology)?;
     let seed = args.workload.seed;
-    let plan = match traffic {
-        Traffic::Random {
-            sizes, load, flows, ..
-        } => plan::poisson(&fabric, sizes, *load, *flows as usize, seed)?,
-        Traffic::Incast {
-            senders,
-            bytes,
-            interarrival_ns,
-        } => plan::incast(&fabric, *senders as usize, *bytes, *interarrival_ns, seed)?,
-        Traffic::Bulk { flows, volume } => {
-            let bytes = match volume {
-                Volume::Bytes(bytes) => *bytes,
-                Volume::Duration(_) => UNLIMITED_BYTES,
-            };
-            plan::bulk(&fabric, *flows as usize, bytes)?
-        }
-        Traffic::Page { objects, bytes, .. } => plan::page(&fabric, *objects as usize, *bytes)?,
-    };
+    let names: Vec<&str> = topology.hosts.iter().map(|host| &host.name[..]).collect();
+    let plan = plan::of(&fabric, &names, traffic, seed)?;
+    if plan.is_empty() {
+        bail!("no flow arrives in that time; give a longer --duration or a higher --load");
+    }
+    let other = args
+        .workload
+        .background
+        .spec()
+        .map_err(anyhow::Error::msg)?;
+    let other = Background::new(&fabric, &other, seed)?;
     let sockets = Sockets {
         protocol: args.workload.protocol,
         scheduler: scheduler(args),
@@ -153,6 +147,7 @@ fn run(args: &RunArgs, traffic: &Traffic) -> Result<ExitCode> {
     let run = shell::run(
         &topology,
         plan,
+        other,
         settings(args, traffic, &topology, &fabric),
         sockets,
         |progress| report.tell(progress),
@@ -187,11 +182,16 @@ fn settings(args: &RunArgs, traffic: &Traffic, topology: &Topology, fabric: &Fab
             Traffic::Page { parallel, .. } => Order::Fetched {
                 parallel: *parallel as usize,
             },
+            Traffic::Queries { .. } => Order::Asked,
             _ => Order::Timed,
         },
         stall_ns: args.workload.stall_timeout,
         settle_ns: SETTLE_NS + round_trips_ns + if lossy { SETTLE_LOSS_NS } else { 0 },
-        stop_ns: args.workload.duration,
+        stop_ns: match traffic {
+            Traffic::Bulk { .. } => args.workload.duration,
+            _ => None,
+        },
+        precision: args.workload.precision.map(|percent| percent / 100.0),
     }
 }
 
@@ -267,13 +267,16 @@ fn run_info(
         Traffic::Random {
             name, sizes, load, ..
         } => (Some(name), Some(sizes), Some(*load), None),
-        Traffic::Incast { bytes, .. } | Traffic::Page { bytes, .. } => {
-            (None, None, None, Some(*bytes))
-        }
-        Traffic::Bulk { volume, .. } => match volume {
-            Volume::Bytes(bytes) => (None, None, None, Some(*bytes)),
-            Volume::Duration(_) => (None, None, None, None),
-        },
+        Traffic::Incast { bytes, .. }
+        | Traffic::Page { bytes, .. }
+        | Traffic::AllToAll { bytes, .. }
+        | Traffic::Queries { bytes, .. }
+        | Traffic::Bulk {
+            volume: Volume::Bytes(bytes),
+            ..
+        } => (None, None, None, Some(*bytes)),
+        Traffic::Mixed(mix) => (None, None, None, Some(mix.long_bytes)),
+        Traffic::Bulk { .. } | Traffic::Replay { .. } => (None, None, None, None),
     };
     let flags = &args.workload;
     let lower = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
@@ -284,7 +287,7 @@ fn run_info(
         revision: args.revision.clone(),
         kernel: kernel(),
         workload: Workload {
-            pattern: lower(&flags.pattern),
+            pattern: flags.pattern_name(),
             workload: name.cloned(),
             mean_bytes: sizes.map(|sizes| sizes.mean_bytes()),
             load,
@@ -306,6 +309,7 @@ fn run_info(
                 Traffic::Page { parallel, .. } => Some(*parallel),
                 _ => None,
             },
+            more: more(flags, traffic),
             protocol: lower(&flags.protocol),
             congestion: run.congestion.clone(),
             stall_timeout_ns: flags.stall_timeout,
@@ -318,6 +322,37 @@ fn run_info(
             duration_ns: run.end_ns.saturating_sub(run.start_ns),
             start_ns: run.start_ns,
         },
+    }
+}
+
+fn more(flags: &WorkloadArgs, traffic: &Traffic) -> More {
+    let of_pattern = match traffic {
+        Traffic::Mixed(mix) => More {
+            short_bytes: Some(mix.short_bytes),
+            long_share: Some(mix.long_share),
+            ..More::default()
+        },
+        Traffic::Queries {
+            fan_out,
+            deadline_ns,
+            ..
+        } => More {
+            fan_out: Some(*fan_out),
+            deadline_ns: *deadline_ns,
+            ..More::default()
+        },
+        _ => More::default(),
+    };
+    More {
+        scale: flags.scale,
+        jitter_ns: flags.jitter,
+        precision_percent: flags.precision,
+        background_tcp: flags.background.background_tcp,
+        background_udp: flags.background.background_udp,
+        udp_rate_bps: flags.background.udp_rate,
+        udp_on_ns: flags.background.udp_on,
+        udp_off_ns: flags.background.udp_off,
+        ..of_pattern
     }
 }
 

@@ -233,3 +233,25 @@ fn wrong_usage_is_one_line_and_status_2() {
         assert_eq!(said.lines().count(), 1, "{flags}: {said}");
     }
 }
+
+#[test]
+fn background_traffic_runs_beside_the_flows_and_is_not_measured() {
+    let Some(fabric) = Fabric::new("other") else {
+        return;
+    };
+    let (output, out) = fabric.run(
+        "other",
+        "--pattern incast --senders 3 --bytes 3MB --protocol tcp --scheduler default \
+         --background-tcp 1 --background-udp 1 --udp-rate 50mbit --udp-on 1ms --udp-off 1ms",
+    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let results = Results::read(&out).unwrap();
+    assert_eq!(results.flows.len(), 3);
+    assert!(results.flows.iter().all(|flow| flow.fct_ns.is_some()));
+    let more = &results.info.workload.more;
+    assert_eq!(
+        (more.background_tcp, more.background_udp),
+        (Some(1), Some(1))
+    );
+}

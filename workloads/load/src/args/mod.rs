@@ -1,5 +1,6 @@
 //! The flags that describe a workload, for every program that has them.
 
+mod background;
 mod traffic;
 
 use std::path::Path;
@@ -12,11 +13,12 @@ use crate::engine::Connections;
 use crate::fabric::Protocol;
 use crate::units::{parse_bytes, parse_duration_ns};
 
-pub use traffic::{Traffic, Volume};
+pub use background::BackgroundArgs;
+pub use traffic::{Extent, Mix, Pairs, Traffic, Volume};
 
 /// Which hosts talk to which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Pattern {
     /// Poisson arrivals between random hosts of different racks.
     Random,
@@ -26,6 +28,19 @@ pub enum Pattern {
     Bulk,
     /// Objects of a web page, fetched over a few parallel connections.
     Page,
+    /// Poisson arrivals; every host sends to one host of another rack, and
+    /// receives from one.
+    Permutation,
+    /// Poisson arrivals from random hosts at one receiver.
+    ManyToOne,
+    /// A flow between every two hosts of different racks.
+    AllToAll,
+    /// Long and short flows to one receiver, in random order.
+    Mixed,
+    /// Queries: a host asks several others at once, and needs all their answers.
+    Queries,
+    /// The flows of a list.
+    Replay,
 }
 
 /// A workload, as flags.
@@ -36,38 +51,66 @@ pub struct WorkloadArgs {
     #[arg(long, value_enum, default_value = "random")]
     pub pattern: Pattern,
 
-    /// Flow sizes of the random pattern: websearch, datamining, cachefollower,
-    /// webserver, hadoop, or a CSV file of `bytes,probability` [default: websearch]
+    /// Flow sizes of random, permutation and many-to-one: websearch, datamining,
+    /// cachefollower, webserver, hadoop, or a CSV file of `bytes,probability`
+    /// [default: websearch]
     #[arg(long, value_name = "NAME|FILE")]
     pub workload: Option<String>,
 
-    /// Offered load of the random pattern, as a share of the host links' rate,
-    /// above 0 and at most 1 [default: 0.3]
+    /// Offered load of these, as a share of the host links' rate (many-to-one: of
+    /// the receiver's), above 0 and at most 1 [default: 0.3]
     #[arg(long, value_name = "SHARE")]
     pub load: Option<f64>,
 
-    /// Number of flows: of the random pattern [default: 200], or of bulk, each
-    /// between two hosts of its own as long as there are some [default: 1]
+    /// Number of flows of these [default: 200], of bulk, each between two hosts of
+    /// its own as long as there are some [default: 1], or of mixed [default: 50];
+    /// number of queries [default: 100]
     #[arg(long, value_name = "COUNT")]
     pub flows: Option<u32>,
+
+    /// Let no more flows arrive once half of the 95% confidence interval of the mean
+    /// FCT is below so many percent of it; --flows is the most there can be
+    /// [default: 20000]. Of random, permutation and many-to-one
+    #[arg(long, value_name = "PERCENT")]
+    pub precision: Option<f64>,
+
+    /// All sizes times this; the offered load stays, so that flows come more often
+    #[arg(long, value_name = "FACTOR")]
+    pub scale: Option<f64>,
 
     /// Number of flows of the incast; where there are fewer hosts in other
     /// racks, hosts send several [default: 10]
     #[arg(long, value_name = "COUNT")]
     pub senders: Option<u32>,
 
-    /// Mean time between the starts of an incast's flows, which then form a
-    /// Poisson process [default: all start at once]
+    /// Mean time between the starts of flows of incast, all-to-all and mixed, which
+    /// then form a Poisson process [default: all start at once], or between queries
+    /// [default: 1ms]
     #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     pub interarrival: Option<u64>,
 
-    /// Size of each flow of incast [default: 225000] or bulk [default: 20MB], or
-    /// of all objects of a page together [default: 2MB]
+    /// Flows of incast, all-to-all and mixed start within this time, each at a
+    /// random moment of it
+    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
+    pub jitter: Option<u64>,
+
+    /// Size of each flow of incast, all-to-all [default: 225000] or bulk [default:
+    /// 20MB], of a long flow of mixed [default: 2GB], of an answer [default: 20KB],
+    /// or of all objects of a page together [default: 2MB]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub bytes: Option<u64>,
 
-    /// Stop the flows of bulk after this long (virtual time in the lab) instead
-    /// of after some bytes
+    /// Size of a short flow of mixed [default: 2MB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub short_bytes: Option<u64>,
+
+    /// Share of long flows among those of mixed, 0 to 1 [default: 0.2]
+    #[arg(long, value_name = "SHARE")]
+    pub long_share: Option<f64>,
+
+    /// Stop the flows of bulk after this long (virtual time in the lab) instead of
+    /// after some bytes; of random, permutation and many-to-one, let flows arrive
+    /// for this long instead of some number of them
     #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     pub duration: Option<u64>,
 
@@ -79,6 +122,20 @@ pub struct WorkloadArgs {
     /// from the receiver to the sender) when it has its last one [default: 6]
     #[arg(long, value_name = "COUNT")]
     pub parallel: Option<u32>,
+
+    /// Hosts that a query asks (400 bytes each) [default: 8]
+    #[arg(long, value_name = "COUNT")]
+    pub fan_out: Option<u32>,
+
+    /// Time within which a query needs its last answer, for the count of those that
+    /// do not get it [default: none]
+    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
+    pub deadline: Option<u64>,
+
+    /// Flows to replay: a CSV file of `source,destination,bytes,start_ns`, hosts by
+    /// their names
+    #[arg(long, value_name = "FILE")]
+    pub flow_list: Option<String>,
 
     /// Seed of everything random: sizes, arrivals, pairs
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
@@ -125,6 +182,10 @@ pub struct WorkloadArgs {
     /// lab)
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_stall)]
     pub stall_timeout: u64,
+
+    /// What else there is.
+    #[command(flatten)]
+    pub background: BackgroundArgs,
 }
 
 /// A parameter of the schedulers' kernel module.
@@ -154,9 +215,11 @@ pub struct SchedulerArgs {
 
 impl WorkloadArgs {
     /// The same workload for a program that runs in another folder: makes the
-    /// path of a distribution absolute.
+    /// paths of a distribution and of a list of flows absolute.
     #[must_use]
     pub fn absolute(mut self, folder: &Path) -> Self {
+        let list = self.flow_list.take();
+        self.flow_list = list.map(|list| folder.join(list).to_string_lossy().into_owned());
         if let Some(workload) = self.workload.take() {
             let known = Distribution::names().any(|name| name == workload);
             self.workload = Some(if known {
@@ -181,15 +244,26 @@ impl WorkloadArgs {
         flag("workload", self.workload.clone());
         flag("load", self.load.map(|load| load.to_string()));
         flag("flows", self.flows.map(|flows| flows.to_string()));
+        flag("precision", self.precision.map(|share| share.to_string()));
+        flag("scale", self.scale.map(|factor| factor.to_string()));
         flag("senders", self.senders.map(|senders| senders.to_string()));
         flag(
             "interarrival",
             self.interarrival.map(|ns| format!("{ns}ns")),
         );
+        flag("jitter", self.jitter.map(|ns| format!("{ns}ns")));
         flag("bytes", self.bytes.map(|bytes| bytes.to_string()));
+        flag(
+            "short-bytes",
+            self.short_bytes.map(|bytes| bytes.to_string()),
+        );
+        flag("long-share", self.long_share.map(|share| share.to_string()));
         flag("duration", self.duration.map(|ns| format!("{ns}ns")));
         flag("objects", self.objects.map(|objects| objects.to_string()));
         flag("parallel", self.parallel.map(|count| count.to_string()));
+        flag("fan-out", self.fan_out.map(|count| count.to_string()));
+        flag("deadline", self.deadline.map(|ns| format!("{ns}ns")));
+        flag("flow-list", self.flow_list.clone());
         flag("seed", Some(self.seed.to_string()));
         flag("connections", value_name(&self.connections));
         flag(
@@ -206,7 +280,14 @@ impl WorkloadArgs {
             flag("scheduler-options", Some(option.to_string()));
         }
         flag("stall-timeout", Some(format!("{}ns", self.stall_timeout)));
+        argv.extend(self.background.to_argv());
         argv
+    }
+
+    /// The pattern, as its flag names it.
+    #[must_use]
+    pub fn pattern_name(&self) -> String {
+        value_name(&self.pattern).unwrap_or_default()
     }
 
     /// A name for the workload's results, from what it sends: `websearch`.
@@ -216,6 +297,12 @@ impl WorkloadArgs {
             Pattern::Incast => "incast",
             Pattern::Bulk => "bulk",
             Pattern::Page => "page",
+            Pattern::Permutation => "permutation",
+            Pattern::ManyToOne => "many-to-one",
+            Pattern::AllToAll => "all-to-all",
+            Pattern::Mixed => "mixed",
+            Pattern::Queries => "queries",
+            Pattern::Replay => "replay",
             Pattern::Random => self.workload.as_deref().map_or("websearch", |workload| {
                 Path::new(workload)
                     .file_stem()
@@ -338,6 +425,13 @@ pub(super) mod tests {
             "--pattern bulk --duration 20s",
             "--pattern page --objects 107 --bytes 3.5MB --parallel 4",
             "--scheduler-options weft_rescue_ms=0,weft_listen=N",
+            "--pattern permutation --precision 5 --scale 0.01 --duration 1s",
+            "--pattern many-to-one --load 0.9",
+            "--pattern all-to-all --jitter 10us",
+            "--pattern mixed --short-bytes 2MB --long-share 0.25",
+            "--pattern queries --fan-out 4 --deadline 10ms",
+            "--pattern replay --flow-list flows.csv",
+            "--background-tcp 3 --background-udp 2 --udp-rate 1gbit --udp-on 1ms --udp-off 3ms",
         ] {
             let args = parse(line);
             let again =
@@ -349,6 +443,8 @@ pub(super) mod tests {
     #[test]
     fn a_distributions_path_becomes_absolute_and_a_name_stays() {
         let folder = Path::new("/somewhere");
+        let list = parse("--flow-list a.csv").absolute(folder).flow_list;
+        assert_eq!(list.unwrap(), "/somewhere/a.csv");
         let moved = |line| parse(line).absolute(folder).workload;
         assert_eq!(moved("--workload my.csv").unwrap(), "/somewhere/my.csv");
         assert_eq!(moved("--workload hadoop").unwrap(), "hadoop");

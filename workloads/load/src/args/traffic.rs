@@ -4,20 +4,23 @@ use std::path::PathBuf;
 
 use super::{Pattern, WorkloadArgs};
 use crate::distribution::Distribution;
+use crate::plan::{Entry, Starts, parse_flows};
 
 /// What a workload sends, checked.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Traffic {
-    /// [`Pattern::Random`].
+    /// [`Pattern::Random`], [`Pattern::Permutation`], [`Pattern::ManyToOne`].
     Random {
+        /// Between whom.
+        pairs: Pairs,
         /// Name of the distribution.
         name: String,
         /// Sizes.
         sizes: Distribution,
         /// Share of the host links' rate.
         load: f64,
-        /// Number of flows.
-        flows: u32,
+        /// When they end.
+        extent: Extent,
     },
     /// [`Pattern::Incast`].
     Incast {
@@ -25,8 +28,8 @@ pub enum Traffic {
         senders: u32,
         /// Size of each.
         bytes: u64,
-        /// Mean time between their starts; 0: all at once.
-        interarrival_ns: u64,
+        /// When they start.
+        starts: Starts,
     },
     /// [`Pattern::Bulk`].
     Bulk {
@@ -44,6 +47,68 @@ pub enum Traffic {
         /// Connections.
         parallel: u32,
     },
+    /// [`Pattern::AllToAll`].
+    AllToAll {
+        /// Size of each flow.
+        bytes: u64,
+        /// When they start.
+        starts: Starts,
+    },
+    /// [`Pattern::Mixed`].
+    Mixed(Mix),
+    /// [`Pattern::Queries`].
+    Queries {
+        /// Number of queries.
+        queries: u32,
+        /// Hosts that each asks.
+        fan_out: u32,
+        /// Size of an answer.
+        bytes: u64,
+        /// Mean time between two queries.
+        interarrival_ns: u64,
+        /// Time that a query has.
+        deadline_ns: Option<u64>,
+    },
+    /// [`Pattern::Replay`].
+    Replay {
+        /// The list.
+        entries: Vec<Entry>,
+    },
+}
+
+/// Between which hosts a Poisson process of flows runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pairs {
+    /// Random ones of different racks.
+    Random,
+    /// Every host has one partner.
+    Permutation,
+    /// One receiver.
+    ManyToOne,
+}
+
+/// When a Poisson process of flows ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// After so many flows.
+    Flows(u32),
+    /// After so many nanoseconds; flows that have arrived go on.
+    Time(u64),
+}
+
+/// Long and short flows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mix {
+    /// Number of flows.
+    pub flows: u32,
+    /// Share of long ones.
+    pub long_share: f64,
+    /// Size of a long flow.
+    pub long_bytes: u64,
+    /// Size of a short flow.
+    pub short_bytes: u64,
+    /// When they start.
+    pub starts: Starts,
 }
 
 /// When a long flow ends.
@@ -55,35 +120,49 @@ pub enum Volume {
     Duration(u64),
 }
 
+/// Most flows of a run that goes on until its mean is known.
+const PRECISE_FLOWS: u32 = 20_000;
+
 impl WorkloadArgs {
-    /// Checks what clap cannot, and reads the distribution.
+    /// Checks what clap cannot, and reads the distribution or the list of flows.
     ///
     /// # Errors
     /// One line that says which flag is wrong and what would be right.
     pub fn traffic(&self) -> Result<Traffic, String> {
         self.check_flags()?;
+        self.background.spec()?;
+        let scale = self.scale_factor()?;
+        let bytes_or = |bytes: Option<u64>, default: u64| {
+            ((bytes.unwrap_or(default) as f64 * scale).ceil() as u64).max(1)
+        };
         match self.pattern {
-            Pattern::Random => {
-                let (name, sizes) = read_distribution(self.workload.as_deref())?;
-                let load = self.load.unwrap_or(0.3);
-                if !(load > 0.0 && load <= 1.0) {
-                    return Err(format!(
-                        "--load {load}: give a share of the host links' rate above 0 and at \
-                         most 1, such as 0.3"
-                    ));
-                }
-                Ok(Traffic::Random {
-                    name,
-                    sizes,
-                    load,
-                    flows: at_least_one("--flows", self.flows.unwrap_or(200))?,
-                })
-            }
+            Pattern::Random => self.poisson(Pairs::Random, scale),
+            Pattern::Permutation => self.poisson(Pairs::Permutation, scale),
+            Pattern::ManyToOne => self.poisson(Pairs::ManyToOne, scale),
             Pattern::Incast => Ok(Traffic::Incast {
                 senders: at_least_one("--senders", self.senders.unwrap_or(10))?,
-                bytes: self.bytes.unwrap_or(225_000),
-                interarrival_ns: self.interarrival.unwrap_or(0),
+                bytes: bytes_or(self.bytes, 225_000),
+                starts: self.starts()?,
             }),
+            Pattern::AllToAll => Ok(Traffic::AllToAll {
+                bytes: bytes_or(self.bytes, 225_000),
+                starts: self.starts()?,
+            }),
+            Pattern::Mixed => Ok(Traffic::Mixed(Mix {
+                flows: at_least_one("--flows", self.flows.unwrap_or(50))?,
+                long_share: share("--long-share", self.long_share.unwrap_or(0.2))?,
+                long_bytes: bytes_or(self.bytes, 2_000_000_000),
+                short_bytes: bytes_or(self.short_bytes, 2_000_000),
+                starts: self.starts()?,
+            })),
+            Pattern::Queries => Ok(Traffic::Queries {
+                queries: at_least_one("--flows", self.flows.unwrap_or(100))?,
+                fan_out: at_least_one("--fan-out", self.fan_out.unwrap_or(8))?,
+                bytes: bytes_or(self.bytes, 20_000),
+                interarrival_ns: self.interarrival.unwrap_or(1_000_000),
+                deadline_ns: self.deadline,
+            }),
+            Pattern::Replay => self.replay(scale),
             Pattern::Bulk => Ok(Traffic::Bulk {
                 flows: at_least_one("--flows", self.flows.unwrap_or(1))?,
                 volume: match (self.bytes, self.duration) {
@@ -93,12 +172,12 @@ impl WorkloadArgs {
                             .to_owned());
                     }
                     (_, Some(ns)) => Volume::Duration(ns),
-                    (bytes, None) => Volume::Bytes(bytes.unwrap_or(20_000_000)),
+                    (bytes, None) => Volume::Bytes(bytes_or(bytes, 20_000_000)),
                 },
             }),
             Pattern::Page => {
                 let objects = at_least_one("--objects", self.objects.unwrap_or(100))?;
-                let bytes = self.bytes.unwrap_or(2_000_000);
+                let bytes = bytes_or(self.bytes, 2_000_000);
                 if bytes < u64::from(objects) {
                     return Err(format!(
                         "--bytes {bytes} for --objects {objects}: give at least a byte for each"
@@ -113,19 +192,125 @@ impl WorkloadArgs {
         }
     }
 
+    fn poisson(&self, pairs: Pairs, scale: f64) -> Result<Traffic, String> {
+        let (name, sizes) = read_distribution(self.workload.as_deref())?;
+        let load = self.load.unwrap_or(0.3);
+        if !(load > 0.0 && load <= 1.0) {
+            return Err(format!(
+                "--load {load}: give a share of the host links' rate above 0 and at \
+                 most 1, such as 0.3"
+            ));
+        }
+        if self
+            .precision
+            .is_some_and(|percent| percent.is_nan() || percent <= 0.0)
+        {
+            return Err("--precision: give percent above 0, such as 5".to_owned());
+        }
+        let default = if self.precision.is_some() {
+            PRECISE_FLOWS
+        } else {
+            200
+        };
+        let extent = match (self.flows, self.duration) {
+            (Some(_), Some(_)) => {
+                return Err(
+                    "--flows and --duration both say when no more flows arrive; leave \
+                            one of the two out"
+                        .to_owned(),
+                );
+            }
+            (_, Some(ns)) => Extent::Time(ns),
+            (flows, None) => Extent::Flows(at_least_one("--flows", flows.unwrap_or(default))?),
+        };
+        Ok(Traffic::Random {
+            pairs,
+            name,
+            sizes: sizes.scaled(scale),
+            load,
+            extent,
+        })
+    }
+
+    fn replay(&self, scale: f64) -> Result<Traffic, String> {
+        let Some(list) = &self.flow_list else {
+            return Err("--pattern replay needs --flow-list FILE".to_owned());
+        };
+        let text = std::fs::read_to_string(list)
+            .map_err(|error| format!("--flow-list {list}: cannot be read ({error})"))?;
+        let mut entries =
+            parse_flows(&text).map_err(|error| format!("--flow-list {list}: {error}"))?;
+        for entry in &mut entries {
+            entry.bytes = ((entry.bytes as f64 * scale).ceil() as u64).max(1);
+        }
+        Ok(Traffic::Replay { entries })
+    }
+
+    fn starts(&self) -> Result<Starts, String> {
+        match (self.interarrival, self.jitter) {
+            (Some(_), Some(_)) => Err(
+                "--interarrival and --jitter both say when flows start; leave one of the two out"
+                    .to_owned(),
+            ),
+            (Some(ns), None) => Ok(Starts::Poisson(ns)),
+            (None, Some(ns)) => Ok(Starts::Within(ns)),
+            (None, None) => Ok(Starts::AtOnce),
+        }
+    }
+
+    fn scale_factor(&self) -> Result<f64, String> {
+        let factor = self.scale.unwrap_or(1.0);
+        if factor > 0.0 && factor.is_finite() {
+            return Ok(factor);
+        }
+        Err(format!(
+            "--scale {factor}: give a factor above 0, such as 0.1"
+        ))
+    }
+
     /// Refuses flags of other patterns.
     fn check_flags(&self) -> Result<(), String> {
-        use Pattern::{Bulk, Incast, Page, Random};
-        let flags: [(&str, bool, &[Pattern]); 9] = [
-            ("--workload", self.workload.is_some(), &[Random]),
-            ("--load", self.load.is_some(), &[Random]),
-            ("--flows", self.flows.is_some(), &[Random, Bulk]),
+        use Pattern::{
+            AllToAll, Bulk, Incast, ManyToOne, Mixed, Page, Permutation, Queries, Random, Replay,
+        };
+        const POISSON: &[Pattern] = &[Random, Permutation, ManyToOne];
+        let flags: [(&str, bool, &[Pattern]); 16] = [
+            ("--workload", self.workload.is_some(), POISSON),
+            ("--load", self.load.is_some(), POISSON),
+            (
+                "--flows",
+                self.flows.is_some(),
+                &[Random, Permutation, ManyToOne, Bulk, Mixed, Queries],
+            ),
+            ("--precision", self.precision.is_some(), POISSON),
             ("--senders", self.senders.is_some(), &[Incast]),
-            ("--interarrival", self.interarrival.is_some(), &[Incast]),
-            ("--bytes", self.bytes.is_some(), &[Incast, Bulk, Page]),
-            ("--duration", self.duration.is_some(), &[Bulk]),
+            (
+                "--interarrival",
+                self.interarrival.is_some(),
+                &[Incast, AllToAll, Mixed, Queries],
+            ),
+            (
+                "--jitter",
+                self.jitter.is_some(),
+                &[Incast, AllToAll, Mixed],
+            ),
+            (
+                "--bytes",
+                self.bytes.is_some(),
+                &[Incast, AllToAll, Bulk, Mixed, Queries, Page],
+            ),
+            ("--short-bytes", self.short_bytes.is_some(), &[Mixed]),
+            ("--long-share", self.long_share.is_some(), &[Mixed]),
+            (
+                "--duration",
+                self.duration.is_some(),
+                &[Bulk, Random, Permutation, ManyToOne],
+            ),
             ("--objects", self.objects.is_some(), &[Page]),
             ("--parallel", self.parallel.is_some(), &[Page]),
+            ("--fan-out", self.fan_out.is_some(), &[Queries]),
+            ("--deadline", self.deadline.is_some(), &[Queries]),
+            ("--flow-list", self.flow_list.is_some(), &[Replay]),
         ];
         for (flag, given, patterns) in flags {
             if given && !patterns.contains(&self.pattern) {
@@ -138,6 +323,15 @@ impl WorkloadArgs {
         }
         Ok(())
     }
+}
+
+fn share(flag: &str, share: f64) -> Result<f64, String> {
+    if (0.0..=1.0).contains(&share) {
+        return Ok(share);
+    }
+    Err(format!(
+        "{flag} {share}: give a share from 0 to 1, such as 0.2"
+    ))
 }
 
 fn read_distribution(name: Option<&str>) -> Result<(String, Distribution), String> {
@@ -178,7 +372,7 @@ mod tests {
             Ok(Traffic::Incast {
                 senders: 10,
                 bytes: 225_000,
-                interarrival_ns: 0,
+                starts: Starts::AtOnce,
             })
         );
     }
@@ -203,6 +397,15 @@ mod tests {
     }
 
     #[test]
+    fn a_mix_is_that_of_the_paper_unless_told_otherwise() {
+        let Ok(Traffic::Mixed(mix)) = parse("--pattern mixed --scale 0.01").traffic() else {
+            panic!("no mix");
+        };
+        assert_eq!((mix.flows, mix.long_share), (50, 0.2));
+        assert_eq!((mix.long_bytes, mix.short_bytes), (20_000_000, 20_000));
+    }
+
+    #[test]
     fn wrong_values_are_named_with_what_would_be_right() {
         let error = |line| parse(line).traffic().unwrap_err();
         assert!(error("--load 30").contains("above 0 and at most 1, such as 0.3"));
@@ -215,9 +418,17 @@ mod tests {
         );
         assert_eq!(
             error("--pattern incast --flows 4"),
-            "--flows belongs to --pattern random or bulk; leave one of the two out"
+            "--flows belongs to --pattern random or permutation or many-to-one or bulk or mixed \
+             or queries; leave one of the two out"
         );
         assert!(error("--pattern incast --duration 1s").contains("--pattern bulk"));
+        assert!(error("--flows 4 --duration 1s").contains("one of the two"));
+        assert!(error("--precision 0").contains("such as 5"));
+        assert!(error("--scale 0").contains("such as 0.1"));
+        assert!(error("--pattern mixed --long-share 2").contains("0 to 1"));
+        assert!(error("--pattern incast --jitter 1us --interarrival 1us").contains("one of the"));
+        assert!(error("--pattern replay").contains("needs --flow-list FILE"));
+        assert!(error("--pattern replay --flow-list nowhere").contains("cannot be read"));
         assert!(error("--pattern bulk --duration 1s --bytes 1MB").contains("one of the two"));
         assert!(error("--pattern page --objects 9 --bytes 8").contains("a byte for each"));
         assert_eq!(

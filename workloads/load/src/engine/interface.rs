@@ -27,6 +27,9 @@ pub enum Order {
     /// At the times of the plan, whatever the network makes of them: an open
     /// loop.
     Timed,
+    /// At the times of the plan too, but every flow begins with a request from its
+    /// destination to its source, as a query's answers do.
+    Asked,
     /// One after the other on so many connections, a browser's way: each
     /// fetches the next flow of the plan when its last is done. A flow begins
     /// with a request from its destination to its source.
@@ -50,6 +53,9 @@ pub struct Settings {
     pub settle_ns: u64,
     /// When flows that still run are stopped, from the start of the run.
     pub stop_ns: Option<u64>,
+    /// Start no more flows once the mean FCT is known so well: half of its 95%
+    /// confidence interval, as a share of it.
+    pub precision: Option<f64>,
 }
 
 /// What the shell has to do.

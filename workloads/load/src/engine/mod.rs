@@ -9,8 +9,8 @@
 //! settle:   some rest, so that the kernel can add its subflows
 //! running:  arrival -> idle connection, or Open -> connected
 //!                   -> Send bytes -> received ... all -> Finish -> idle, or Close
-//! fetched:  like arrival, with Request -> requested in front of Send, and the next
-//!           flow when one is done instead of at its time
+//! asked:    like arrival, with Request -> requested in front of Send
+//! fetched:  the same, and the next flow when one is done instead of at its time
 //! ```
 //!
 //! The run starts, and times of flows count from, the end of the settling. The
@@ -19,12 +19,16 @@
 
 mod interface;
 mod pool;
+mod precision;
+mod state;
 
 use std::collections::VecDeque;
 
 use crate::plan::Flow;
 pub use interface::{Action, ConnectionId, Connections, FlowId, Order, Outcome, Settings};
 use pool::Pool;
+use precision::Precision;
+use state::{Connection, Phase, State, User};
 
 /// Connections that open at the same time in the warm-up: few enough that
 /// their handshakes fit into any queue.
@@ -51,51 +55,7 @@ pub struct Engine {
     active: usize,
     finished: usize,
     last_progress_ns: u64,
-}
-
-#[derive(Debug)]
-struct Connection {
-    source: usize,
-    destination: usize,
-    state: State,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Opening {
-        user: User,
-    },
-    /// A request is under way.
-    Asking {
-        flow: FlowId,
-        missing: u64,
-    },
-    Busy {
-        user: User,
-        missing: u64,
-    },
-    Idle,
-    Closed,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum User {
-    WarmUp,
-    Flow(FlowId),
-}
-
-#[derive(Debug)]
-enum Phase {
-    WarmUp {
-        waiting: VecDeque<(usize, usize)>,
-        open: usize,
-    },
-    Settle {
-        until_ns: u64,
-    },
-    Running {
-        epoch_ns: u64,
-    },
+    precision: Option<Precision>,
 }
 
 impl Engine {
@@ -129,6 +89,7 @@ impl Engine {
             active: 0,
             finished: 0,
             last_progress_ns: now,
+            precision: settings.precision.map(Precision::new),
         };
         engine.advance(now);
         engine
@@ -148,7 +109,7 @@ impl Engine {
             Phase::Settle { until_ns } => Some(*until_ns),
             Phase::Running { epoch_ns } => {
                 let arrival = match self.settings.order {
-                    Order::Timed => self.plan.get(self.next),
+                    Order::Timed | Order::Asked => self.plan.get(self.next),
                     Order::Fetched { .. } => None,
                 };
                 let arrival = arrival.map(|flow| epoch_ns + flow.start_ns);
@@ -240,6 +201,7 @@ impl Engine {
             self.actions.push_back(Action::Finish { connection, flow });
             let fct_ns = now - epoch_ns - self.plan[flow].start_ns;
             self.end_flow(flow, Outcome::Done { fct_ns });
+            self.stop_when_precise(fct_ns);
         }
         match self.settings.connections {
             Connections::Persistent => self.release(connection),
@@ -301,7 +263,9 @@ impl Engine {
             }
         }
         self.fetch(now);
-        if let (Phase::Running { epoch_ns }, Order::Timed) = (&self.phase, self.settings.order) {
+        if let (Phase::Running { epoch_ns }, Order::Timed | Order::Asked) =
+            (&self.phase, self.settings.order)
+        {
             let epoch_ns = *epoch_ns;
             while let Some(flow) = self.plan.get(self.next).copied() {
                 if epoch_ns + flow.start_ns > now {
@@ -357,7 +321,7 @@ impl Engine {
     /// Puts an open connection to use.
     fn begin(&mut self, connection: ConnectionId, user: User) {
         match (user, self.settings.order) {
-            (User::Flow(flow), Order::Fetched { .. }) => {
+            (User::Flow(flow), Order::Fetched { .. } | Order::Asked) => {
                 let (bytes, missing) = (REQUEST_BYTES, REQUEST_BYTES);
                 self.connections[connection].state = State::Asking { flow, missing };
                 self.actions
@@ -405,8 +369,12 @@ impl Engine {
     }
 
     fn fail_flow(&mut self, flow: FlowId, reason: &str) {
-        let reason = reason.to_owned();
-        self.end_flow(flow, Outcome::Failed { reason });
+        self.end_flow(
+            flow,
+            Outcome::Failed {
+                reason: reason.to_owned(),
+            },
+        );
     }
 
     /// One connection of the warm-up is ready, or never will be.
@@ -448,6 +416,15 @@ impl Engine {
                 bytes: bytes - missing,
             };
             self.end_flow(flow, outcome);
+        }
+    }
+
+    /// Leaves out flows that have not started, once the others say enough.
+    fn stop_when_precise(&mut self, fct_ns: u64) {
+        let precision = self.precision.as_mut();
+        if precision.is_some_and(|precision| precision.is_reached_by(fct_ns as f64)) {
+            self.plan.truncate(self.next);
+            self.outcomes.truncate(self.next);
         }
     }
 

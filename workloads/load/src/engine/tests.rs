@@ -18,6 +18,7 @@ fn settings(connections: Connections) -> Settings {
         stall_ns: STALL_NS,
         settle_ns: SETTLE_NS,
         stop_ns: None,
+        precision: None,
     }
 }
 
@@ -340,6 +341,43 @@ fn a_page_goes_on_when_an_object_fails() {
     assert_eq!(opened(&actions(&mut engine)), [1]);
     engine.handle_failed(1, "refused", 30);
     assert_eq!(opened(&actions(&mut engine)), [2]);
+}
+
+#[test]
+fn the_answers_of_a_query_are_asked_for_at_its_time() {
+    let settings = Settings {
+        order: Order::Asked,
+        ..settings(Connections::Persistent)
+    };
+    let plan = vec![
+        flow(1, 1_000, 0),
+        flow(2, 1_000, 0),
+        flow(1, 1_000, 900_000),
+    ];
+    let mut engine = Engine::new(plan, settings, 0);
+    let log = drive(&mut engine, 0);
+    let asked = |action: &&Action| matches!(action, Action::Request { .. });
+    assert_eq!(log.iter().filter(asked).count(), 3);
+    assert_eq!(fcts(engine), [RTT_NS + 8_000; 3]);
+}
+
+#[test]
+fn no_more_flows_start_once_the_mean_is_known() {
+    let settings = Settings {
+        precision: Some(0.05),
+        ..settings(Connections::Persistent)
+    };
+    let plan = (0..5_000).map(|i| flow(1, 1_000 + i % 7, i * 1_000_000));
+    let mut engine = Engine::new(plan.collect(), settings, 0);
+    drive(&mut engine, 0);
+    assert!(engine.is_done());
+    let (plan, outcomes) = engine.into_outcomes();
+    assert_eq!(plan.len(), 200);
+    assert!(
+        outcomes
+            .iter()
+            .all(|outcome| matches!(outcome, Outcome::Done { .. }))
+    );
 }
 
 proptest! {

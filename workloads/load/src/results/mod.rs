@@ -94,6 +94,9 @@ pub struct Workload {
     /// Connections that fetched a page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<u32>,
+    /// What few patterns have.
+    #[serde(flatten)]
+    pub more: More,
     /// Transport.
     pub protocol: String,
     /// TCP congestion control of every subflow; empty in runs that did not say.
@@ -101,6 +104,48 @@ pub struct Workload {
     pub congestion: String,
     /// When a run that stands still is given up.
     pub stall_timeout_ns: u64,
+}
+
+/// Parameters that few workloads have.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct More {
+    /// Factor that all sizes were multiplied by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale: Option<f64>,
+    /// Time within which flows started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter_ns: Option<u64>,
+    /// Half of the confidence interval that ended the run, in percent of the mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision_percent: Option<f64>,
+    /// Size of a short flow of a mix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub short_bytes: Option<u64>,
+    /// Share of long flows of a mix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub long_share: Option<f64>,
+    /// Hosts that each query asked: so many flows in a row are its answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fan_out: Option<u32>,
+    /// Time that a query had for its last answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_ns: Option<u64>,
+    /// Flows of plain TCP beside, not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background_tcp: Option<u32>,
+    /// UDP sources beside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background_udp: Option<u32>,
+    /// Rate of each while it was on, if it was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub udp_rate_bps: Option<u64>,
+    /// Mean time that it was on, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub udp_on_ns: Option<u64>,
+    /// Mean time that it was off, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub udp_off_ns: Option<u64>,
 }
 
 /// A fabric in short.

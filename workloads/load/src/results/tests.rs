@@ -24,6 +24,7 @@ pub(crate) fn info(scheduler: &str) -> RunInfo {
             interarrival_ns: None,
             duration_ns: None,
             parallel: None,
+            more: More::default(),
             protocol: "mptcp".into(),
             congestion: "cubic".to_owned(),
             stall_timeout_ns: 1,

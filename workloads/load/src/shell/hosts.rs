@@ -180,6 +180,25 @@ impl Hosts {
         }
     }
 
+    /// A socket in `source` whose datagrams go to one in `destination`, on this port.
+    pub(super) fn datagrams(
+        &mut self,
+        source: usize,
+        destination: usize,
+        port: u16,
+    ) -> io::Result<(OwnedFd, OwnedFd)> {
+        let far = SockaddrIn::from(SocketAddrV4::new(self.hosts[destination].address, port));
+        self.enter(destination)?;
+        let receiver = sys::datagram_socket()?;
+        // Several sources may send to one host.
+        socket::setsockopt(&receiver, sockopt::ReuseAddr, &true)?;
+        socket::bind(receiver.as_raw_fd(), &far)?;
+        self.enter(source)?;
+        let sender = sys::datagram_socket()?;
+        socket::connect(sender.as_raw_fd(), &far)?;
+        Ok((sender, receiver))
+    }
+
     fn enter(&mut self, host: usize) -> io::Result<()> {
         if self.current != Some(host) {
             setns(&self.hosts[host].netns, CloneFlags::CLONE_NEWNET)?;

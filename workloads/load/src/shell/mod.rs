@@ -8,6 +8,7 @@
 //! virtual time), so receivers ask to be woken once for [`connection::LOW_WATER_BYTES`] or
 //! the end of the flow (`SO_RCVLOWAT`), and senders write all the kernel takes.
 
+mod background;
 mod connection;
 mod counters;
 mod hosts;
@@ -30,7 +31,7 @@ use weft_topology::Topology;
 use crate::args::SchedulerOption;
 use crate::engine::{Action, ConnectionId, Engine, FlowId, Outcome, Settings};
 use crate::fabric::Protocol;
-use crate::plan::Flow;
+use crate::plan::{Background, Flow};
 use connection::Connection;
 pub use counters::Counters;
 use hosts::Hosts;
@@ -83,8 +84,8 @@ pub struct Progress {
     pub bytes: u64,
 }
 
-/// Sends all flows of `plan` between the hosts of `topology`. `progress` hears
-/// of every flow that ends.
+/// Sends all flows of `plan` between the hosts of `topology`, beside the `other`
+/// traffic. `progress` hears of every flow that ends.
 ///
 /// # Errors
 /// When hosts cannot be entered or sockets not be made at all; the failure of
@@ -92,6 +93,7 @@ pub struct Progress {
 pub fn run(
     topology: &Topology,
     plan: Vec<Flow>,
+    other: Background,
     settings: Settings,
     sockets: Sockets,
     mut progress: impl FnMut(Progress),
@@ -108,7 +110,7 @@ pub fn run(
     let congestion = hosts.congestion()?;
     let schedule = topology.schedule.as_ref();
     let schedule = schedule.map(|schedule| schedule.socket.clone());
-    let mut shell = Shell::new(hosts, sockets, schedule, &plan)?;
+    let mut shell = Shell::new(hosts, sockets, schedule, &plan, other)?;
 
     let now = sys::now_ns()?;
     let mut engine = Engine::new(plan, settings, now);
@@ -128,14 +130,15 @@ pub fn run(
         if engine.is_done() {
             break;
         }
-        let timeout = engine
-            .poll_timeout()
-            .map(|at| punctual(at.saturating_sub(now)));
+        let timeouts = [engine.poll_timeout(), shell.other.poll_timeout()];
+        let next = timeouts.into_iter().flatten().min();
+        let timeout = next.map(|at| punctual(at.saturating_sub(now)));
         let ready = shell.epoll.wait(timeout).context("epoll")?;
         now = sys::now_ns()?;
         for event in ready {
-            shell.handle(&mut engine, event, now);
+            shell.handle(&mut engine, event, now)?;
         }
+        shell.other.handle_timeout(now, &shell.zeroes);
         if engine.poll_timeout().is_some_and(|at| at <= now) {
             engine.handle_timeout(now);
         }
@@ -177,6 +180,7 @@ fn prepare_process() {
 }
 
 struct Shell {
+    other: background::Traffic,
     epoll: Epoll,
     hosts: Hosts,
     sockets: Sockets,
@@ -201,6 +205,8 @@ enum Token {
     Listener(usize),
     Sender(ConnectionId),
     Receiver(ConnectionId),
+    /// An end of a background flow.
+    Background(usize),
 }
 
 impl Token {
@@ -209,6 +215,7 @@ impl Token {
             Self::Listener(host) => (host as u64) << 2,
             Self::Sender(connection) => (connection as u64) << 2 | 1,
             Self::Receiver(connection) => (connection as u64) << 2 | 2,
+            Self::Background(end) => (end as u64) << 2 | 3,
         }
     }
 
@@ -217,7 +224,8 @@ impl Token {
         match token & 3 {
             0 => Self::Listener(number),
             1 => Self::Sender(number),
-            _ => Self::Receiver(number),
+            2 => Self::Receiver(number),
+            _ => Self::Background(number),
         }
     }
 }
@@ -228,10 +236,12 @@ impl Shell {
         sockets: Sockets,
         schedule: Option<PathBuf>,
         plan: &[Flow],
+        other: Background,
     ) -> Result<Self> {
         let epoll = Epoll::new().context("epoll")?;
         let mut listeners = BTreeMap::new();
-        let receivers: BTreeSet<usize> = plan.iter().map(|flow| flow.destination).collect();
+        let mut receivers: BTreeSet<usize> = plan.iter().map(|flow| flow.destination).collect();
+        receivers.extend(other.tcp.iter().map(|(_, destination)| destination));
         for host in receivers {
             let fd = hosts.listen(host, &sockets)?;
             epoll.add(
@@ -241,7 +251,9 @@ impl Shell {
             )?;
             listeners.insert(host, fd);
         }
+        let other = background::Traffic::open(other, &mut hosts, &sockets, &epoll)?;
         Ok(Self {
+            other,
             epoll,
             hosts,
             sockets,
@@ -310,7 +322,7 @@ impl Shell {
         Ok(())
     }
 
-    fn handle(&mut self, engine: &mut Engine, ready: Ready, now: u64) {
+    fn handle(&mut self, engine: &mut Engine, ready: Ready, now: u64) -> Result<()> {
         match Token::decode(ready.token) {
             Token::Listener(host) => self.accept(host),
             Token::Sender(connection) => {
@@ -323,7 +335,9 @@ impl Shell {
                     engine.handle_failed(connection, &format!("receive: {error}"), now);
                 }
             }
+            Token::Background(end) => self.other.handle(end, ready, &mut self.scratch)?,
         }
+        Ok(())
     }
 
     fn open(&mut self, id: ConnectionId, source: usize, destination: usize) -> io::Result<()> {
@@ -356,6 +370,7 @@ impl Shell {
                 continue;
             };
             let Some(id) = self.unaccepted.remove(&peer.into()) else {
+                self.other.accept(peer.into(), fd, &self.epoll);
                 continue;
             };
             let token = Token::Receiver(id).encode();
@@ -473,6 +488,7 @@ mod tests {
             Token::Listener(1023),
             Token::Sender(7),
             Token::Receiver(1 << 40),
+            Token::Background(3),
         ] {
             assert_eq!(Token::decode(token.encode()), token);
         }

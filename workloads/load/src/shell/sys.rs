@@ -143,6 +143,15 @@ pub(super) fn stream_socket(protocol: Protocol) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// A UDP socket over IPv4 that does not block.
+pub(super) fn datagram_socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: takes no pointers.
+    let fd = check(unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
+    // SAFETY: a fresh descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
 /// Accepts a connection; it does not block. `None` when none waits.
 pub(super) fn accept(listener: BorrowedFd) -> io::Result<Option<OwnedFd>> {
     // SAFETY: null pointers mean that the peer's address is not wanted.

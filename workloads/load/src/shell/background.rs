@@ -1,0 +1,148 @@
+//! Background traffic over real sockets. It runs from the warm-up to the end of the
+//! run, is counted nowhere, and its failure is that of the run.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use anyhow::{Context, Result, bail};
+use nix::sys::socket::{self, MsgFlags};
+
+use super::hosts::Hosts;
+use super::sys::{Epoll, Interest, Ready};
+use super::{CHUNK_BYTES, Sockets, Token, connection};
+use crate::fabric::Protocol;
+use crate::plan::{Background, OnOff, UDP_PAYLOAD_BYTES};
+
+/// The sockets of all background traffic.
+pub(super) struct Traffic {
+    flows: Vec<Flow>,
+    /// TCP flows whose other end has not been accepted, by the sender's address.
+    unaccepted: BTreeMap<SocketAddrV4, usize>,
+    sources: Vec<Source>,
+}
+
+struct Flow {
+    sender: OwnedFd,
+    receiver: Option<OwnedFd>,
+}
+
+struct Source {
+    sender: OwnedFd,
+    /// Bound, so that nobody answers that the port is closed; never read.
+    _receiver: OwnedFd,
+    times: OnOff,
+}
+
+impl Traffic {
+    /// Opens everything. Receivers of TCP listen already.
+    pub(super) fn open(
+        plan: Background,
+        hosts: &mut Hosts,
+        sockets: &Sockets,
+        epoll: &Epoll,
+    ) -> Result<Self> {
+        let plain = Sockets {
+            protocol: Protocol::Tcp,
+            ..sockets.clone()
+        };
+        let mut flows = Vec::new();
+        let mut unaccepted = BTreeMap::new();
+        for (index, (source, destination)) in plan.tcp.into_iter().enumerate() {
+            let (sender, address) = hosts
+                .connect(source, destination, &plain)
+                .context("background TCP")?;
+            let token = Token::Background(2 * index).encode();
+            epoll.add(sender.as_fd(), Interest::Changes, token)?;
+            unaccepted.insert(address, index);
+            let receiver = None;
+            flows.push(Flow { sender, receiver });
+        }
+        let open = |(source, destination, times)| {
+            let (sender, receiver) = hosts.datagrams(source, destination, sockets.port)?;
+            Ok(Source {
+                sender,
+                _receiver: receiver,
+                times,
+            })
+        };
+        let sources: io::Result<Vec<Source>> = plan.udp.into_iter().map(open).collect();
+        Ok(Self {
+            flows,
+            unaccepted,
+            sources: sources.context("background UDP")?,
+        })
+    }
+
+    /// Takes the receiver's end of a background flow from `peer`, if it is one.
+    pub(super) fn accept(&mut self, peer: SocketAddrV4, fd: OwnedFd, epoll: &Epoll) {
+        let Some(index) = self.unaccepted.remove(&peer) else {
+            return;
+        };
+        let token = Token::Background(2 * index + 1).encode();
+        let watched = epoll.add(fd.as_fd(), Interest::Readable, token);
+        let _ = super::sys::set_socket_option(
+            fd.as_fd(),
+            libc::SO_RCVLOWAT,
+            connection::LOW_WATER_BYTES as u32,
+        );
+        if watched.is_ok() {
+            self.flows[index].receiver = Some(fd);
+        }
+    }
+
+    /// When something has to be sent at the latest.
+    pub(super) fn poll_timeout(&self) -> Option<u64> {
+        let times = self.sources.iter();
+        times.filter_map(|source| source.times.poll_timeout()).min()
+    }
+
+    /// Sends the datagrams that are due. What the host's own queue has no room for is
+    /// lost, as it would be later.
+    pub(super) fn handle_timeout(&mut self, now: u64, zeroes: &[u8]) {
+        for source in &mut self.sources {
+            for _ in 0..source.times.handle_timeout(now) {
+                let packet = &zeroes[..UDP_PAYLOAD_BYTES];
+                let _ = socket::send(source.sender.as_raw_fd(), packet, MsgFlags::MSG_DONTWAIT);
+            }
+        }
+    }
+
+    /// Writes or reads one end of a TCP flow.
+    pub(super) fn handle(&self, end: usize, ready: Ready, buffer: &mut [u8]) -> Result<()> {
+        let flow = &self.flows[end / 2];
+        if ready.broken {
+            bail!("background TCP: a flow broke");
+        }
+        let done = match &flow.receiver {
+            Some(receiver) if end % 2 == 1 => drain(receiver, buffer),
+            _ if ready.writable => fill(&flow.sender, buffer),
+            _ => Ok(()),
+        };
+        done.context("background TCP")
+    }
+}
+
+/// Reads once; what is left is told again.
+fn drain(receiver: &OwnedFd, buffer: &mut [u8]) -> io::Result<()> {
+    match socket::recv(receiver.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT) {
+        Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+        Ok(_) | Err(nix::Error::EAGAIN | nix::Error::EINTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Writes until the kernel takes no more.
+fn fill(sender: &OwnedFd, buffer: &[u8]) -> io::Result<()> {
+    let chunk = &buffer[..buffer.len().min(CHUNK_BYTES)];
+    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+    loop {
+        match socket::send(sender.as_raw_fd(), chunk, flags) {
+            Ok(count) if count == chunk.len() => {}
+            Ok(_) | Err(nix::Error::EAGAIN) => return Ok(()),
+            Err(nix::Error::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+"""Numbers that are computed, from cases whose answers are known."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from weft_scenarios import rb_model
+from weft_scenarios.metrics import measure
+from weft_scenarios.rb_model import Setting
+
+FLOWS = (
+    "flow,src,dst,bytes,start_ns,fct_ns,subflows,timeouts,retransmissions,reinjected_bytes,error"
+)
+QUEUES = (
+    "time_ns,switch,port,peer,queue_packets,queue_max_packets,tx_packets,tx_bytes,dropped_packets"
+)
+
+
+def folder_of_a_run(folder: Path, fcts_ms: Sequence[int | None], **workload: object) -> Path:
+    """Write the folder of a run whose flows start together."""
+    info = {"kernel": "Linux 7", "revision": "1", "workload": workload}
+    (folder / "run.json").write_text(json.dumps(info))
+    rows = [f"{i},h1_{i},h2_1,1000,0,{'' if f is None else f * 1_000_000},2,0,0,0,"
+            for i, f in enumerate(fcts_ms)]  # fmt: skip
+    (folder / "flows.csv").write_text("\n".join([FLOWS, *rows, ""]))
+    (folder / "queues.csv").write_text(f"{QUEUES}\n1000000,leaf2,1,h2_1,5,9,90,90000,10\n")
+    return folder
+
+
+def test_a_query_takes_as_long_as_its_last_answer(tmp_path: Path) -> None:
+    folder = folder_of_a_run(tmp_path, [1, 4, 2, 2, 9, 1], fan_out=2, deadline_ns=4_000_000)
+    metrics = measure(folder).metrics
+    assert metrics["query_mean_ms"] == pytest.approx((4 + 2 + 9) / 3)
+    assert metrics["deadline_missed_percent"] == pytest.approx(100 / 3)
+
+
+def test_a_query_without_all_answers_has_missed_its_deadline(tmp_path: Path) -> None:
+    folder = folder_of_a_run(tmp_path, [1, None, 2, 3], fan_out=2, deadline_ns=4_000_000)
+    metrics = measure(folder).metrics
+    assert metrics["query_mean_ms"] == 3
+    assert metrics["deadline_missed_percent"] == 50
+
+
+def test_flows_that_are_no_queries_have_none(tmp_path: Path) -> None:
+    assert "query_mean_ms" not in measure(folder_of_a_run(tmp_path, [1, 2])).metrics
+
+
+FIG_12 = Setting(
+    flows=15, subflows=6, window_packets=8, queue_packets=60, rtt_ms=6, subflow_packets=500
+)
+"""Of MPTCP-RB, Fig. 12(b), its right end."""
+
+
+def test_the_model_gives_the_thirty_percent_that_the_paper_reads_from_it() -> None:
+    gain = 1 - rb_model.fct_ms(FIG_12, interleaves=True) / rb_model.fct_ms(FIG_12, False)
+    assert gain == pytest.approx(0.30, abs=0.005)
+
+
+def test_the_model_has_no_loss_where_all_bursts_find_room() -> None:
+    few = Setting(**{**FIG_12.__dict__, "flows": 2})
+    assert rb_model.loss_rate(few, rb_model.rb_strength(few)) == 0
+    assert rb_model.fct_ms(few, interleaves=True) == pytest.approx(500 / 8 * 6)
