@@ -26,7 +26,7 @@ SCENARIOS := .venv/bin/python -m weft_scenarios
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build kernel p4 topo down status shell workload run compare patterns explain \
-    paths telemetry flows evidence experiment report scenario scenarios results selftests fuzz test lint fmt clean
+    paths telemetry flows evidence experiment report scenario scenarios figures results selftests fuzz test lint fmt clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,7 +77,7 @@ evidence: $(WEFT) ## what happened to every packet of a captured run: RUN=runs/x
 experiment: build kernel ## runs that a file describes, planned and resumed: FILE=... [PLAN=1]
 	@$(if $(FILE),,echo 'give FILE=workloads/scenarios/x.toml, or one of your own' >&2; exit 2)
 	@$(WEFT) experiment $(call flags,JOBS STORE CLUSTER) $(if $(OUT),--out '$(OUT)') \
-	    $(if $(PLAN),--plan) $(if $(QUICK),--quick) '$(FILE)'
+	    $(if $(PLAN),--plan) $(if $(QUICK),--quick) $(if $(FULL),--full) '$(FILE)'
 
 report: deps $(WEFT) ## one page of an experiment's results: DIR=runs/scenarios/rb-fig13
 	@$(if $(DIR),,echo 'give DIR=runs/scenarios/x' >&2; exit 2)
@@ -89,6 +89,9 @@ scenario: deps $(if $(SCENARIO),build kernel) ## an experiment of a paper: SCENA
 
 scenarios: build kernel ## all of them, at most 30 minutes; QUICK=1: at most 5
 	@$(SCENARIOS) run $(if $(QUICK),--quick)
+
+figures: build kernel ## every figure with a report, in 30 minutes; FULL=1: at the papers' scale
+	@$(SCENARIOS) figures $(if $(FULL),--full) $(if $(PLAN),--plan)
 
 results: deps ## write workloads/RESULTS.md from the last `make scenarios`
 	@$(SCENARIOS) results

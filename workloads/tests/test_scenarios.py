@@ -82,3 +82,21 @@ def test_the_whole_set_and_the_quick_set_fit_into_their_time() -> None:
         read_all = [scenario.read(name) for name in scenario.names()]
         runs = [run for one in read_all if not one.is_apart for run in matrix.runs(one, quick)]
         assert sum(run.seconds for run in matrix.distinct(runs)) / 2 <= 0.9 * minutes * 60
+
+
+def test_the_reduced_figures_fit_into_their_time_and_the_full_ones_are_more() -> None:
+    figures = [one for one in map(scenario.read, scenario.names()) if one.is_figure]
+    assert any(one.is_apart for one in figures)
+    runs = [run for one in figures for run in matrix.runs(one, quick=False)]
+    full = [run for one in figures for run in matrix.runs(one, quick=False, full=True)]
+    seconds = [sum(run.seconds for run in matrix.distinct(some)) for some in (runs, full)]
+    assert seconds[0] / 2 <= 30 * 60
+    assert seconds[1] > seconds[0]
+
+
+def test_the_full_set_has_its_own_flags_seeds_and_time(tmp_path: Path) -> None:
+    full = '[experiment.full]\nseeds = 7\nseconds = 60.0\nflags = { pattern = "mixed" }\n'
+    one = read(tmp_path, SMALL.replace("[experiment.quick]", f"{full}[experiment.quick]"))
+    runs = list(matrix.runs(one, quick=False, full=True))
+    assert (len(runs), runs[0].seconds, runs[0].flags["pattern"]) == (2 * 2 * 7, 60.0, "mixed")
+    assert len(list(matrix.runs(one, quick=False))) == 2 * 2 * 3

@@ -31,7 +31,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scenarios", description=__doc__)
     commands = parser.add_subparsers(required=True)
     how = argparse.ArgumentParser(add_help=False)
-    how.add_argument("--quick", action="store_true", help="the small subset that CI runs")
+    extent = how.add_mutually_exclusive_group()
+    extent.add_argument("--quick", action="store_true", help="the small subset that CI runs")
+    extent.add_argument("--full", action="store_true", help="at the scale of the papers")
     how.add_argument("--plan", action="store_true", help="only say what would be run")
     how.add_argument(
         "--jobs", type=_jobs, default=os.cpu_count() or 1, help="labs at the same time [CPUs]"
@@ -44,6 +46,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("names", nargs="*", metavar="SCENARIO", help="[default: all but those apart]")
     run.set_defaults(command=_run)
+    figures = commands.add_parser(
+        "figures", parents=[how], help="run the scenarios and write a report of each"
+    )
+    figures.set_defaults(command=_figures)
     one = commands.add_parser("experiment", parents=[how], help="run a scenario file")
     one.add_argument("file", type=Path, metavar="FILE")
     one.add_argument("--out", type=Path, metavar="DIR", help="folder of the results")
@@ -78,14 +84,26 @@ def _run(options: argparse.Namespace) -> int:
     read = [scenario.read(name) for name in options.names or scenario.names()]
     if not options.names:
         read = [one for one in read if not one.is_apart]
-    planned = [_planned(one, options.quick, _folder(one.name, options.quick)) for one in read]
+    planned = [_planned(one, options, _folder(one.name, options)) for one in read]
     return experiment.conduct(planned, _how(options))
+
+
+def _figures(options: argparse.Namespace) -> int:
+    read = [scenario.read(name) for name in scenario.names()]
+    some = [one for one in read if one.is_figure or options.full]
+    planned = [_planned(one, options, _folder(one.name, options)) for one in some]
+    status = experiment.conduct(planned, _how(options))
+    if not options.plan:
+        for one in planned:
+            if one.runs:
+                print(f"report: {page.write(one.folder)}")
+    return status
 
 
 def _experiment(options: argparse.Namespace) -> int:
     one = scenario.read_file(options.file)
-    folder = options.out or _folder(one.name, options.quick)
-    return experiment.conduct([_planned(one, options.quick, folder)], _how(options))
+    folder = options.out or _folder(one.name, options)
+    return experiment.conduct([_planned(one, options, folder)], _how(options))
 
 
 def _how(options: argparse.Namespace) -> Options:
@@ -99,12 +117,15 @@ def _how(options: argparse.Namespace) -> Options:
     )
 
 
-def _planned(one: Scenario, quick: bool, folder: Path) -> Experiment:
-    return Experiment(one, folder.absolute(), list(matrix.runs(one, quick)))
+def _planned(one: Scenario, options: argparse.Namespace, folder: Path) -> Experiment:
+    runs = matrix.runs(one, options.quick, options.full)
+    return Experiment(one, folder.absolute(), list(runs))
 
 
-def _folder(name: str, quick: bool) -> Path:
-    return RUNS / "quick" / name if quick else RUNS / name
+def _folder(name: str, options: argparse.Namespace) -> Path:
+    if options.full:
+        return RUNS / "full" / name
+    return RUNS / "quick" / name if options.quick else RUNS / name
 
 
 def _report(options: argparse.Namespace) -> int:
@@ -120,4 +141,4 @@ def _results(_options: argparse.Namespace) -> int:
         print(
             f"scenarios: no results of {name} yet: make scenario SCENARIO={name}", file=sys.stderr
         )
-    return 1 if missing else 0
+    return 1 if any(one.name in missing and not one.is_apart for one in read) else 0

@@ -37,11 +37,11 @@ class Run:
         return f"{self.scenario} {self.experiment}: {at} seed={self.seed}"
 
 
-def runs(scenario: Scenario, quick: bool) -> Iterator[Run]:
-    """Expand all experiments, in the order of the file."""
+def runs(scenario: Scenario, quick: bool, full: bool = False) -> Iterator[Run]:
+    """Expand all experiments, in the order of the file; `full`: at the paper's scale."""
     for experiment in scenario.experiments:
         if not quick or experiment.quick:
-            yield from _expand(scenario, experiment, quick)
+            yield from _expand(scenario, experiment, quick, full)
 
 
 def distinct(runs: Iterable[Run]) -> list[Run]:
@@ -61,15 +61,17 @@ def axes(experiment: Experiment, quick: bool) -> list[Axis]:
     ]
 
 
-def _expand(scenario: Scenario, experiment: Experiment, quick: bool) -> Iterator[Run]:
+def _expand(scenario: Scenario, experiment: Experiment, quick: bool, full: bool) -> Iterator[Run]:
     reduced = experiment.quick if quick else None
-    seeds = reduced.seeds if reduced else experiment.seeds
+    whole = experiment.full if full else None
+    subset = reduced or whole
+    seeds = subset.seeds if subset else experiment.seeds
     varied = axes(experiment, quick)
     for points in itertools.product(*(axis.points for axis in varied)):
         flags = dict(experiment.flags)
         for point in points:
             flags.update(point.flags)
-        flags.update(reduced.flags if reduced else {})
+        flags.update(subset.flags if subset else {})
         at = {axis.name: point.at for axis, point in zip(varied, points, strict=True)}
         for seed in range(1, seeds + 1):
             yield Run(
@@ -79,5 +81,5 @@ def _expand(scenario: Scenario, experiment: Experiment, quick: bool) -> Iterator
                 seed=seed,
                 flags=flags,
                 evidence=experiment.evidence,
-                seconds=experiment.seconds,
+                seconds=whole.seconds if whole else experiment.seconds,
             )

@@ -8,15 +8,18 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from weft_scenarios import curves, evidence
+from weft_scenarios import curves, evidence, rb_model
 from weft_scenarios.curves import Curve, course, number, quantiles
 from weft_scenarios.errors import ScenarioError
 
 _SHORT_BYTES, _LONG_BYTES = 100_000, 1_000_000
 """What short and long flows are: below, and from."""
+_PACKET_BYTES = 1424
+"""Data in a full packet of MPTCP: 1500 less IPv4, TCP and its options with a DSS."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Measured:
 
 def code() -> str:
     """Identify the code that measures: with other code, finished runs are measured again."""
-    files = (Path(module.__file__ or "").read_bytes() for module in (curves, evidence))
+    files = (Path(module.__file__ or "").read_bytes() for module in (curves, evidence, rb_model))
     own = Path(__file__).read_bytes()
     return hashlib.sha256(b"".join([*files, own])).hexdigest()[:12]
 
@@ -66,7 +69,9 @@ def _measure(folder: Path) -> Measured:
         raise ScenarioError(f"{folder}: no flow completed")
     receivers = flows["dst"].unique().sort().to_list()
     last_hop = queues.filter(pl.col("peer").is_in(receivers))
-    metrics = _of_flows(completed) | _of_queries(flows, info.get("workload", {}))
+    workload = info.get("workload", {})
+    metrics = _of_flows(completed) | _of_classes(completed, workload)
+    metrics |= _of_queries(flows, workload) | _of_model(info, metrics["subflows_mean"])
     metrics |= _of_queues(queues, last_hop, metrics["completion_ms"])
     drawn = {
         "fct_ms": quantiles(completed["fct_ns"] / 1e6),
@@ -99,18 +104,58 @@ def _of_flows(flows: pl.DataFrame) -> dict[str, float]:
     if len(short_ms):
         metrics["fct_short_mean_ms"] = number(short_ms.mean())
         metrics["fct_short_p99_ms"] = number(short_ms.quantile(0.99, "nearest"))
-    rest_ms = fct_ms.filter(flows["bytes"] < _LONG_BYTES)
-    if len(rest_ms):
-        metrics["fct_below_1mb_mean_ms"] = number(rest_ms.mean())
-        metrics["fct_below_1mb_p95_ms"] = number(rest_ms.quantile(0.95, "nearest"))
-        metrics["fct_below_1mb_p99_ms"] = number(rest_ms.quantile(0.99, "nearest"))
     long = flows.filter(pl.col("bytes") >= _LONG_BYTES)
     if len(long):
         metrics["rate_long_mbps"] = number((long["bytes"] * 8e3 / long["fct_ns"]).mean())
     return metrics
 
 
-def _of_queries(flows: pl.DataFrame, workload: Mapping[str, object]) -> dict[str, float]:
+def _of_classes(flows: pl.DataFrame, workload: Mapping[str, Any]) -> dict[str, float]:
+    """Tell small flows from large ones, where a workload has both.
+
+    Those of a mix by their size; others at 1 MB (MPTCP-RB, section 6.3), times the scale.
+    """
+    bound = (workload.get("short_bytes") or 0) + 1
+    if workload.get("short_bytes") is None:
+        bound = _LONG_BYTES * (workload.get("scale") or 1.0)
+    is_small = flows["bytes"] < bound
+    small_ms = (flows["fct_ns"] / 1e6).filter(is_small)
+    large = flows.filter(~is_small)
+    metrics = {}
+    if len(small_ms):
+        metrics["fct_small_mean_ms"] = number(small_ms.mean())
+        metrics["fct_small_p95_ms"] = number(small_ms.quantile(0.95, "nearest"))
+        metrics["fct_small_p99_ms"] = number(small_ms.quantile(0.99, "nearest"))
+    if len(large):
+        metrics["rate_large_mbps"] = number((large["bytes"] * 8e3 / large["fct_ns"]).mean())
+    return metrics
+
+
+_INTERLEAVES = {"rb": True, "minrtt": False, "roundrobin": False}
+"""Schedulers that the model of MPTCP-RB is about."""
+
+
+def _of_model(info: Mapping[str, Any], subflows: float) -> dict[str, float]:
+    """Give what the model of MPTCP-RB says of an incast."""
+    workload, links = info.get("workload", {}), info.get("topology", {}).get("links", [])
+    interleaves = _INTERLEAVES.get(workload.get("scheduler", ""))
+    if workload.get("pattern") != "incast" or interleaves is None or not links:
+        return {}
+    longest = {kind: max(link["delay_ns"] for link in links if link["between"] == kind)
+               for kind in {link["between"] for link in links}}  # fmt: skip
+    queue = next(link["queue_packets"] for link in links if link["between"] == "host-switch")
+    setting = rb_model.Setting(
+        flows=workload["flows"],
+        subflows=max(round(subflows), 1),
+        window_packets=rb_model.WINDOW_PACKETS,
+        queue_packets=queue,
+        rtt_ms=4 * sum(longest.values()) / 1e6,
+        subflow_packets=workload["bytes"] / max(round(subflows), 1) / _PACKET_BYTES,
+    )
+    return {"fct_model_ms": rb_model.fct_ms(setting, interleaves)}
+
+
+def _of_queries(flows: pl.DataFrame, workload: Mapping[str, Any]) -> dict[str, float]:
     """Give the times of queries: from asking to the last answer. One without it has missed."""
     fan_out, deadline_ns = workload.get("fan_out"), workload.get("deadline_ns")
     if not isinstance(fan_out, int):

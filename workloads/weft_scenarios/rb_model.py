@@ -25,6 +25,8 @@ m = 6 and n = 15, (1)-(8) give 30% less for MPTCP-RB, which is what the paper re
 from dataclasses import dataclass
 from math import sqrt
 
+WINDOW_PACKETS = 8.0
+"""Of a subflow, in Fig. 12."""
 _GROWTH_PACKETS = 1.0
 _CUT = 0.5
 

@@ -56,6 +56,15 @@ class Quick:
 
 
 @dataclass(frozen=True)
+class Full:
+    """What is more of an experiment at the paper's scale."""
+
+    seeds: int
+    seconds: float
+    flags: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Experiment:
     """Every combination of its axes' points, with `seeds` seeds each."""
 
@@ -66,6 +75,7 @@ class Experiment:
     seconds: float
     evidence: bool
     quick: Quick | None
+    full: Full | None
 
     def axis(self, name: str) -> Axis | None:
         """Find an axis."""
@@ -122,7 +132,9 @@ class Scenario:
     plots: tuple[Plot, ...]
     claims: tuple[Claim, ...]
     is_apart: bool
-    """Whether it is run only when it is named."""
+    """Whether `make scenarios` leaves it out."""
+    is_figure: bool
+    """Whether `make figures` runs it, at its reduced scale too."""
     source_file: Source
     """What it was read from."""
     content: Mapping[str, Any]
@@ -173,6 +185,7 @@ def parse(name: str, source: Source) -> Scenario:
     _distinct([e.name for e in experiments], table, "experiment")
     plots = tuple(_plot(row, experiments) for row in table.tables("plot"))
     _distinct([plot.name for plot in plots], table, "plot")
+    apart = table.take("apart", _apart, 'true, false or "figures"', False)
     scenario = Scenario(
         name=name,
         title=table.text("title"),
@@ -182,12 +195,17 @@ def parse(name: str, source: Source) -> Scenario:
         experiments=experiments,
         plots=plots,
         claims=tuple(_claim(row, experiments) for row in table.tables("claim")),
-        is_apart=table.switch("apart", False),
+        is_apart=apart is not False,
+        is_figure=apart is False or apart == "figures",
         source_file=source,
         content=content,
     )
     table.end()
     return scenario
+
+
+def _apart(value: Any) -> Any:
+    return value if isinstance(value, bool) or value == "figures" else None
 
 
 def _not_toml(source: Source, error: tomllib.TOMLDecodeError) -> str:
@@ -213,6 +231,7 @@ def _experiment(table: Table, flags: Mapping[str, str]) -> Experiment:
         seconds=table.number("seconds"),
         evidence=table.switch("evidence", False),
         quick=_quick(table.table("quick"), axes),
+        full=_full(table.table("full")),
     )
     table.end()
     return experiment
@@ -255,6 +274,14 @@ def _quick(table: Table | None, axes: list[Axis]) -> Quick | None:
     table.end()
     _check_points(points, axes, table)
     return Quick(seeds, points, flags)
+
+
+def _full(table: Table | None) -> Full | None:
+    if table is None:
+        return None
+    full = Full(table.count("seeds"), table.number("seconds"), table.flags("flags"))
+    table.end()
+    return full
 
 
 def _plot(table: Table, experiments: tuple[Experiment, ...]) -> Plot:

@@ -26,6 +26,10 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
 
+    /// At the scale that the file calls full
+    #[arg(long, conflicts_with = "quick")]
+    full: bool,
+
     /// Labs at the same time [default: the number of CPUs]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1024))]
     jobs: Option<u32>,
@@ -73,7 +77,7 @@ impl Args {
         flag("out", self.out.clone().map(Into::into));
         flag("store", self.store.clone().map(Into::into));
         flag("cluster", self.cluster.clone().map(Into::into));
-        let switches = [("--plan", self.plan), ("--quick", self.quick)];
+        let switches = [("--plan", self.plan), ("--quick", self.quick), ("--full", self.full)];
         let given = switches.iter().filter(|(_, is_on)| *is_on);
         words.extend(given.map(|(name, _)| (*name).into()));
         words
