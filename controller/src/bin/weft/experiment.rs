@@ -77,7 +77,11 @@ impl Args {
         flag("out", self.out.clone().map(Into::into));
         flag("store", self.store.clone().map(Into::into));
         flag("cluster", self.cluster.clone().map(Into::into));
-        let switches = [("--plan", self.plan), ("--quick", self.quick), ("--full", self.full)];
+        let switches = [
+            ("--plan", self.plan),
+            ("--quick", self.quick),
+            ("--full", self.full),
+        ];
         let given = switches.iter().filter(|(_, is_on)| *is_on);
         words.extend(given.map(|(name, _)| (*name).into()));
         words
