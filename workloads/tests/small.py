@@ -48,6 +48,8 @@ with open(pathlib.Path(__file__).with_name("log"), "a") as log:
 if "16" in sys.argv and "minrtt" in sys.argv:
     sys.exit("weft: the kernel has no scheduler minrtt")
 out.mkdir()
+usage = pathlib.Path(sys.argv[sys.argv.index("--usage") + 1])
+usage.write_text('{"cpu_s": 1.5, "memory_bytes": 3000000}')
 (out / "run.json").write_text('{"kernel": "Linux 7", "revision": "1"}')
 (out / "flows.csv").write_text(
     "flow,src,dst,bytes,start_ns,fct_ns,subflows,timeouts,retransmissions,reinjected_bytes,error\\n"

@@ -105,3 +105,19 @@ def test_metrics_are_what_the_files_say(
     # Counters are cumulative: 10 of 200.
     assert measured.metrics["loss_percent"] == pytest.approx(5)
     assert measured.metrics["queue_max_packets"] == 9
+
+
+def test_what_a_run_cost_is_kept_beside_what_it_measured(
+    tmp_path: Path, installed: Callable[[str], Installation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = runs_of(tmp_path)[:1]
+    outcome = run(installed(WRITES_A_RUN), tmp_path, runs)
+    monkeypatch.setattr(store, "code", lambda: "other code, so that it is measured again")
+    again = run(installed(WRITES_A_RUN), tmp_path, runs)
+    for (measured,) in (outcome.done.values(), again.done.values()):
+        assert measured.numbers()["cpu_s"] == 1.5
+        assert measured.numbers()["memory_mb"] == 3
+        assert measured.wall_s
+        assert "cpu_s" not in measured.metrics
+    assert not list((tmp_path / "store").glob(".*usage*"))
+    assert len((tmp_path / "log").read_text().splitlines()) == 1

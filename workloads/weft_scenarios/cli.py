@@ -93,7 +93,7 @@ def _figures(options: argparse.Namespace) -> int:
     some = [one for one in read if one.is_figure or options.full]
     planned = [_planned(one, options, _folder(one.name, options)) for one in some]
     status = experiment.conduct(planned, _how(options))
-    if not options.plan:
+    if not options.plan and status != experiment.INTERRUPTED:
         for one in planned:
             if one.runs:
                 print(f"report: {page.write(one.folder)}")

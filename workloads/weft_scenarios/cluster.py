@@ -13,7 +13,7 @@ import shutil
 import threading
 import uuid
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from distributed.scheduler import KilledWorker
 from weft_scenarios import installation
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.installation import Installation
-from weft_scenarios.labs import Here, RunError
+from weft_scenarios.labs import Cost, Here, RunError
 from weft_scenarios.matrix import Run
 
 _CONNECT_S = 10.0
@@ -39,8 +39,8 @@ class Reply:
     """Why the run failed, if it did."""
     said: str = ""
     """All that it said then."""
-    wall_s: float = 0.0
-    """Real time that it took."""
+    cost: Cost = field(default_factory=lambda: Cost(0.0))
+    """What it cost the worker."""
 
 
 class Cluster:
@@ -81,8 +81,8 @@ class Cluster:
         """Give all of them to Dask, which knows how many its workers can do."""
         return waiting
 
-    async def do(self, run: Run, key: str, working: Path) -> float:
-        """Do the run on some worker, and get its folder; gives its real time in s."""
+    async def do(self, run: Run, key: str, working: Path) -> Cost:
+        """Do the run on some worker, and get its folder; gives its cost there."""
         future = self._client.submit(
             _on_worker,
             run,
@@ -106,7 +106,7 @@ class Cluster:
         _unpack(reply.archive, working)
         if reply.why:
             raise RunError(reply.why, reply.said)
-        return reply.wall_s
+        return reply.cost
 
     async def close(self) -> None:
         """Stop labs that nobody waits for any more."""
@@ -159,11 +159,11 @@ def _on_worker(run: Run, key: str, digest: str, token: str) -> Reply:
         with _guard:
             _running.setdefault(token, []).append(labs)
         try:
-            wall_s = asyncio.run(labs.do(run, key, working))
+            cost = asyncio.run(labs.do(run, key, working))
         finally:
             with _guard:
                 _running[token].remove(labs)
-        return Reply(_pack(working), wall_s=wall_s)
+        return Reply(_pack(working), cost=cost)
     except ScenarioError as error:
         said = error.said if isinstance(error, RunError) else f"{error}\n"
         return Reply(_pack(working), str(error), f"on worker {worker.address}\n{said}")

@@ -26,7 +26,8 @@ from weft_scenarios.store import Store
 
 _CHECKPOINT_S = 60.0
 """Real time between two tables of what is there already."""
-_OK, _FAILED, _INTERRUPTED = 0, 1, 130
+_OK, _FAILED, INTERRUPTED = 0, 1, 130
+"""Exit codes; the last is what a shell says of Ctrl-C."""
 
 
 @dataclass(frozen=True)
@@ -185,5 +186,5 @@ def _ending(runs: Sequence[Run], installed: Installation, outcome: Outcome) -> i
     if outcome.stopped:
         print(f"scenarios: {outcome.stopped}", file=sys.stderr)
     if outcome.is_interrupted:
-        return _INTERRUPTED
+        return INTERRUPTED
     return _FAILED if outcome.failed or outcome.stopped else _OK

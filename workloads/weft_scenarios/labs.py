@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import shlex
 import shutil
 import signal
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -28,6 +30,18 @@ class RunError(ScenarioError):
         self.said = said
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What a run cost the machine that did it; not the same every time."""
+
+    wall_s: float
+    """Real time."""
+    cpu_s: float | None = None
+    """Processor time of all processes of the lab."""
+    memory_bytes: int | None = None
+    """Memory of the largest one, the guest."""
+
+
 class Labs(Protocol):
     """Where runs are done."""
 
@@ -35,8 +49,8 @@ class Labs(Protocol):
         """Give how many of so many waiting runs may be started at once."""
         ...
 
-    async def do(self, run: Run, key: str, working: Path) -> float:
-        """Do the run into the folder `working`; gives its real time in s. Raises RunError."""
+    async def do(self, run: Run, key: str, working: Path) -> Cost:
+        """Do the run into the folder `working`; gives its cost. Raises RunError."""
         ...
 
     async def close(self) -> None:
@@ -58,15 +72,17 @@ class Here:
         """Give how many of so many waiting runs may be started at once."""
         return min(self._jobs, waiting)
 
-    async def do(self, run: Run, key: str, working: Path) -> float:
-        """Do the run into the folder `working`; gives its real time in s. Raises RunError."""
+    async def do(self, run: Run, key: str, working: Path) -> Cost:
+        """Do the run into the folder `working`; gives its cost. Raises RunError."""
         start = time.monotonic()
-        await self._weft([*run.arguments(), "--out", str(working)])
+        usage = working.with_name(f".{working.name}.usage")
+        out = ["--out", str(working), "--usage", str(usage)]
+        await self._weft([*run.arguments(), *out])
         if run.evidence:
             await self._weft(["evidence", "--packets", str(working)])
             (working / evidence.FOLDER / evidence.PACKETS).unlink(missing_ok=True)
             shutil.rmtree(working / evidence.CAPTURE, ignore_errors=True)
-        return time.monotonic() - start
+        return _cost(usage, time.monotonic() - start)
 
     async def close(self) -> None:
         """Leave nothing behind: every run has waited for its lab."""
@@ -107,6 +123,16 @@ class Here:
             lines = [line.strip() for line in said[0].splitlines() if line.strip()]
             why = lines[0] if lines else f"weft {ended}"
             raise RunError(why, f"$ {shlex.join(command)}\n{''.join(said)}{ended}\n")
+
+
+def _cost(usage: Path, wall_s: float) -> Cost:
+    try:
+        found = json.loads(usage.read_text())
+        return Cost(wall_s, float(found["cpu_s"]), int(found["memory_bytes"]))
+    except (OSError, ValueError, KeyError):
+        return Cost(wall_s)
+    finally:
+        usage.unlink(missing_ok=True)
 
 
 async def _stop(child: asyncio.subprocess.Process) -> None:

@@ -6,7 +6,7 @@ Reads what `weft run` and `weft evidence` wrote; the columns' meaning is theirs.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,24 @@ class Measured:
     """Digest of the code that measured."""
     wall_s: float | None = None
     """Real time that the run took, beside what else was running."""
+    cpu_s: float | None = None
+    """Processor time that it took."""
+    memory_bytes: int | None = None
+    """Memory of the guest."""
+
+    def at_the_cost_of(self, other: "Measured") -> "Measured":
+        """Take over what another measurement of the same run says that the run cost."""
+        cost = {key: getattr(other, key) for key in ("wall_s", "cpu_s", "memory_bytes")}
+        return replace(self, **cost)
+
+    def numbers(self) -> dict[str, float]:
+        """Give all metrics, also those of the run's cost."""
+        found = dict(self.metrics)
+        if self.cpu_s is not None:
+            found["cpu_s"] = self.cpu_s
+        if self.memory_bytes is not None:
+            found["memory_mb"] = self.memory_bytes / 1e6
+        return found
 
     def to_json(self) -> str:
         """Write it down."""

@@ -40,6 +40,8 @@ METRICS: dict[str, Quantity] = {
     "timeouts_per_flow": Quantity("Timeouts per flow", ""),
     "retransmitted_packets": Quantity("Retransmitted packets", ""),
     "reinjected_bytes": Quantity("Bytes sent again on another subflow", "B"),
+    "cpu_s": Quantity("Processor time of the lab", "s"),
+    "memory_mb": Quantity("Memory of the lab", "MB"),
     "loss_percent": Quantity("Packets lost in switches", "%"),
     "path1_loss_percent": Quantity("Packets lost at the first path's entry", "%"),
     "path2_loss_percent": Quantity("Packets lost at the second path's entry", "%"),

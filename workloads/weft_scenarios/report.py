@@ -23,13 +23,14 @@ hosts, ports and random loss, and which all schedulers share. Numbers are means 
 half of their 95% confidence interval (Student's t); no ± means one seed. A claim is a
 comparison at several points. With the difference of the two sides taken seed by seed, it
 *holds* at a point where the interval of the mean difference lies on the claimed side, *fails*
-where it lies on the other, and is *open* where the interval contains 0.
+where it lies on the other, and is *open* where the interval contains 0. *Ours* is what the
+claim compares, divided by what it is compared with, over all its points.
 """
 
 
 def write(scenarios: Sequence[Scenario], runs: Path, target: Path) -> list[str]:
     """Write RESULTS.md and its plots; gives the names of scenarios that have no results."""
-    parts, rows, missing = [], [["Scenario", "Claim", "Source", "Verdict"]], []
+    parts, rows, missing = [], [["Scenario", "Claim", "Source", "Ours", "Seeds", "Verdict"]], []
     found: list[Results] = []
     pictures = target.parent / "results"
     for scenario in scenarios:
@@ -41,7 +42,10 @@ def write(scenarios: Sequence[Scenario], runs: Path, target: Path) -> list[str]:
         found.append(measured)
         verdicts = [judge(scenario, claim, measured) for claim in scenario.claims]
         link = f"[{scenario.name}](#{scenario.name})"
-        rows += [[link, v.claim.text, v.claim.source, f"**{v.word()}**"] for v in verdicts]
+        rows += [
+            [link, v.claim.text, v.claim.source, _ours(v), str(_seeds(v)), f"**{v.word()}**"]
+            for v in verdicts
+        ]
         parts.append(_section(scenario, measured, verdicts, pictures))
     head = [_HEAD, _origin(found, missing), tables.markdown(rows)]
     text = "\n\n".join(part.strip() for part in [*head, *parts]) + "\n"
@@ -63,6 +67,7 @@ def _section(
 ) -> str:
     parts = [f"## {scenario.name}", f"{scenario.title}. Source: {scenario.source}."]
     parts.append(f"*Setting.* {_flat(scenario.setting)}")
+    parts.append(_effort(measured))
     for verdict in verdicts:
         parts.append(_verdict(verdict))
     if scenario.note:
@@ -81,6 +86,26 @@ def _section(
         failed = "\n".join(f"- {line}" for line in measured.about.failed)
         parts.append(f"Runs that gave nothing:\n\n{failed}")
     return "\n\n".join(parts)
+
+
+def _effort(measured: Results) -> str:
+    """Say what the runs cost, as far as it is known: older runs did not write it down."""
+    about = measured.about
+    took = f", {about.wall_s / 60:.0f} min of real time one after the other" if about.wall_s else ""
+    return f"*Runs.* {about.runs}{took}."
+
+
+def _ours(verdict: Verdict) -> str:
+    """Say in a word or two what was measured: the ratio, or its range over the points."""
+    ratios = sorted(point.ratio for point in verdict.points if point.ratio is not None)
+    if not ratios:
+        return ""
+    ends = [tables.number(ratio) for ratio in (ratios[0], ratios[-1])]
+    return f"{' to '.join(dict.fromkeys(ends))} times"
+
+
+def _seeds(verdict: Verdict) -> int:
+    return max((point.which.count for point in verdict.points), default=0)
 
 
 def _flat(text: str) -> str:

@@ -90,7 +90,7 @@ def collect(
     for run, measured in done:
         at: dict[str, object] = {"experiment": run.experiment, **axes, "seed": run.seed}
         at |= {name: point_text(value) for name, value in run.at.items()}
-        rows.append(at | dict(measured.metrics))
+        rows.append(at | measured.numbers())
         measured_all.append(measured)
         for name, (x, y) in measured.curves.items():
             points = pl.DataFrame({"x": x, "y": y}, schema={"x": pl.Float64, "y": pl.Float64})

@@ -11,7 +11,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from weft_scenarios.errors import ScenarioError
@@ -161,7 +161,7 @@ class Runner:
             raise
 
     async def _one(self, key: str, run: Run, working: Path, labs: Labs) -> Measured:
-        wall_s = await labs.do(run, key, working)
-        measured = replace(measure(working), wall_s=wall_s)
+        cost = await labs.do(run, key, working)
+        measured = replace(measure(working), **asdict(cost))
         self.store.finish(key, working, measured)
         return measured

@@ -16,7 +16,6 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from weft_scenarios import evidence
@@ -82,7 +81,7 @@ class Store:
         try:
             measured = Measured.from_json((folder / _MEASURED).read_text())
             if measured.by != self._code:
-                measured = replace(measure(folder), wall_s=measured.wall_s)
+                measured = measure(folder).at_the_cost_of(measured)
                 write_whole(folder / _MEASURED, measured.to_json())
         except (FileNotFoundError, ValueError, TypeError, ScenarioError):
             return None
@@ -106,7 +105,7 @@ class Store:
         kept = self._failed(key)
         shutil.rmtree(kept, ignore_errors=True)
         kept.mkdir(parents=True)
-        for part in self._parts(working):
+        for part in filter(Path.is_dir, self._parts(working)):
             shutil.rmtree(part / evidence.CAPTURE, ignore_errors=True)
             part.rename(kept / ("results" if part == working else "lab"))
         write_whole(kept / _LOG, said)
@@ -119,7 +118,10 @@ class Store:
     def abandon(self, working: Path) -> None:
         """Remove what an unfinished run wrote."""
         for path in self._parts(working):
-            shutil.rmtree(path, ignore_errors=True)
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
 
     def _parts(self, working: Path) -> list[Path]:
         """Give the run's folder, and the lab's beside it."""

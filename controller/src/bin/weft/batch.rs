@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::{TimeVal, TimeValLike};
 use weft_lab::{BatchOptions, BatchProgress, BatchSpec, ClockMode, LabSpec, run_batch};
 use weft_load::args::{SchedulerArgs, WorkloadArgs};
 use weft_load::report;
@@ -42,6 +44,11 @@ pub struct Args {
     /// Only say whether these flags make a run; boot nothing
     #[arg(long)]
     check: bool,
+
+    /// Write what the run cost this machine to FILE, as JSON: cpu_s, memory_bytes.
+    /// It is not among the results, which are the same every time
+    #[arg(long, value_name = "FILE")]
+    usage: Option<PathBuf>,
 }
 
 /// Name of the results' folder inside.
@@ -75,7 +82,23 @@ pub async fn run(args: Args) -> Outcome {
         format_duration(done.wall_ns),
         out.display()
     ))?;
+    if let Some(file) = &args.usage {
+        write_usage(file)?;
+    }
     done.check()
+}
+
+/// Processor time of all processes of the lab, and the memory of the largest: the
+/// guest, which has all hosts and switches in it.
+fn write_usage(file: &Path) -> Result<()> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let seconds = |time: TimeVal| time.num_microseconds() as f64 / 1e6;
+    let cost = serde_json::json!({
+        "cpu_s": seconds(usage.user_time()) + seconds(usage.system_time()),
+        // The kernel counts in units of 1024 bytes.
+        "memory_bytes": usage.max_rss() * 1024,
+    });
+    fs::write(file, format!("{cost}\n")).with_context(|| file.display().to_string())
 }
 
 /// A lab with this fabric that runs this workload, as fast as the machine can.
