@@ -1,4 +1,4 @@
-"""Noise in hosts does not touch what network cards measure, other than what leaves and kernels do.
+"""Noise in hosts does not touch what network cards measure.
 
 A leaf's RTTs contain what the receiver's hypervisor holds up, a kernel's those of both ends; cards
 that run a program take their own hosts out.
@@ -99,4 +99,5 @@ def test_leaves_take_noise_of_receivers_for_the_network(
         if true_ns is not None:
             errors.append(abs(rtt_ns - true_ns))
     print(f"jitter {jitter_ns} ns: {len(errors)} RTTs of leaves: {spread(errors)}")
-    assert quantile(errors, 0.5) > 10_000
+    # It does not use sudden RTTs that no other confirms; so not half of them are wrong.
+    assert quantile(errors, 0.99) > jitter_ns

@@ -15,6 +15,7 @@ use crate::engine::{Engine, SlowLink};
 use crate::fabric::LeafPair;
 use crate::followers::{Followers, Updates, Versions};
 use crate::liveness::Probe;
+use crate::p4::digest::Hop;
 use crate::pattern::letters;
 use crate::probe::{self, Outgoing};
 use crate::record::{Applied, Recorder};
@@ -125,6 +126,23 @@ impl Hub {
                 let _ = self
                     .telemetry
                     .send(view::telemetry_event(now_ns, switch, sample));
+            }
+        }
+    }
+
+    /// Takes what packets have met in queues, as [`Hub::record`] takes queue samples of
+    /// the switches themselves.
+    pub fn record_hops(&self, sampled_ns: u64, hops: &[Hop]) {
+        for hop in hops {
+            let switch = {
+                let state = self.lock();
+                let mut switches = state.engine.fabric().topology().switches.iter();
+                let known = switches.find(|switch| switch.device_id == hop.device_id);
+                known.map(|switch| switch.name.clone())
+            };
+            match switch {
+                Some(switch) => self.record(&switch, sampled_ns, &[Sample::Queue(hop.queue)]),
+                None => warn!(hop.device_id, "in-band telemetry of an unknown switch"),
             }
         }
     }

@@ -18,6 +18,7 @@ pub(crate) fn leaf_spine(leaves: u8, spines: u8, hosts: u8) -> Topology {
         hosts: Vec::new(),
         switches: Vec::new(),
         links: Vec::new(),
+        int_md: false,
         schedule: None,
     };
     for leaf in 1..=leaves {

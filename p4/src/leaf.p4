@@ -6,12 +6,12 @@
 //     |
 //     +-- from the controller --------> PacketOut ------------------.
 //     |                                                             |
-//   Check -> LeafRouting -> Telemetry -> Rtt -> SampleQueue --------+
-//     |           |                       |       |   ^             |
-//     '-> Drop <--'                       v       v   |             v
-//                                         digests   registers    queues
-//                                                     |             |
-//   deparser <- checksum <- PacketIn <----------- RecordQueue <-----'
+//   Check -> LeafRouting -> Telemetry -> Rtt -> Int... -> SampleQueue ---+
+//     |           |                       |      |         |   ^         |
+//     '-> Drop <--'                       v      v         v   |         v
+//                                         d i g e s t s     registers  queues
+//                                                              |         |
+//   deparser <- checksum <- PacketIn <- IntHop <------ RecordQueue <-----'
 //                           (to the controller)
 //
 // Tables, and who reads what they write:
@@ -21,8 +21,11 @@
 //   routing.path_select   route.path    -> port
 //   telemetry.policy      (none)        -> intervals of the digests
 //   rtt.host_port         ingress port  -> segments are measured from here
+//   rtt.paths             route         -> what RTTs can be
+//   int.source            (none)        -> how often packets carry telemetry
+//   int.node              (none)        -> name of this switch in it
 //
-// Digests: rtt_sample_t, queue_sample_t. Counters: routing.drops by drop_reason_t,
+// Digests: rtt_sample_t, queue_sample_t, int_sample_t. Counters: routing.drops by drop_reason_t,
 // routing.routed by route, routing.path_traffic by path.
 //
 // Ids are part of the contract with controllers: an id is never given to
@@ -41,6 +44,8 @@
 #include "stages/telemetry.p4"
 #include "stages/rtt.p4"
 #include "stages/queue.p4"
+#include "stages/int_md.p4"
+#include "stages/int_ends.p4"
 
 control LeafIngress(inout headers_t hdr,
                     inout metadata_t meta,
@@ -50,6 +55,9 @@ control LeafIngress(inout headers_t hdr,
     LeafRouting() routing;
     Telemetry() telemetry;
     Rtt() rtt;
+    IntSource() int_source;
+    IntRestore() int_restore;
+    IntReport() int_report;
     SampleQueue() sample_queue;
     AccountDigest() account_digest;
     Drop() drop;
@@ -63,8 +71,19 @@ control LeafIngress(inout headers_t hdr,
                 routing.apply(hdr, meta.route, standard_metadata);
             }
             if (meta.route.drop_reason == drop_reason_t.NOT_DROPPED) {
+                time_t now = standard_metadata.ingress_global_timestamp;
+                bool is_sink = hdr.int_md.isValid() &&
+                               meta.route.next_hop == next_hop_t.HOST;
                 telemetry.apply(meta.telemetry);
+                if (is_sink) {
+                    int_restore.apply(hdr);
+                }
                 rtt.apply(hdr, meta.route, meta.telemetry, standard_metadata);
+                if (is_sink) {
+                    int_report.apply(hdr, meta.telemetry, now);
+                } else {
+                    int_source.apply(hdr, meta.route, meta.int_state, now);
+                }
                 sample_queue.apply(meta.telemetry, standard_metadata);
                 account_digest.apply(meta.telemetry, standard_metadata);
             } else {
@@ -78,10 +97,12 @@ control LeafEgress(inout headers_t hdr,
                    inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {
     RecordQueue() record_queue;
+    IntHop() int_hop;
     PacketIn() to_controller;
 
     apply {
         record_queue.apply(standard_metadata);
+        int_hop.apply(hdr, meta.int_state, standard_metadata);
         to_controller.apply(hdr, standard_metadata);
     }
 }

@@ -11,13 +11,14 @@
 //     '-> Drop <--'                        v   |             v
 //                                     digest registers    queues
 //                                              |             |
-//   deparser <- checksum <- PacketIn <---- RecordQueue <-----'
+//   deparser <- checksum <- PacketIn <- IntHop <- RecordQueue <-'
 //                           (to the controller)
 //
 // Tables, and who reads what they write:
 //
 //   routing.ipv4_lpm      destination   -> port of its leaf
 //   telemetry.policy      (none)        -> interval of the digest
+//   int.node              (none)        -> name of this switch in telemetry
 //
 // Digest: queue_sample_t. Counters: routing.drops by drop_reason_t,
 // routing.routed by route.
@@ -37,6 +38,7 @@
 #include "stages/spine_routing.p4"
 #include "stages/telemetry.p4"
 #include "stages/queue.p4"
+#include "stages/int_md.p4"
 
 control SpineIngress(inout headers_t hdr,
                      inout metadata_t meta,
@@ -72,10 +74,12 @@ control SpineEgress(inout headers_t hdr,
                     inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
     RecordQueue() record_queue;
+    IntHop() int_hop;
     PacketIn() to_controller;
 
     apply {
         record_queue.apply(standard_metadata);
+        int_hop.apply(hdr, meta.int_state, standard_metadata);
         to_controller.apply(hdr, standard_metadata);
     }
 }

@@ -56,6 +56,11 @@ def test_cards_that_run_programs_belong_to_hosts_and_share_the_delay_of_their_li
         assert len({device[key] for device in devices}) == len(devices)
 
 
+def test_telemetry_in_band_is_a_property_of_the_fabric() -> None:
+    assert "int_md" not in described()
+    assert described(in_band="md")["int_md"] is True
+
+
 @pytest.mark.parametrize(("leaves", "spines", "hosts"), [(1, 1, 1), (2, 2, 4), (11, 3, 12)])
 def test_every_port_is_the_end_of_its_link(leaves: int, spines: int, hosts: int) -> None:
     fabric = described(leaves=leaves, spines=spines, hosts=hosts)
@@ -209,6 +214,9 @@ def test_a_lab_document_says_what_to_capture() -> None:
         ({"topology": TOPOLOGY | {"leaves": "2"}}, "leaves: not a whole number: '2'"),
         ({"topology": TOPOLOGY | {"spine_delay_ns": [1]}}, "spine_delay_ns"),
         ({"topology": 7}, "topology: not an object"),
+        ({"topology": TOPOLOGY | {"nic": "p5"}}, "nic 'p5' is none of plain, p4"),
+        ({"topology": TOPOLOGY | {"in_band": 1}}, "in_band: not a string: 1"),
+        ({"topology": TOPOLOGY | {"in_band": "mx"}}, "in_band 'mx' is none of off, md"),
         ({"paths": {"repo": "/r"}}, "bin is missing"),
         ({"path_manager": 2}, "path_manager: not a string"),
         ({"pattern_input": 2}, "pattern_input: not a string"),

@@ -29,6 +29,8 @@ def of_topo(topo: Topo) -> dict[str, Any]:
         ],
         "links": [_link(info) for info in links],
     }
+    if topo.int_md:
+        document["int_md"] = True
     if topo.changes:
         document["schedule"] = {"socket": naming.SCHEDULE_SOCKET, "changes": topo.changes}
     return document

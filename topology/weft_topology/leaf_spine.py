@@ -29,6 +29,7 @@ class LeafSpine(Topo):  # type: ignore[misc]
         self.name = "leaf-spine"
         self.paths = spec.spines
         self.routing = spec.routing
+        self.int_md = spec.in_band == "md"
         self.changes = [
             {"at_ns": change.at_ns, "switch": naming.spine(change.spine)} | change.properties()
             for change in spec.changes

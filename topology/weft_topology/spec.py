@@ -11,6 +11,7 @@ from weft_topology.errors import UsageError
 
 ROUTINGS = ("weft", "ecmp")
 NICS = ("plain", "p4")
+IN_BAND = ("off", "md")
 ARRIVALS = ("hosts", "all")
 CPU_PORT = 510
 """P4 port number of the controller; a switch's own ports stay below."""
@@ -68,6 +69,8 @@ class LeafSpineSpec:
     """Mean stall of the scheduling noise between a host's kernel and its network card."""
     nic: str = "plain"
     """Hosts' network cards: `plain` ones, or such that run a P4 program."""
+    in_band: str = "off"
+    """In-band telemetry between leaves: none, or INT-MD."""
 
     def __post_init__(self) -> None:
         """Refuses what cannot be built."""
@@ -92,6 +95,8 @@ class LeafSpineSpec:
             raise UsageError(f"routing {self.routing!r} is none of {', '.join(ROUTINGS)}")
         if self.nic not in NICS:
             raise UsageError(f"nic {self.nic!r} is none of {', '.join(NICS)}")
+        if self.in_band not in IN_BAND:
+            raise UsageError(f"in_band {self.in_band!r} is none of {', '.join(IN_BAND)}")
         for name, bounds in _BOUNDS.items():
             for spine, value in getattr(self, f"spine_{name}").items():
                 self._check_spine(f"spine_{name}", spine)
@@ -247,7 +252,7 @@ def topology_of(document: dict[str, Any]) -> LeafSpineSpec:
     return LeafSpineSpec(**given)
 
 
-_WORDS = {"routing", "nic"}
+_WORDS = {"routing", "nic", "in_band"}
 _NOT_NUMBERS = {"changes", *_WORDS, *_OF_SPINES}
 
 

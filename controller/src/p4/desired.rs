@@ -5,7 +5,7 @@ use std::time::Duration;
 use weft_p4runtime::p4::v1::{DigestEntry, TableEntry, digest_entry};
 use weft_topology::{Host, Role, Routing, Switch};
 
-use super::digest::{QUEUE_DIGEST, RTT_DIGEST};
+use super::digest::{INT_DIGEST, QUEUE_DIGEST, RTT_DIGEST};
 use super::program::{Error, Key, Program};
 use crate::fabric::{FULL_SIZE_BYTES, Fabric, LeafPair, PortUse};
 use crate::probe;
@@ -79,14 +79,36 @@ pub fn desired(
     program: &Program,
     unit: TimestampUnit,
 ) -> Result<Desired, Error> {
-    let (entries, digests) = match switch.role {
+    let (mut entries, digests) = match switch.role {
         Role::Leaf => (
             leaf_entries(fabric, switch, program, unit)?,
-            &[RTT_DIGEST, QUEUE_DIGEST][..],
+            &[RTT_DIGEST, QUEUE_DIGEST, INT_DIGEST][..],
         ),
         Role::Spine | Role::Nic => (spine_entries(fabric, switch, program)?, &[QUEUE_DIGEST][..]),
     };
+    if fabric.topology().int_md {
+        entries.extend(in_band(fabric, switch, program, unit)?);
+    }
     with_telemetry(fabric, program, unit, entries, DIGEST_BYTES, digests)
+}
+
+/// What makes packets carry telemetry of `switch`.
+fn in_band(
+    fabric: &Fabric,
+    switch: &Switch,
+    program: &Program,
+    unit: TimestampUnit,
+) -> Result<Vec<TableEntry>, Error> {
+    let id = [("switch_id", u128::from(switch.device_id))];
+    let mut entries = vec![program.default_entry("int.node", "int.be", &id)?];
+    if switch.role == Role::Leaf {
+        let between = [(
+            "between",
+            u128::from(sample_interval_ns(fabric) / unit.ns()),
+        )];
+        entries.push(program.default_entry("int.source", "int.start_every", &between)?);
+    }
+    Ok(entries)
 }
 
 /// What the network card of `host` should hold when it runs `program`.
@@ -383,7 +405,7 @@ mod tests {
             .iter()
             .filter(|entry| entry.is_default_action);
         assert_eq!(defaults.count(), 2);
-        assert_eq!(desired.digests.len(), 2);
+        assert_eq!(desired.digests.len(), 3);
     }
 
     #[test]

@@ -16,11 +16,40 @@ pub const RTT_DIGEST: &str = "rtt_sample_t";
 /// Struct of queue samples, which switches send.
 pub const QUEUE_DIGEST: &str = "queue_sample_t";
 
+/// Struct of what packets have collected in band, which leaves send.
+pub const INT_DIGEST: &str = "int_sample_t";
+
+/// Members of it for each hop.
+const INT_HOPS: [[&str; 4]; 4] = [
+    ["switch_0", "port_0", "depth_0", "delay_0"],
+    ["switch_1", "port_1", "depth_1", "delay_1"],
+    ["switch_2", "port_2", "depth_2", "delay_2"],
+    ["switch_3", "port_3", "depth_3", "delay_3"],
+];
+
+/// A queue that a packet met on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hop {
+    /// P4Runtime device id of the switch.
+    pub device_id: u64,
+    /// What the packet saw there.
+    pub queue: QueueSample,
+}
+
+/// Where the members of an `int_sample_t` are.
+#[derive(Debug, Clone, Copy)]
+struct IntFields {
+    id: u32,
+    hops: [[usize; 4]; INT_HOPS.len()],
+    count_and_time: [usize; 2],
+}
+
 /// Reads the digests of one program.
 #[derive(Debug, Clone)]
 pub struct Decoder {
     rtt: Option<(u32, [usize; 10])>,
     queue: Option<(u32, [usize; 4])>,
+    int: Option<IntFields>,
     unit_ns: u64,
 }
 
@@ -60,8 +89,47 @@ impl Decoder {
         Ok(Self {
             rtt,
             queue,
+            int: match role {
+                Role::Leaf => Some(IntFields::of(program)?),
+                Role::Spine | Role::Nic => None,
+            },
             unit_ns: unit.ns(),
         })
+    }
+
+    /// What packets have collected in band, if `list` is of that; the queues of one
+    /// packet after those of another.
+    #[must_use]
+    pub fn hops(&self, list: &DigestList) -> Option<Vec<Hop>> {
+        let fields = self.int.filter(|fields| fields.id == list.digest_id)?;
+        let packets = list.data.iter();
+        Some(
+            packets
+                .flat_map(|data| self.hops_of(&fields, data))
+                .collect(),
+        )
+    }
+
+    fn hops_of(&self, fields: &IntFields, data: &P4Data) -> Vec<Hop> {
+        let Some([count, at]) = values(data, &fields.count_and_time) else {
+            return Vec::new();
+        };
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let hop = |places| {
+            let [device_id, port, depth, delay] = values(data, places)?;
+            // As queue samples have it: nobody waits in an empty queue.
+            let delay = if depth == 0 { 0 } else { delay };
+            Some(Hop {
+                device_id,
+                queue: QueueSample {
+                    port: port.try_into().ok()?,
+                    depth_packets: depth.try_into().ok()?,
+                    delay_ns: delay.checked_mul(self.unit_ns)?,
+                    at_ns: at.checked_mul(self.unit_ns)?,
+                },
+            })
+        };
+        fields.hops.iter().take(count).filter_map(hop).collect()
     }
 
     /// The samples in `list`, and how many could not be read.
@@ -115,6 +183,20 @@ impl Decoder {
             }
             _ => None,
         }
+    }
+}
+
+impl IntFields {
+    fn of(program: &Program) -> Result<Self, Error> {
+        let mut hops = [[0; 4]; INT_HOPS.len()];
+        for (places, names) in hops.iter_mut().zip(INT_HOPS) {
+            *places = program.struct_fields(INT_DIGEST, names)?;
+        }
+        Ok(Self {
+            id: program.digest_id(INT_DIGEST)?,
+            hops,
+            count_and_time: program.struct_fields(INT_DIGEST, ["hops", "at"])?,
+        })
     }
 }
 
@@ -183,6 +265,31 @@ mod tests {
                 at_ns: 5_000_000,
             })]
         );
+    }
+
+    #[test]
+    fn what_a_packet_met_is_a_queue_sample_of_every_hop() {
+        let leaf = program(Role::Leaf);
+        let decoder = Decoder::new(&leaf, Role::Leaf, TimestampUnit::Nanoseconds).unwrap();
+        let id = leaf.digest_id(INT_DIGEST).unwrap();
+        let spine = [101, 2, 17, 200_000];
+        let source = [1, 6, 0, 300];
+        let none = [0; 8];
+        let at = 5_000_000;
+        let met = list(id, &[&[2][..], &spine, &source, &none, &[at]].concat());
+        let hop = |device_id, port, depth_packets, delay_ns| Hop {
+            device_id,
+            queue: QueueSample {
+                port,
+                depth_packets,
+                delay_ns,
+                at_ns: at as u64,
+            },
+        };
+        let expected = vec![hop(101, 2, 17, 200_000), hop(1, 6, 0, 0)];
+        assert_eq!(decoder.hops(&met), Some(expected));
+        assert_eq!(decoder.hops(&list(id + 1, &[])), None);
+        assert_eq!(decoder.hops(&list(id, &[7])), Some(vec![]));
     }
 
     #[test]

@@ -249,13 +249,17 @@ impl Stream {
                     }
                 }
                 Some(stream_message_response::Update::Digest(list)) => {
-                    let (samples, unread) = target.decoder.samples(&list);
-                    if unread > 0 {
-                        warn!(switch = target.name, unread, "digests of unknown form");
-                    }
                     let sent_ns = u64::try_from(list.timestamp).unwrap_or(0);
                     let sampled_ns = sent_ns.saturating_sub(DIGEST_WAIT_NS);
-                    hub.record(&target.name, sampled_ns, &samples);
+                    if let Some(hops) = target.decoder.hops(&list) {
+                        hub.record_hops(sampled_ns, &hops);
+                    } else {
+                        let (samples, unread) = target.decoder.samples(&list);
+                        if unread > 0 {
+                            warn!(switch = target.name, unread, "digests of unknown form");
+                        }
+                        hub.record(&target.name, sampled_ns, &samples);
+                    }
                     let ack = p4::DigestListAck {
                         digest_id: list.digest_id,
                         list_id: list.list_id,

@@ -111,12 +111,65 @@ header udp_t {
     bit<16> checksum;
 }
 
+// In-band telemetry (INT-MD), as the P4 applications group's INT dataplane
+// specification 2.1 has it: sections "INT over TCP/UDP" (a new UDP header in front
+// of TCP) and "INT-MD Metadata Header Format". What it is for: int_md.p4.
+header int_shim_t {
+    bit<4>  type;         // INT_TYPE_MD
+    bit<2>  npt;          // INT_NPT_PROTOCOL
+    bit<2>  reserved;
+    bit<8>  length;       // in 32-bit words, without this header
+    bit<8>  reserved2;
+    bit<8>  protocol;     // of IPv4, that was there before
+}
+
+header int_md_t {
+    bit<4>  version;
+    bit<1>  discard;
+    bit<1>  hops_exceeded;
+    bit<1>  mtu_exceeded;
+    bit<12> reserved;
+    bit<5>  hop_words;    // that a hop adds
+    bit<8>  hops_left;
+    bit<16> instructions;
+    bit<16> domain;
+    bit<16> domain_instructions;
+    bit<16> domain_flags;
+}
+
+// What a hop adds, in front of what others have.
+header int_hop_t {
+    bit<32> switch_id;        // its P4Runtime device id
+    bit<16> ingress_port;
+    bit<16> egress_port;
+    bit<32> latency;          // in its queue; in clock units
+    bit<8>  queue_id;
+    bit<24> depth_packets;    // that it left behind there
+}
+
+// No port of its own is assigned to INT; this one is from those for private use.
+const bit<16> INT_PORT             = 54321;
+const bit<4>  INT_TYPE_MD          = 1;
+const bit<2>  INT_NPT_PROTOCOL     = 2;
+const bit<4>  INT_VERSION          = 2;
+const bit<16> INT_INSTRUCTIONS     = 0xf000;  // the fields of int_hop_t
+const bit<8>  INT_MD_WORDS         = 3;
+const bit<8>  INT_HOP_WORDS        = 4;
+const bit<16> INT_HOP_BYTES        = 16;
+const bit<16> INT_HEADERS_BYTES    = 24;      // UDP, shim and MD
+const bit<16> INT_SHIM_END_BYTES   = 12;      // UDP and shim
+#define INT_HOPS 4                            // of the longest way through a fabric
+
 struct headers_t {
     packet_in_t  packet_in;
     packet_out_t packet_out;
     ethernet_t   ethernet;
     nic_t        nic;
     ipv4_t       ipv4;
+    udp_t        int_udp;
+    int_shim_t   int_shim;
+    int_md_t     int_md;
+    int_hop_t[INT_HOPS] int_hops;
     tcp_t        tcp;
     udp_t        udp;
 }

@@ -54,9 +54,16 @@ struct telemetry_t {
     bit<32> digest_bytes;
 }
 
+// source (ingress) -> hop (egress); and what the parser counts
+struct int_state_t {
+    bit<1> starts;    // this switch is to start in-band telemetry on the packet
+    bit<8> unparsed;  // hops that the parser has still to extract
+}
+
 struct metadata_t {
     route_t     route;
     telemetry_t telemetry;
+    int_state_t int_state;
 }
 
 #endif  // STAGES_METADATA_P4_

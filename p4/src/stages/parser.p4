@@ -6,6 +6,7 @@
 //          |                               v
 //          +-------------------------> ethernet -+-----------> ipv4 -+-> tcp
 //                                                '-> nic_t ----^     +-> udp
+//                                     (in-band telemetry: shim, MD, hops) -> tcp
 //
 // Frames that are no IPv4 and IPv4 with options end early; drop.p4 sees what
 // becomes of them. Of a fragmented packet only the first fragment has ports;
@@ -56,7 +57,7 @@ parser PacketParser(packet_in packet,
         transition select(hdr.ipv4.ihl, hdr.ipv4.flags[0:0],
                           hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (IPV4_MINIMUM_IHL, 0, 0, IP_PROTOCOL_TCP): parse_tcp;
-            (IPV4_MINIMUM_IHL, 0, 0, IP_PROTOCOL_UDP): parse_udp;
+            (IPV4_MINIMUM_IHL, 0, 0, IP_PROTOCOL_UDP): look_at_port;
             default:                                   accept;
         }
     }
@@ -64,6 +65,35 @@ parser PacketParser(packet_in packet,
     state parse_tcp {
         packet.extract(hdr.tcp);
         transition accept;
+    }
+
+    state look_at_port {
+        transition select(packet.lookahead<bit<32>>()[15:0]) {
+            INT_PORT: parse_int;
+            default:  parse_udp;
+        }
+    }
+
+    state parse_int {
+        packet.extract(hdr.int_udp);
+        packet.extract(hdr.int_shim);
+        packet.extract(hdr.int_md);
+        meta.int_state.unparsed = (hdr.int_shim.length - INT_MD_WORDS) >> 2;
+        transition parse_int_hops;
+    }
+
+    state parse_int_hops {
+        transition select(meta.int_state.unparsed) {
+            0:       parse_tcp;
+            default: parse_int_hop;
+        }
+    }
+
+    // More than the stack holds are an error, and a bad header.
+    state parse_int_hop {
+        packet.extract(hdr.int_hops.next);
+        meta.int_state.unparsed = meta.int_state.unparsed - 1;
+        transition parse_int_hops;
     }
 
     state parse_udp {
@@ -78,6 +108,10 @@ control PacketDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.ethernet);
         packet.emit(hdr.nic);
         packet.emit(hdr.ipv4);
+        packet.emit(hdr.int_udp);
+        packet.emit(hdr.int_shim);
+        packet.emit(hdr.int_md);
+        packet.emit(hdr.int_hops);
         packet.emit(hdr.tcp);
         packet.emit(hdr.udp);
     }

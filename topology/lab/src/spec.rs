@@ -100,6 +100,20 @@ pub struct LeafSpineSpec {
     /// Network cards of hosts.
     #[serde(default)]
     pub nic: NicSpec,
+    /// In-band telemetry between leaves.
+    #[serde(default)]
+    pub in_band: InBandSpec,
+}
+
+/// In-band telemetry between leaves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InBandSpec {
+    /// None.
+    #[default]
+    Off,
+    /// INT-MD.
+    Md,
 }
 
 /// The network cards of hosts.
@@ -261,6 +275,7 @@ mod tests {
                 }],
                 host_jitter_ns: 500_000,
                 nic: NicSpec::P4,
+                in_band: InBandSpec::Md,
             })),
             pattern_ttl_ns: 200_000_000,
             pattern_input: "rtt+queue".to_owned(),

@@ -34,9 +34,18 @@ pub struct Topology {
     pub switches: Vec<Switch>,
     /// Every cable; its properties hold for both directions.
     pub links: Vec<Link>,
+    /// Whether packets carry telemetry in band (INT-MD) between leaves.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub int_md: bool,
     /// What becomes of links while traffic runs, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
+}
+
+// serde hands over references.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_not(flag: &bool) -> bool {
+    !*flag
 }
 
 /// How a leaf chooses the path of a packet.

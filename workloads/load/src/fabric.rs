@@ -353,6 +353,7 @@ pub(crate) mod tests {
             hosts: all_hosts,
             switches,
             links,
+            int_md: false,
             schedule: None,
         }
     }

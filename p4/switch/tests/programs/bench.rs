@@ -55,6 +55,15 @@ pub struct QueueSample {
     pub at: u64,
 }
 
+/// What a packet met in a queue, as it collected it in band.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Hop {
+    pub switch: u64,
+    pub port: u16,
+    pub depth_packets: u32,
+    pub delay: u64,
+}
+
 /// When digests leave; with the default every packet sends what it can.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Intervals {
@@ -85,6 +94,8 @@ pub struct Outcome {
     pub sent: Option<(u16, Vec<u8>)>,
     pub rtt: Vec<RttSample>,
     pub queues: Vec<QueueSample>,
+    /// Of every packet: what it met, the last queue first.
+    pub collected: Vec<Vec<Hop>>,
 }
 
 impl Outcome {
@@ -180,6 +191,16 @@ impl Bench {
     pub fn expect(&mut self, leaf: u16, path: u8, per_byte: u64, longest: u64) {
         let key = vec![exact(leaf), exact(path.into())];
         self.insert_at("rtt.paths", key, ("rtt.expect", vec![per_byte, longest]));
+    }
+
+    /// This switch adds itself to in-band telemetry by this name.
+    pub fn collect_as(&mut self, switch: u64) {
+        self.set_default("int.node", ("int.be", vec![switch]));
+    }
+
+    /// Packets are to start in-band telemetry so far from each other.
+    pub fn start_collecting_every(&mut self, interval: u64) {
+        self.set_default("int.source", ("int.start_every", vec![interval]));
     }
 
     pub fn sample_nothing(&mut self) {
@@ -314,6 +335,18 @@ impl Bench {
                     delay: values[2],
                     at: values[3],
                 }),
+                "int_sample_t" => {
+                    let hop = |values: &[u64]| Hop {
+                        switch: values[0],
+                        port: values[1] as u16,
+                        depth_packets: values[2] as u32,
+                        delay: values[3],
+                    };
+                    let hops = values[1..].chunks_exact(4).map(hop);
+                    outcome
+                        .collected
+                        .push(hops.take(values[0] as usize).collect());
+                }
                 other => panic!("digest {other}"),
             }
         }

@@ -4,6 +4,7 @@
 
 mod bench;
 mod fabric;
+mod int_md;
 mod nic;
 mod packet;
 mod queue;

@@ -6,7 +6,9 @@ mod spine;
 use clap::{Args, ValueEnum};
 use weft_agent::path_manager::PathManager;
 use weft_controller::cost::Input;
-use weft_lab::{ClockMode, LabSpec, LeafSpineSpec, NicSpec, Paths, RoutingSpec, TopologySpec};
+use weft_lab::{
+    ClockMode, InBandSpec, LabSpec, LeafSpineSpec, NicSpec, Paths, RoutingSpec, TopologySpec,
+};
 use weft_load::units::{parse_duration_ns, parse_rate_bps, parse_share_ppm};
 
 use change::{Change, parse_change};
@@ -35,6 +37,15 @@ pub enum NicKind {
     Plain,
     /// Such that run `smartnic.p4`.
     P4,
+}
+
+/// In-band telemetry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum IntKind {
+    /// None.
+    Off,
+    /// INT-MD.
+    Md,
 }
 
 /// The fabric, as flags.
@@ -104,6 +115,18 @@ pub struct FabricArgs {
         hide_possible_values = true
     )]
     nic: NicKind,
+
+    /// In-band telemetry (md): now and then a packet collects switch, port, latency and
+    /// depth of every queue that it passes between leaves, as INT-MD has it. Hosts see
+    /// nothing of it
+    #[arg(
+        long,
+        value_enum,
+        value_name = "KIND",
+        default_value = "off",
+        hide_possible_values = true
+    )]
+    int: IntKind,
 
     /// How leaves choose a packet's path: by its addresses (weft), so that
     /// every subflow has a path of its own, or by a hash of the 5-tuple (ecmp)
@@ -192,6 +215,10 @@ impl FabricArgs {
                 spine_loss_ppm: of_spines.loss_ppm,
                 changes: change::check(&self.change, self.spines)?,
                 host_jitter_ns: self.host_jitter,
+                in_band: match self.int {
+                    IntKind::Off => InBandSpec::Off,
+                    IntKind::Md => InBandSpec::Md,
+                },
                 nic: match self.nic {
                     NicKind::Plain => NicSpec::Plain,
                     NicKind::P4 => NicSpec::P4,
