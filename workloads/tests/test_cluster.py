@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import distributed
 import pytest
 from conducting import (
     HEALTHY,
@@ -82,11 +83,9 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     cluster.stop()
 
 
-def wait_for_workers(folder: Path, *names: str) -> None:
-    for name in names:
-        while not list((folder / name).glob("*/worker-*")):
-            time.sleep(0.05)
-    time.sleep(1.0)
+def wait_for_workers(cluster: Cluster, count: int) -> None:
+    with distributed.Client(cluster.address) as client:
+        client.wait_for_workers(count, timeout=120)
 
 
 def test_runs_are_done_by_both_workers_and_their_results_come_back(
@@ -95,7 +94,7 @@ def test_runs_are_done_by_both_workers_and_their_results_come_back(
     install(tmp_path, HEALTHY)
     for name in ("one", "two"):
         cluster.worker(name)
-    wait_for_workers(tmp_path, "one", "two")
+    wait_for_workers(cluster, 2)
     status, said = conduct(tmp_path, tmp_path / "mine", cluster.address)
     assert status == 0, said
     assert table(tmp_path, tmp_path / "mine") == (RUNS, "complete")
@@ -108,7 +107,7 @@ def test_runs_are_done_by_both_workers_and_their_results_come_back(
 def test_a_worker_that_is_killed_costs_only_its_run(tmp_path: Path, cluster: Cluster) -> None:
     install(tmp_path, WAITS_AT_THE_FIFTH)
     workers = {name: cluster.worker(name) for name in ("one", "two")}
-    wait_for_workers(tmp_path, *workers)
+    wait_for_workers(cluster, 2)
     child = start(tmp_path, tmp_path / "mine", cluster.address)
     lab = int(wait_for(tmp_path / "started", child))
     command = Path(f"/proc/{lab}/cmdline").read_text()
@@ -124,7 +123,7 @@ def test_a_worker_that_is_killed_costs_only_its_run(tmp_path: Path, cluster: Clu
 def test_an_interrupt_stops_the_labs_of_the_workers(tmp_path: Path, cluster: Cluster) -> None:
     install(tmp_path, WAITS_AT_THE_FIFTH)
     cluster.worker("one")
-    wait_for_workers(tmp_path, "one")
+    wait_for_workers(cluster, 1)
     child = start(tmp_path, tmp_path / "mine", cluster.address)
     lab = int(wait_for(tmp_path / "started", child))
     child.send_signal(signal.SIGINT)
@@ -147,7 +146,7 @@ def test_a_worker_that_would_run_something_else_is_refused(
     assert status != 0
     assert "it has no workers; start some with" in said
     cluster.worker("one", digest="another")
-    wait_for_workers(tmp_path, "one")
+    wait_for_workers(cluster, 1)
     status, said = conduct(tmp_path, tmp_path / "mine", cluster.address)
     assert status != 0
     assert "what is built there differs from what is built here" in said
