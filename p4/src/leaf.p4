@@ -18,7 +18,8 @@
 //
 //   routing.ipv4_lpm      destination   -> next hop; port and MAC, or leaf
 //   routing.path_policy   (none)        -> route.path      (next hop FABRIC only)
-//   routing.path_select   route.path    -> port
+//   routing.path_select   route.path    -> port, or route.uplink
+//   routing.uplink_select route.uplink  -> port
 //   telemetry.policy      (none)        -> intervals of the digests
 //   rtt.host_port         ingress port  -> segments are measured from here
 //   rtt.paths             route         -> what RTTs can be

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A spine: leaves on every port.
+// A spine: leaves on every port. With the way up also the aggregation and the core
+// of a fat-tree.
 //
 //   parser
 //     |
@@ -16,12 +17,15 @@
 //
 // Tables, and who reads what they write:
 //
-//   routing.ipv4_lpm      destination   -> port of its leaf
+//   routing.ipv4_lpm      destination   -> port towards its leaf, or up
+//   routing.path_policy   (none)        -> route.path            (up only)
+//   routing.path_select   route.path    -> port, or route.uplink
+//   routing.uplink_select route.uplink  -> port
 //   telemetry.policy      (none)        -> interval of the digest
 //   int.node              (none)        -> name of this switch in telemetry
 //
 // Digest: queue_sample_t. Counters: routing.drops by drop_reason_t,
-// routing.routed by route.
+// routing.routed by route, routing.path_traffic by path.
 //
 // Ids are part of the contract with controllers: an id is never given to
 // something else.

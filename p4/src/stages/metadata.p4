@@ -17,7 +17,7 @@ enum bit<8> drop_reason_t {
     IPV4_OPTIONS = 3,
     TTL_EXPIRED  = 4,
     NO_ROUTE     = 5,  // `ipv4_lpm` has none, or says drop
-    NO_UPLINK    = 6   // leaf: `path_select` does not know the path
+    NO_UPLINK    = 6   // on the way up: `path_select` does not know the path
 }
 const bit<32> DROP_REASONS = 7;
 
@@ -34,7 +34,8 @@ struct route_t {
     drop_reason_t drop_reason;
     next_hop_t    next_hop;
     bit<8>        leaf;  // FABRIC, on a leaf: the leaf of the destination (from 1)
-    bit<8>        path;  // FABRIC, on a leaf: the path to it (from 0)
+    bit<8>        path;  // FABRIC, on the way up: the path to it (from 0)
+    bit<8>        uplink;  // where the path is spread: which way up (from 0)
 }
 
 // telemetry -> rtt -> queue -> account

@@ -1,19 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A spine knows one way to every leaf. MAC addresses stay as they are: the
-// links of the fabric are point to point, and leaves route whatever comes in.
+// A spine, or the core of a fat-tree, knows one way down to every leaf. The
+// aggregation of a fat-tree knows one to those of its pod, and sends what is for
+// others up, over one of the paths.
+//
+//   ipv4_lpm --- to_port ------------> port
+//        `------ up -> ChooseUplink -> uplink
+//
+// MAC addresses stay as they are: the links of the fabric are point to point, and
+// leaves route whatever comes in.
 
 #ifndef STAGES_SPINE_ROUTING_P4_
 #define STAGES_SPINE_ROUTING_P4_
 
 #include "headers.p4"
 #include "metadata.p4"
+#include "uplink.p4"
 
 const bit<32> SPINE_ROUTES = 1024;
 
 control SpineRouting(inout headers_t hdr,
                      inout route_t route,
                      inout standard_metadata_t standard_metadata) {
+    ChooseUplink() choose_uplink;
+    bit<1> goes_up = 0;
+
     @name(".routing.routed") @id(0x13000001)
     direct_counter(CounterType.packets_and_bytes) routed;
 
@@ -21,6 +32,13 @@ control SpineRouting(inout headers_t hdr,
     action to_port(@id(1) port_t port) {
         route.next_hop = next_hop_t.FABRIC;
         standard_metadata.egress_spec = port;
+        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+    }
+
+    @name(".routing.up") @id(0x01000013)
+    action up() {
+        route.next_hop = next_hop_t.FABRIC;
+        goes_up = 1;
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
     }
 
@@ -42,6 +60,7 @@ control SpineRouting(inout headers_t hdr,
         }
         actions = {
             to_port;
+            up;
             to_controller;
             drop;
         }
@@ -52,6 +71,9 @@ control SpineRouting(inout headers_t hdr,
 
     apply {
         ipv4_lpm.apply();
+        if (goes_up == 1) {
+            choose_uplink.apply(hdr, route, standard_metadata);
+        }
     }
 }
 
