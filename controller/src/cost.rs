@@ -69,7 +69,7 @@ pub fn costs_ns(
                     Some(stats) => stats.min_ns,
                     None => fabric.configured_rtt_ns(pair, path)?,
                 };
-                let queue = telemetry.queue(now_ns, pair, path);
+                let queue = telemetry.queue(fabric, now_ns, pair, path);
                 let is_fresh = now_ns.saturating_sub(queue.at_ns) < QUEUE_FRESH_NS;
                 Some(base_ns + if is_fresh { queue.delay_ns } else { 0 })
             }

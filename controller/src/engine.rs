@@ -15,12 +15,12 @@ mod assess;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use weft_topology::{Role, Routing};
+use weft_topology::Routing;
 
 pub use assess::{Assessment, Verdict};
 
 use crate::cost::{Input, QUEUE_FRESH_NS};
-use crate::fabric::{Fabric, LeafPair, PortUse};
+use crate::fabric::{Fabric, LeafPair};
 use crate::gray::Links;
 use crate::liveness::{Liveness, Probe, both_ways};
 use crate::pacing::{self, Pace};
@@ -328,22 +328,13 @@ impl Engine {
     /// at most, if one is slow.
     #[must_use]
     pub fn slow_percent(&self, pair: LeafPair, path: u8) -> Option<u64> {
-        let mut leaves = self.fabric.topology().switches.iter();
-        let leaf =
-            leaves.find(|switch| switch.role == Role::Leaf && switch.index == pair.source)?;
-        let up = PortUse::Up {
-            leaf: pair.source,
-            path,
-        };
-        let down = PortUse::Down {
-            path,
-            leaf: pair.destination,
-        };
-        let hops = [(&*leaf.name, up), (self.fabric.via(path), down)];
-        hops.into_iter()
-            .filter_map(|(switch, port_use)| {
-                let port = self.fabric.port_with(switch, port_use)?;
-                self.links.slow_percent(switch, port)
+        let topology = self.fabric.topology();
+        let steps = self.fabric.steps(pair, path);
+        steps
+            .filter_map(|step| {
+                let switch = step.switch(topology);
+                self.links
+                    .slow_percent(&switch.name, step.port(topology).number)
             })
             .min()
     }
@@ -355,13 +346,8 @@ impl Engine {
 
     /// Pairs whose data goes through `port` of `switch`.
     fn pairs_through(&self, switch: &str, port: u16) -> Vec<LeafPair> {
-        let port_use = self.fabric.port_use(switch, port);
-        let through = |pair: &LeafPair| match port_use {
-            Some(PortUse::Up { leaf, .. }) => pair.source == leaf,
-            Some(PortUse::Down { leaf, .. }) => pair.destination == leaf,
-            Some(PortUse::Host) | None => false,
-        };
-        self.fabric.pairs().filter(through).collect()
+        let port = self.fabric.port(switch, port);
+        port.map_or_else(Vec::new, |port| self.fabric.pairs_through(port).to_vec())
     }
 
     /// When [`Engine::poll`] may have something without further samples.
@@ -462,7 +448,7 @@ impl Engine {
         let paths = 0..self.fabric.paths();
         let queues_ns = paths
             .filter(|_| self.config.input == Input::RttAndQueue)
-            .map(|path| self.telemetry.queue(now_ns, pair, path))
+            .map(|path| self.telemetry.queue(&self.fabric, now_ns, pair, path))
             .filter(|queue| queue.delay_ns > 0)
             .map(|queue| queue.at_ns.saturating_add(QUEUE_FRESH_NS));
         let next_ns = queues_ns

@@ -6,7 +6,8 @@ mod hop;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use weft_topology::{Host, Role, Switch, Topology};
+use weft_topology::ways::{Step, Ways, WaysError};
+use weft_topology::{Host, Link, Target, Topology};
 
 use crate::pattern::PATHS_MAX;
 
@@ -32,20 +33,8 @@ pub struct LeafPair {
 pub enum PortUse {
     /// A host of this leaf.
     Host,
-    /// From this leaf up to the spine of this path.
-    Up {
-        /// Leaf the port is on.
-        leaf: u8,
-        /// Path the port belongs to.
-        path: u8,
-    },
-    /// From the spine of this path down to this leaf.
-    Down {
-        /// Path the spine serves.
-        path: u8,
-        /// Leaf at the far end.
-        leaf: u8,
-    },
+    /// Another switch.
+    Fabric,
 }
 
 /// Why a topology cannot be controlled.
@@ -57,24 +46,9 @@ pub enum Error {
         /// Paths of the topology.
         paths: u8,
     },
-    /// A leaf lacks the uplink of a path.
-    #[error("{leaf} has no link to {spine}, the spine of path {path}")]
-    NoUplink {
-        /// The leaf.
-        leaf: String,
-        /// The spine.
-        spine: String,
-        /// The path, from 0.
-        path: u8,
-    },
-    /// There is no spine for a path.
-    #[error("no spine has index {index}, path {path} needs one")]
-    NoSpine {
-        /// Index the spine would have, from 1.
-        index: u8,
-        /// The path, from 0.
-        path: u8,
-    },
+    /// Leaves that do not reach each other.
+    #[error(transparent)]
+    Ways(#[from] WaysError),
     /// A host without a cable.
     #[error("host {0} hangs on no link")]
     NoHostLink(String),
@@ -84,18 +58,23 @@ pub enum Error {
 #[derive(Debug)]
 pub struct Fabric {
     topology: Topology,
-    /// Leaf and path -> the cable between the leaf and the path's spine.
-    uplinks: BTreeMap<(u8, u8), Hop>,
+    ways: Ways,
+    /// Name of a switch -> its place in the topology.
+    switches: BTreeMap<String, usize>,
+    /// Every cable, in the order of the topology: from its one end and from the other.
+    hops: Vec<[Hop; 2]>,
     /// The same at their worst, if links change while traffic runs.
-    worst_uplinks: BTreeMap<(u8, u8), Hop>,
+    worst_hops: Vec<[Hop; 2]>,
     /// Address -> how its host is reached.
     addresses: BTreeMap<Ipv4Addr, Access>,
     /// Leaf -> how its first host is.
     host_links: BTreeMap<u8, Access>,
-    /// Switch name and port -> what is there.
-    ports: BTreeMap<(String, u16), PortUse>,
-    /// Name of the spine of each path.
-    via: Vec<String>,
+    /// Leaf -> its hosts, by their place in the topology.
+    hosts: BTreeMap<u8, Vec<usize>>,
+    /// Switch and port, by their places -> the pairs whose data leave by it.
+    through: BTreeMap<Step, Vec<LeafPair>>,
+    /// See [`Fabric::shortest_rtt_ns`].
+    shortest_rtt_ns: Option<u64>,
 }
 
 impl Fabric {
@@ -109,18 +88,26 @@ impl Fabric {
                 paths: topology.paths,
             });
         }
+        let names = topology.switches.iter().map(|switch| switch.name.clone());
         let mut fabric = Self {
-            uplinks: BTreeMap::new(),
-            worst_uplinks: BTreeMap::new(),
+            ways: Ways::new(&topology)?,
+            switches: names.zip(0..).collect(),
+            hops: hops(&topology),
+            worst_hops: worst_hops(&topology),
             addresses: BTreeMap::new(),
             host_links: BTreeMap::new(),
-            ports: BTreeMap::new(),
-            via: Vec::new(),
+            hosts: BTreeMap::new(),
+            through: BTreeMap::new(),
+            shortest_rtt_ns: None,
             topology,
         };
-        fabric.find_ports();
-        fabric.find_paths()?;
         fabric.find_hosts()?;
+        fabric.find_pairs();
+        fabric.shortest_rtt_ns = fabric
+            .pairs()
+            .flat_map(|pair| (0..fabric.paths()).map(move |path| (pair, path)))
+            .filter_map(|(pair, path)| fabric.configured_rtt_ns(pair, path))
+            .min();
         Ok(fabric)
     }
 
@@ -136,31 +123,58 @@ impl Fabric {
         self.topology.paths
     }
 
-    /// Name of the spine that `path` crosses.
+    /// Where paths lead.
     #[must_use]
-    pub fn via(&self, path: u8) -> &str {
-        self.via.get(usize::from(path)).map_or("", String::as_str)
+    pub fn ways(&self) -> &Ways {
+        &self.ways
+    }
+
+    /// The ports that data of `pair` leave by on `path`, up and down, but for the last
+    /// one, to the host.
+    pub fn steps(&self, pair: LeafPair, path: u8) -> impl Iterator<Item = Step> + '_ {
+        self.ways.steps(pair.source, pair.destination, path)
+    }
+
+    /// Names of the switches between the leaves of `pair` on `path`: `spine1`, or
+    /// `agg1_1-core1-agg2_1`.
+    #[must_use]
+    pub fn via(&self, pair: LeafPair, path: u8) -> String {
+        let between = self.steps(pair, path).skip(1);
+        let names: Vec<&str> = between
+            .map(|step| &*step.switch(&self.topology).name)
+            .collect();
+        names.join("-")
     }
 
     /// Every ordered pair of different leaves with hosts.
     pub fn pairs(&self) -> impl Iterator<Item = LeafPair> + '_ {
-        self.host_links.keys().flat_map(move |&source| {
-            self.host_links
-                .keys()
-                .filter(move |&&destination| destination != source)
-                .map(move |&destination| LeafPair {
-                    source,
-                    destination,
-                })
-        })
+        self.host_links
+            .keys()
+            .flat_map(move |&leaf| self.pairs_from(leaf))
+    }
+
+    /// Name of a leaf.
+    #[must_use]
+    pub fn leaf_name(&self, leaf: u8) -> &str {
+        let place = self.ways.leaf(leaf);
+        place.map_or("", |place| &self.topology.switches[place].name)
+    }
+
+    /// Every pair whose data come from `leaf`.
+    pub fn pairs_from(&self, leaf: u8) -> impl Iterator<Item = LeafPair> + '_ {
+        let others = self.host_links.keys().filter(move |other| **other != leaf);
+        others
+            .filter(move |_| self.host_links.contains_key(&leaf))
+            .map(move |&destination| LeafPair {
+                source: leaf,
+                destination,
+            })
     }
 
     /// The hosts of `leaf`.
     pub fn hosts_of(&self, leaf: u8) -> impl Iterator<Item = &Host> {
-        self.topology
-            .hosts
-            .iter()
-            .filter(move |host| host.leaf == leaf)
+        let places = self.hosts.get(&leaf).into_iter().flatten();
+        places.map(|&place| &self.topology.hosts[place])
     }
 
     /// The pair of leaves that data from `source` to `destination` crosses;
@@ -174,21 +188,38 @@ impl Fabric {
         (pair.source != pair.destination).then_some(pair)
     }
 
-    /// What stands behind `port` of `switch`.
+    /// Place of a switch in the topology.
     #[must_use]
-    pub fn port_use(&self, switch: &str, port: u16) -> Option<PortUse> {
-        self.ports.get(&(switch.to_owned(), port)).copied()
+    pub fn place(&self, switch: &str) -> Option<usize> {
+        self.switches.get(switch).copied()
     }
 
-    /// The port of `switch` with this use.
+    /// `port` of the switch called `switch`.
     #[must_use]
-    pub fn port_with(&self, switch: &str, wanted: PortUse) -> Option<u16> {
-        let first = (switch.to_owned(), 0);
-        self.ports
-            .range(first..)
-            .take_while(|((name, _), _)| name == switch)
-            .find(|(_, port_use)| **port_use == wanted)
-            .map(|((_, port), _)| *port)
+    pub fn port(&self, switch: &str, port: u16) -> Option<Step> {
+        let switch = self.place(switch)?;
+        let mut ports = self.topology.switches[switch].ports.iter();
+        let port = ports.position(|known| known.number == port)?;
+        Some(Step { switch, port })
+    }
+
+    /// What stands behind a port.
+    #[must_use]
+    pub fn port_use(&self, at: Step) -> PortUse {
+        let peer = self
+            .topology
+            .peer(at.switch(&self.topology), at.port(&self.topology));
+        if self.switches.contains_key(&peer.node) {
+            PortUse::Fabric
+        } else {
+            PortUse::Host
+        }
+    }
+
+    /// The pairs whose data leave by a port, on some path.
+    #[must_use]
+    pub fn pairs_through(&self, at: Step) -> &[LeafPair] {
+        self.through.get(&at).map_or(&[], Vec::as_slice)
     }
 
     /// The path (from 0) that packets between two addresses take, as leaves
@@ -253,6 +284,12 @@ impl Fabric {
         Some(self.base_ns(pair, path, FULL_SIZE_BYTES, far.down)? + 2 * near.up.delay_ns)
     }
 
+    /// The shortest of these of all pairs and paths.
+    #[must_use]
+    pub fn shortest_rtt_ns(&self) -> Option<u64> {
+        self.shortest_rtt_ns
+    }
+
     /// Who measures the RTTs of data from `source`: its own card, or (`None`) the leaf,
     /// one for all its hosts.
     #[must_use]
@@ -294,112 +331,75 @@ impl Fabric {
     #[must_use]
     pub fn queues_ns(&self, source: Ipv4Addr, destination: Ipv4Addr, path: u8) -> Option<u64> {
         let pair = self.pair_of(source, destination)?;
-        let up = self.uplinks.get(&(pair.source, path))?;
-        let down = self.uplinks.get(&(pair.destination, path))?;
         let far = self.addresses.get(&destination)?.down;
-        let worst_up = self.worst_uplinks.get(&(pair.source, path))?;
-        let worst_down = self.worst_uplinks.get(&(pair.destination, path))?;
-        let round_ns = |hop: &Hop| hop.crossing_ns(FULL_SIZE_BYTES) + hop.crossing_ns(ACK_BYTES);
-        let longer_ns = |worst, usual| round_ns(worst).saturating_sub(round_ns(usual));
-        let longer_ns = longer_ns(worst_up, up) + longer_ns(worst_down, down);
+        let round_ns = |hops: &[Hop; 2], from: usize| {
+            hops[from].crossing_ns(FULL_SIZE_BYTES) + hops[1 - from].crossing_ns(ACK_BYTES)
+        };
+        let mut cables = self.cables(pair, path).peekable();
+        cables.peek()?;
         // Both ends of each cable: there with the data, back with the ACK. A host's own
         // end counts nowhere; where its card measures, the leaf's end does.
-        Some(
-            [worst_up, worst_down, &far]
-                .iter()
-                .fold(longer_ns, |sum: u64, hop| {
-                    sum.saturating_add(2 * hop.queue_ns())
-                }),
-        )
+        Some(cables.fold(2 * far.queue_ns(), |sum: u64, (cable, from)| {
+            let (usual, worst) = (&self.hops[cable], &self.worst_hops[cable]);
+            let longer_ns = round_ns(worst, from).saturating_sub(round_ns(usual, from));
+            let queues_ns = worst.iter().map(Hop::queue_ns);
+            queues_ns.fold(sum.saturating_add(longer_ns), u64::saturating_add)
+        }))
     }
 
     /// Hosts' own interfaces add nothing: they delay no lone packet.
     fn base_ns(&self, pair: LeafPair, path: u8, length_bytes: u16, far: Hop) -> Option<u64> {
-        let up = self.uplinks.get(&(pair.source, path))?;
-        let down = self.uplinks.get(&(pair.destination, path))?;
-        let data: u64 = [up, down, &far]
-            .iter()
-            .map(|hop| hop.crossing_ns(length_bytes))
-            .sum();
-        let ack = far.delay_ns + down.crossing_ns(ACK_BYTES) + up.crossing_ns(ACK_BYTES);
-        Some(data + ack)
+        let mut cables = self.cables(pair, path).peekable();
+        cables.peek()?;
+        let ends_ns = far.crossing_ns(length_bytes) + far.delay_ns;
+        Some(cables.fold(ends_ns, |sum, (cable, from)| {
+            let hops = &self.hops[cable];
+            sum + hops[from].crossing_ns(length_bytes) + hops[1 - from].crossing_ns(ACK_BYTES)
+        }))
     }
 
-    fn find_ports(&mut self) {
-        for switch in &self.topology.switches {
-            for port in &switch.ports {
-                let peer = self.topology.switch(&self.topology.peer(switch, port).node);
-                let port_use = match (switch.role, peer.map(|peer| (peer.role, peer.index))) {
-                    (Role::Leaf, None) => PortUse::Host,
-                    (Role::Leaf, Some((Role::Spine, spine))) if spine > 0 => PortUse::Up {
-                        leaf: switch.index,
-                        path: spine - 1,
-                    },
-                    (Role::Spine, Some((Role::Leaf, leaf))) if switch.index > 0 => PortUse::Down {
-                        path: switch.index - 1,
-                        leaf,
-                    },
-                    _ => continue,
-                };
-                self.ports
-                    .insert((switch.name.clone(), port.number), port_use);
-            }
-        }
+    /// The cables between the leaves of `pair` on `path`, and from which of their ends
+    /// data go; none for a path that there is not.
+    fn cables(&self, pair: LeafPair, path: u8) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let steps = self.steps(pair, path);
+        steps
+            .filter(move |_| path < self.topology.paths)
+            .map(|step| {
+                let cable = step.port(&self.topology).link;
+                let is_first =
+                    self.topology.links[cable].a.node == step.switch(&self.topology).name;
+                (cable, usize::from(!is_first))
+            })
     }
 
-    fn find_paths(&mut self) -> Result<(), Error> {
-        let header_bytes = header_bytes(&self.topology);
-        let leaves: Vec<&Switch> = self
-            .topology
-            .switches
-            .iter()
-            .filter(|switch| switch.role == Role::Leaf)
-            .collect();
-        for path in 0..self.topology.paths {
-            let spine = self
-                .topology
-                .switches
-                .iter()
-                .find(|switch| switch.role == Role::Spine && switch.index == path + 1)
-                .ok_or(Error::NoSpine {
-                    index: path + 1,
-                    path,
-                })?;
-            self.via.push(spine.name.clone());
-            for leaf in &leaves {
-                let wanted = PortUse::Up {
-                    leaf: leaf.index,
-                    path,
-                };
-                let link = leaf
-                    .ports
-                    .iter()
-                    .find(|port| self.port_use(&leaf.name, port.number) == Some(wanted))
-                    .map(|port| &self.topology.links[port.link])
-                    .ok_or_else(|| Error::NoUplink {
-                        leaf: leaf.name.clone(),
-                        spine: spine.name.clone(),
-                        path,
-                    })?;
-                let hop = Hop::of(link, header_bytes);
-                let schedule = self.topology.schedule.iter().flat_map(|s| &s.changes);
-                let changes = schedule.filter(|change| change.switch == spine.name);
-                let worst = changes.fold(hop, Hop::at_worst);
-                self.uplinks.insert((leaf.index, path), hop);
-                self.worst_uplinks.insert((leaf.index, path), worst);
+    fn find_pairs(&mut self) {
+        let mut through: BTreeMap<Step, Vec<LeafPair>> = BTreeMap::new();
+        for pair in self.pairs() {
+            for step in (0..self.paths()).flat_map(|path| self.steps(pair, path)) {
+                let pairs = through.entry(step).or_default();
+                // All steps of a pair come in a row.
+                if pairs.last() != Some(&pair) {
+                    pairs.push(pair);
+                }
             }
         }
-        Ok(())
+        self.through = through;
     }
 
     fn find_hosts(&mut self) -> Result<(), Error> {
         let header_bytes = header_bytes(&self.topology);
+        let mut cables = BTreeMap::new();
+        for link in &self.topology.links {
+            for end in [&link.a, &link.b] {
+                cables.entry(&*end.node).or_insert(link);
+            }
+        }
         for (place, host) in self.topology.hosts.iter().enumerate() {
-            let link = self
-                .topology
-                .host_link(host)
+            let link = cables
+                .get(&*host.name)
                 .ok_or_else(|| Error::NoHostLink(host.name.clone()))?;
             let access = Access::of(place, host, link, header_bytes);
+            self.hosts.entry(host.leaf).or_default().push(place);
             self.host_links.entry(host.leaf).or_insert(access);
             for &address in &host.addresses {
                 self.addresses.insert(address, access);
@@ -409,10 +409,38 @@ impl Fabric {
     }
 }
 
+/// Every cable, from its one end and from the other.
+fn hops(topology: &Topology) -> Vec<[Hop; 2]> {
+    let header_bytes = header_bytes(topology);
+    let links = topology.links.iter();
+    links
+        .map(|link| [&link.a, &link.b].map(|end| Hop::of(link, &end.node, header_bytes)))
+        .collect()
+}
+
+/// The same as slow, long and deep as the schedule makes them.
+fn worst_hops(topology: &Topology) -> Vec<[Hop; 2]> {
+    let mut hops = hops(topology);
+    for change in topology.schedule.iter().flat_map(|known| &known.changes) {
+        let is_of = |place: usize, link: &Link| match &change.target {
+            Target::Switch(name) => [&link.a.node, &link.b.node].contains(&name),
+            Target::Link(changed) => *changed == place,
+        };
+        for (place, link) in topology.links.iter().enumerate() {
+            if is_of(place, link) {
+                hops[place] = hops[place].map(|hop| hop.at_worst(change));
+            }
+        }
+    }
+    hops
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
-    use crate::testing::{fabric, leaf_spine};
+    use crate::testing::{fabric, fat_tree, leaf_spine};
 
     const H1_1: Ipv4Addr = Ipv4Addr::new(10, 1, 1, 1);
     const H2_1: Ipv4Addr = Ipv4Addr::new(10, 2, 1, 1);
@@ -470,6 +498,50 @@ mod tests {
     }
 
     #[test]
+    fn paths_of_a_fat_tree_cross_one_core_each_and_five_queues() {
+        let fabric = Fabric::new(fat_tree(4)).unwrap();
+        let far = LeafPair {
+            source: 1,
+            destination: 8,
+        };
+        let via = [0, 1, 2, 3].map(|path| fabric.via(far, path));
+        assert_eq!(
+            via,
+            [
+                "agg1-core1-agg7",
+                "agg2-core3-agg8",
+                "agg1-core2-agg7",
+                "agg2-core4-agg8"
+            ]
+        );
+        // Ahead: six links of 10 us and five frames of 12.112 us; back: as many links
+        // and four ACKs of 0.624 us.
+        let rtt_ns = fabric.configured_rtt_ns(far, 3);
+        assert_eq!(rtt_ns, Some(120_000 + 5 * 12_112 + 4 * 624));
+        let (source, destination) = (H1_1, Ipv4Addr::new(10, 8, 1, 1));
+        let queues_ns = fabric.queues_ns(source, destination, 3);
+        assert_eq!(queues_ns, Some(5 * 2 * 100 * 12_112));
+        assert_eq!(fabric.configured_rtt_ns(far, 4), None);
+    }
+
+    #[test]
+    fn the_last_link_to_a_leaf_carries_what_is_for_it_and_one_from_a_core_what_is_for_a_pod() {
+        let fabric = Fabric::new(fat_tree(4)).unwrap();
+        let through = |switch, port| fabric.pairs_through(fabric.port(switch, port).unwrap());
+        let destinations = |pairs: &[LeafPair]| -> Vec<u8> {
+            let all: BTreeSet<u8> = pairs.iter().map(|pair| pair.destination).collect();
+            all.into_iter().collect()
+        };
+        // Ports of an aggregation switch: two edge switches, two cores.
+        assert_eq!(destinations(through("agg3", 1)), [3]);
+        assert_eq!(destinations(through("core1", 2)), [3, 4]);
+        assert_eq!(destinations(through("agg3", 3)), [1, 2, 5, 6, 7, 8]);
+        assert_eq!(through("leaf3", 1), []);
+        // One of four paths of all pairs of different pods.
+        assert_eq!(through("core1", 2).len(), 2 * 6);
+    }
+
+    #[test]
     fn hosts_of_one_leaf_are_no_pair() {
         let fabric = fabric(2, 2, 2);
         assert_eq!(fabric.pair_of(H1_1, Ipv4Addr::new(10, 1, 2, 1)), None);
@@ -478,15 +550,12 @@ mod tests {
     }
 
     #[test]
-    fn a_topology_without_a_spine_for_a_path_is_refused_by_name() {
+    fn a_topology_whose_leaves_differ_in_uplinks_is_refused_by_name() {
         let mut topology = leaf_spine(2, 2, 1);
-        topology.switches.retain(|switch| switch.name != "spine2");
-        for switch in &mut topology.switches {
-            switch.ports.retain(|port| port.number != 3);
-        }
+        topology.switches[1].ports.retain(|port| port.number != 3);
         assert_eq!(
             Fabric::new(topology).unwrap_err().to_string(),
-            "no spine has index 2, path 1 needs one"
+            "leaf1 has 2 links up, leaf2 has 1; those of a tier have as many"
         );
     }
 }

@@ -261,6 +261,8 @@ impl Hub {
                 paths: view::paths(engine, now_ns, pair),
                 sequence: pattern.sequence.iter().map(|&path| path.into()).collect(),
                 acknowledged_by: state.followers.acknowledged_by(pair, pattern.version),
+                source: engine.fabric().leaf_name(pair.source).to_owned(),
+                destination: engine.fabric().leaf_name(pair.destination).to_owned(),
             })
             .collect()
     }
@@ -289,14 +291,15 @@ impl Hub {
     pub fn list_paths(&self) -> Vec<v1::LeafPairPaths> {
         let now_ns = now_ns();
         let state = self.lock();
-        state
-            .engine
-            .fabric()
+        let fabric = state.engine.fabric();
+        fabric
             .pairs()
             .map(|pair| v1::LeafPairPaths {
                 source_leaf: pair.source.into(),
                 destination_leaf: pair.destination.into(),
                 paths: view::paths(&state.engine, now_ns, pair),
+                source: fabric.leaf_name(pair.source).to_owned(),
+                destination: fabric.leaf_name(pair.destination).to_owned(),
             })
             .collect()
     }

@@ -2,13 +2,12 @@
 //!
 //! The form is the payload of a BFD Echo packet, which is a matter of who sends it
 //! (RFC 5881, section 4; UDP port 3785). Each leaf has one address for them, which
-//! no host has and which its table sends to the controller.
+//! no host has and which its table sends to the controller; beside it are those that
+//! they come from, one for each path, as with subflows.
 
 use std::net::Ipv4Addr;
 
-use weft_topology::Role;
-
-use crate::fabric::{Fabric, LeafPair, PortUse};
+use crate::fabric::{Fabric, LeafPair};
 use crate::liveness::Probe;
 
 /// UDP port of BFD Echo.
@@ -43,27 +42,30 @@ pub fn address(fabric: &Fabric, leaf: u8) -> Option<Ipv4Addr> {
     Some(Ipv4Addr::new(host[0], host[1], 255, 1))
 }
 
+/// The address beside that of `leaf` from which switches on the way up choose `path`.
+fn source(fabric: &Fabric, leaf: u8, destination: Ipv4Addr, path: u8) -> Option<Ipv4Addr> {
+    let [first, second, third, _] = address(fabric, leaf)?.octets();
+    (1..=fabric.paths())
+        .map(|last| Ipv4Addr::new(first, second, third, last))
+        .find(|&source| fabric.path_of(source, destination) == path)
+}
+
 /// `probe` as the first leaf is to send it; `None` if the topology has no such path.
 #[must_use]
 pub fn encode(fabric: &Fabric, probe: Probe) -> Option<Outgoing> {
     let Probe { pair, path, round } = probe;
-    let leaf = fabric
-        .topology()
-        .switches
-        .iter()
-        .find(|switch| switch.role == Role::Leaf && switch.index == pair.source)?;
-    let up = PortUse::Up {
-        leaf: pair.source,
-        path,
-    };
-    let port = fabric.port_with(&leaf.name, up)?;
+    let first = fabric.steps(pair, path).next()?;
+    let leaf = first.switch(fabric.topology());
+    let port = first.port(fabric.topology()).number;
+    let destination = address(fabric, pair.destination)?;
+    let source = source(fabric, pair.source, destination, path)?;
     let mut frame = vec![2, 0, 0, 0xff, 0, pair.source, 2, 0, 0, 0xff, 0xff, 0, 8, 0];
     let length = (FRAME_BYTES - ETHERNET_BYTES) as u16;
     let mut ip = vec![0x45, 0];
     ip.extend(length.to_be_bytes());
     ip.extend([0, 0, 0x40, 0, HOPS, UDP, 0, 0]);
-    ip.extend(address(fabric, pair.source)?.octets());
-    ip.extend(address(fabric, pair.destination)?.octets());
+    ip.extend(source.octets());
+    ip.extend(destination.octets());
     let sum = checksum(&ip);
     ip[10..12].copy_from_slice(&sum.to_be_bytes());
     frame.extend(ip);
@@ -112,7 +114,7 @@ fn checksum(header: &[u8]) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::fabric;
+    use crate::testing::{fabric, fat_tree};
 
     const PROBE: Probe = Probe {
         pair: LeafPair {
@@ -131,6 +133,16 @@ mod tests {
         assert_eq!(decode(&outgoing.frame), Some(PROBE));
         // A checksum over itself is zero.
         assert_eq!(checksum(&outgoing.frame[14..34]), 0);
+    }
+
+    #[test]
+    fn switches_on_the_way_up_find_the_path_of_a_probe_in_its_addresses() {
+        let fabric = Fabric::new(fat_tree(6)).unwrap();
+        for path in 0..8 {
+            let frame = encode(&fabric, Probe { path, ..PROBE }).unwrap().frame;
+            let address = |at: usize| Ipv4Addr::from([0, 1, 2, 3].map(|byte| frame[at + byte]));
+            assert_eq!(fabric.path_of(address(26), address(30)), path);
+        }
     }
 
     #[test]

@@ -103,14 +103,15 @@ impl Recorder {
         let sequence = letters(&pattern.sequence);
         let paths = pattern.costs_ns.iter().zip(&pattern.gaps).zip(0_u8..);
         for ((rtt_ns, gap), path) in paths {
-            let queue = engine.telemetry().queue(pattern.at_ns, pair, path);
+            let (fabric, at_ns) = (engine.fabric(), pattern.at_ns);
+            let queue = engine.telemetry().queue(fabric, at_ns, pair, path);
             self.patterns.write_record([
                 &pattern.at_ns.to_string(),
                 &pair.source.to_string(),
                 &pair.destination.to_string(),
                 &pattern.version.to_string(),
                 &path.to_string(),
-                engine.fabric().via(path),
+                &fabric.via(pair, path),
                 &rtt_ns.to_string(),
                 &queue.depth_packets.to_string(),
                 &gap.to_string(),

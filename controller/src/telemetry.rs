@@ -21,6 +21,8 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
+use weft_topology::ways::Step;
+
 use crate::fabric::{Fabric, LeafPair, PortUse};
 
 /// After so long without a sample a path counts as idle: longer than queues
@@ -154,9 +156,8 @@ pub struct Queue {
 #[derive(Debug, Default)]
 pub struct Telemetry {
     paths: BTreeMap<(LeafPair, u8), PathStats>,
-    /// Queues inside the fabric: up from a leaf, down to a leaf.
-    up: BTreeMap<(u8, u8), Queue>,
-    down: BTreeMap<(u8, u8), Queue>,
+    /// Queues between switches.
+    queues: BTreeMap<Step, Queue>,
     stray_samples: u64,
 }
 
@@ -191,15 +192,14 @@ impl Telemetry {
         switch: &str,
         sample: &QueueSample,
     ) {
-        let queue = match fabric.port_use(switch, sample.port) {
-            Some(PortUse::Up { leaf, path }) => self.up.entry((leaf, path)).or_default(),
-            Some(PortUse::Down { path, leaf }) => self.down.entry((leaf, path)).or_default(),
-            Some(PortUse::Host) => return,
-            None => {
-                self.stray_samples += 1;
-                return;
-            }
+        let Some(port) = fabric.port(switch, sample.port) else {
+            self.stray_samples += 1;
+            return;
         };
+        if fabric.port_use(port) == PortUse::Host {
+            return;
+        }
+        let queue = self.queues.entry(port).or_default();
         // Switches tell changes, with hysteresis: the last word holds.
         *queue = Queue {
             depth_packets: sample.depth_packets,
@@ -226,19 +226,16 @@ impl Telemetry {
     /// (that towards the receiving host is the same on every path), and how
     /// long a packet waits in all of them.
     #[must_use]
-    pub fn queue(&self, now_ns: u64, pair: LeafPair, path: u8) -> Queue {
-        [
-            self.up.get(&(pair.source, path)),
-            self.down.get(&(pair.destination, path)),
-        ]
-        .into_iter()
-        .flatten()
-        .filter(|queue| now_ns.saturating_sub(queue.at_ns) < IDLE_NS)
-        .fold(Queue::default(), |sum, queue| Queue {
-            depth_packets: sum.depth_packets.max(queue.depth_packets),
-            delay_ns: sum.delay_ns + queue.delay_ns,
-            at_ns: sum.at_ns.max(queue.at_ns),
-        })
+    pub fn queue(&self, fabric: &Fabric, now_ns: u64, pair: LeafPair, path: u8) -> Queue {
+        let queues = fabric.steps(pair, path);
+        queues
+            .filter_map(|port| self.queues.get(&port))
+            .filter(|queue| now_ns.saturating_sub(queue.at_ns) < IDLE_NS)
+            .fold(Queue::default(), |sum, queue| Queue {
+                depth_packets: sum.depth_packets.max(queue.depth_packets),
+                delay_ns: sum.delay_ns + queue.delay_ns,
+                at_ns: sum.at_ns.max(queue.at_ns),
+            })
     }
 
     /// Samples that no path of the topology could have produced.
@@ -438,12 +435,15 @@ mod tests {
         // Port 6 of leaf1 leads to spine2, port 2 of spine2 to leaf2.
         telemetry.record_queue(&fabric, MS, "leaf1", &queue(6, 10, 120_000));
         telemetry.record_queue(&fabric, MS, "spine2", &queue(2, 40, 480_000));
-        let seen = telemetry.queue(MS, PAIR, 1);
+        let seen = telemetry.queue(&fabric, MS, PAIR, 1);
         assert_eq!((seen.depth_packets, seen.delay_ns), (40, 600_000));
         telemetry.record_queue(&fabric, 2 * MS, "spine2", &queue(2, 3, 36_000));
-        let seen = telemetry.queue(2 * MS, PAIR, 1);
+        let seen = telemetry.queue(&fabric, 2 * MS, PAIR, 1);
         assert_eq!((seen.depth_packets, seen.delay_ns), (10, 156_000));
-        assert_eq!(telemetry.queue(2 * MS, PAIR, 0), Queue::default());
-        assert_eq!(telemetry.queue(2 * MS + IDLE_NS, PAIR, 1), Queue::default());
+        assert_eq!(telemetry.queue(&fabric, 2 * MS, PAIR, 0), Queue::default());
+        assert_eq!(
+            telemetry.queue(&fabric, 2 * MS + IDLE_NS, PAIR, 1),
+            Queue::default()
+        );
     }
 }

@@ -43,16 +43,52 @@ pub(crate) fn leaf_spine(leaves: u8, spines: u8, hosts: u8) -> Topology {
     topology
 }
 
+/// A fat-tree of the same links; its hosts have at most eight addresses.
+pub(crate) fn fat_tree(k: u8) -> Topology {
+    let half = k / 2;
+    let mut topology = leaf_spine(k * half, 0, half);
+    topology.name = "fat-tree".into();
+    topology.paths = (half * half).min(8);
+    for host in &mut topology.hosts {
+        *host = self::host(host.leaf, host.index, topology.paths);
+    }
+    for aggregation in 1..=k * half {
+        topology
+            .switches
+            .push(switch(Role::Aggregation, aggregation));
+    }
+    for core in 1..=half * half {
+        topology.switches.push(switch(Role::Core, core));
+    }
+    for pod in 0..k {
+        for (one, other) in (1..=half).flat_map(|one| (1..=half).map(move |other| (one, other))) {
+            let aggregation = format!("agg{}", pod * half + one);
+            let leaf = format!("leaf{}", pod * half + other);
+            connect(&mut topology, (&leaf, half + one), (&aggregation, other));
+            let core = format!("core{}", (one - 1) * half + other);
+            connect(
+                &mut topology,
+                (&aggregation, half + other),
+                (&core, pod + 1),
+            );
+        }
+    }
+    topology
+}
+
 pub(crate) fn fabric(leaves: u8, spines: u8, hosts: u8) -> Fabric {
     Fabric::new(leaf_spine(leaves, spines, hosts)).unwrap()
 }
 
 fn switch(role: Role, index: u8) -> Switch {
-    let (word, device_id) = match role {
-        Role::Leaf => ("leaf", u64::from(index)),
-        Role::Spine => ("spine", 100 + u64::from(index)),
+    let (word, first) = match role {
+        Role::Leaf => ("leaf", 0),
+        Role::Aggregation => ("agg", 512),
+        Role::Spine => ("spine", 256),
+        Role::Core => ("core", 768),
         Role::Nic => unreachable!("no switch is a nic"),
     };
+    let device_id = first + u64::from(index);
     Switch {
         name: format!("{word}{index}"),
         role,
@@ -108,6 +144,7 @@ fn connect(topology: &mut Topology, a: (&str, u8), b: (&str, u8)) {
         rate_from_a_bps: None,
         delay_ns: 10_000,
         queue_packets: 100,
+        queue_bytes: None,
     });
 }
 

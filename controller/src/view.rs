@@ -16,10 +16,12 @@ pub fn paths(engine: &Engine, now_ns: u64, pair: LeafPair) -> Vec<v1::PathState>
     (0..engine.fabric().paths())
         .map(|path| {
             let stats = engine.telemetry().path(pair, path);
-            let queue = engine.telemetry().queue(now_ns, pair, path);
+            let queue = engine
+                .telemetry()
+                .queue(engine.fabric(), now_ns, pair, path);
             v1::PathState {
                 path: path.into(),
-                via: engine.fabric().via(path).to_owned(),
+                via: engine.fabric().via(pair, path),
                 rtt_ns: stats.and_then(|stats| stats.rtt_ns(now_ns)).unwrap_or(0),
                 rtt_min_ns: stats.map_or(0, |stats| stats.min_ns),
                 rtt_configured_ns: engine.fabric().configured_rtt_ns(pair, path).unwrap_or(0),
@@ -70,6 +72,8 @@ pub fn explanation(engine: &Engine, now_ns: u64, pair: LeafPair) -> v1::Explanat
         verdict: verdict.into(),
         resting_ns,
         history: engine.history(pair).map(decision).collect(),
+        source: engine.fabric().leaf_name(pair.source).to_owned(),
+        destination: engine.fabric().leaf_name(pair.destination).to_owned(),
     }
 }
 

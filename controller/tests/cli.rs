@@ -32,7 +32,7 @@ fn wrong_input_is_one_line_that_names_the_remedy_and_status_2() {
         ("topo up --delay 10", "write 10us"),
         ("topo up --spine-delay 40us", "write 2=40us"),
         ("topo up --spine-delay 5=40us", "there are 1 to 2"),
-        ("topo up --leaves 0", "1..=100"),
+        ("topo up --leaves 0", "1..=250"),
         ("topo up --memory 1KB", "such as 2GiB"),
         ("run --workload webserach", "websearch, datamining"),
         ("run --load 30", "such as 0.3"),

@@ -8,8 +8,8 @@ import pytest
 from weft_topology import document, spec, units
 from weft_topology.__main__ import main
 from weft_topology.errors import UsageError
+from weft_topology.fabrics import LeafSpineSpec
 from weft_topology.leaf_spine import LeafSpine
-from weft_topology.spec import LeafSpineSpec
 
 
 def described(**parameters: Any) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def test_hosts_and_switches_are_named_and_numbered_as_documented() -> None:
     }
     switches = [(s["name"], s["device_id"], s["grpc"]) for s in fabric["switches"]]
     assert switches[0] == ("leaf1", 1, "127.0.0.1:9559")
-    assert switches[2] == ("spine1", 101, "127.0.0.1:9561")
+    assert switches[2] == ("spine1", 257, "127.0.0.1:9561")
     assert fabric["paths"] == 3
 
 
@@ -154,7 +154,7 @@ def test_describe_prints_what_the_flags_say(capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ("--leaves 0", "leaves 0 is out of range 1..100"),
+        ("--leaves 0", "leaves 0 is out of range 1..250"),
         ("--hosts 250 --spines 251", "out of range 1..250"),
         ("--rate fast", "write it like 1gbit"),
         ("--delay 10", "write it like 10us"),
@@ -209,7 +209,10 @@ def test_a_lab_document_says_what_to_capture() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"topology": TOPOLOGY | {"kind": "ring"}}, "'ring' is unknown; there is leaf-spine"),
+        (
+            {"topology": TOPOLOGY | {"kind": "ring"}},
+            "'ring' is unknown; there is leaf-spine, fat-tree",
+        ),
         ({"topology": TOPOLOGY | {"leafs": 2}}, "'leafs' is unknown"),
         ({"topology": TOPOLOGY | {"leaves": "2"}}, "leaves: not a whole number: '2'"),
         ({"topology": TOPOLOGY | {"spine_delay_ns": [1]}}, "spine_delay_ns"),

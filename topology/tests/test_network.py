@@ -16,7 +16,7 @@ import json, subprocess, sys
 subprocess.run(["mount", "-t", "tmpfs", "none", "/run"], check=True)
 from weft_topology.emulation import WeftNet
 from weft_topology.leaf_spine import LeafSpine
-from weft_topology.spec import LeafSpineSpec
+from weft_topology.fabrics import LeafSpineSpec
 
 def seen(*argv):
     return json.loads(subprocess.run(argv, check=True, capture_output=True).stdout)
@@ -154,7 +154,7 @@ import subprocess, os
 subprocess.run(["mount", "-t", "tmpfs", "none", "/run"], check=True)
 from weft_topology.emulation import WeftNet
 from weft_topology.leaf_spine import LeafSpine
-from weft_topology.spec import LeafSpineSpec
+from weft_topology.fabrics import LeafSpineSpec
 subprocess.run("ip link add leaf2-eth1 type veth peer name other", shell=True, check=True)
 try:
     WeftNet(LeafSpine(LeafSpineSpec())).build()

@@ -1,8 +1,8 @@
 """Weft's topologies: described as Mininet topologies, built by netlink, run by Mininet.
 
-spec       what a user can ask for, checked
+spec       what a user can ask for, checked; fabrics is the part about fabrics
 naming     every name, address and number of a fabric
-leaf_spine the description: a Mininet `Topo` that only describes
+topos      the descriptions, Mininet `Topo`s that only describe: leaf_spine, fat_tree
 document   topology.json, which everybody else reads
 emulation  Mininet's nodes and links on namespaces and veths
 netlink, namespaces, offloads   the system calls under it

@@ -5,6 +5,7 @@ The crate `weft-topology` is its reader and says what each field means.
 
 import json
 import os
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,10 @@ VERSION = 1
 def of_topo(topo: Topo) -> dict[str, Any]:
     """Document of a described topology."""
     links = [info for _, _, info in topo.links(sort=False, withInfo=True)]
+    ports: dict[str, dict[int, int]] = defaultdict(dict)
+    for link, info in enumerate(links):
+        ports[info["node1"]][info["port1"]] = link
+        ports[info["node2"]][info["port2"]] = link
     document = {
         "version": VERSION,
         "name": topo.name,
@@ -25,7 +30,7 @@ def of_topo(topo: Topo) -> dict[str, Any]:
         "routing": topo.routing,
         "hosts": [_host(name, topo.nodeInfo(name)) for name in topo.hosts(sort=False)],
         "switches": [
-            _switch(name, topo.nodeInfo(name), links) for name in topo.switches(sort=False)
+            _switch(name, topo.nodeInfo(name), ports[name]) for name in topo.switches(sort=False)
         ],
         "links": [_link(info) for info in links],
     }
@@ -66,12 +71,7 @@ def _host(name: str, info: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def _switch(name: str, info: dict[str, Any], links: list[dict[str, Any]]) -> dict[str, Any]:
-    ports = {}
-    for link, cable in enumerate(links):
-        for node, port in ((cable["node1"], cable["port1"]), (cable["node2"], cable["port2"])):
-            if node == name:
-                ports[port] = link
+def _switch(name: str, info: dict[str, Any], ports: dict[int, int]) -> dict[str, Any]:
     return {
         "name": name,
         "role": info["role"],
@@ -93,9 +93,11 @@ def _link(info: dict[str, Any]) -> dict[str, Any]:
         "rate_bps": info["rate_bps"],
         "delay_ns": info["delay_ns"],
         "queue_packets": info["queue_packets"],
-    } | _if_any("rate_from_a_bps", 0 if from_a == info["rate_bps"] else from_a)
+        **_if_any("queue_bytes", info["queue_bytes"]),
+        **_if_any("rate_from_a_bps", 0 if from_a == info["rate_bps"] else from_a),
+    }
 
 
-def _if_any(key: str, number: int) -> dict[str, int]:
+def _if_any(key: str, number: int | None) -> dict[str, int]:
     """Give what the document leaves out where there is none."""
     return {key: number} if number else {}

@@ -12,10 +12,15 @@ Leaves are `leafL`, spines `spineS`. A leaf's port i leads to its host i, the po
 after the last host to spine 1, the next one to spine 2, and so on. Port l of a spine
 leads to leaf l. Interfaces of switches are `<switch>-eth<port>`; the host-facing ones
 are real interfaces of the switches' namespace, MAC 02:00:00:fe:LL:PP.
+
+In a fat-tree the leaves are `edgeL`, the aggregation switches `aggP_A` (the A-th of pod
+P), the cores `coreC`. After its hosts an edge switch has ports to the aggregation of its
+pod, in order. An aggregation switch has ports to the edge of its pod, then to cores: the
+A-th of every pod to the A-th k/2 of them. Port p of a core leads to pod p.
 """
 
-MAX_LEAVES = 100
-"""Device ids up to it are leaves'."""
+MAX_LEAVES = 250
+"""A byte of the address."""
 
 MAX_HOSTS = 250
 """Per leaf; a byte of the address."""
@@ -35,8 +40,8 @@ P4RUNTIME_PORT = 9559
 SCHEDULE_SOCKET = "/run/weft-switch.sock"
 """Where weft-switch is told that traffic starts, when links are to change."""
 
-SPINE_DEVICE_ID = 100
-"""Device ids of spines start after it. Leaf L has id L."""
+DEVICE_IDS = {"leaf": 0, "spine": 256, "aggregation": 512, "core": 768}
+"""P4Runtime device ids of a role's switches follow these."""
 
 NIC_DEVICE_ID = 1000
 """Device ids of network cards start after it, 256 for each leaf."""
@@ -65,6 +70,21 @@ def nic(leaf: int, index: int) -> str:
 def nic_device_id(leaf_index: int, host_index: int) -> int:
     """P4Runtime device id of the network card of a host."""
     return NIC_DEVICE_ID + 256 * leaf_index + host_index
+
+
+def edge(index: int) -> str:
+    """Name of an edge switch of a fat-tree."""
+    return f"edge{index}"
+
+
+def aggregation(pod: int, index: int) -> str:
+    """Name of an aggregation switch of a fat-tree, by its pod and its place there."""
+    return f"agg{pod}_{index}"
+
+
+def core(index: int) -> str:
+    """Name of a core of a fat-tree."""
+    return f"core{index}"
 
 
 def interface(node: str, port: int) -> str:
@@ -104,4 +124,4 @@ def gateway(leaf_index: int, host_index: int) -> str:
 
 def device_id(role: str, index: int) -> int:
     """P4Runtime device id of a switch."""
-    return index + (SPINE_DEVICE_ID if role == "spine" else 0)
+    return DEVICE_IDS[role] + index

@@ -27,6 +27,12 @@ def _quantity(text: str, units: dict[str, int], what: str, example: str) -> int:
     return round(float(match["number"]) * units[match["unit"]])
 
 
+def rate(bits_per_second: int) -> str:
+    """Text of a rate in the largest unit that is below it."""
+    unit, size = [(unit, size) for unit, size in _RATES.items() if size <= bits_per_second][-1]
+    return f"{bits_per_second / size:g}{unit}"
+
+
 def duration(nanoseconds: int) -> str:
     """Text of a time in the largest unit that holds it whole."""
     unit = next(u for u in ("s", "ms", "us", "ns") if nanoseconds % _TIMES[u] == 0)

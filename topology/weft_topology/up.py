@@ -8,18 +8,21 @@ its log.
 
 import json
 import os
+import resource
 import signal
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
-from weft_topology import document, netlink, spec
+from weft_topology import document, netlink, spec, topos
 from weft_topology.daemons import Daemon, of_lab
 from weft_topology.emulation import WeftNet
 from weft_topology.errors import StepError, UsageError
-from weft_topology.leaf_spine import LeafSpine
 from weft_topology.shell import Daemons, Server
+
+_OPEN_FILES = 1 << 16
+"""Of a process: one that serves a thousand hosts has several for each."""
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -34,6 +37,7 @@ def run(lab: Path) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _terminate)
     os.environ["PATH"] = _PATH
+    _raise_limits()
     # Only who leads a session can have a terminal, as the Mininet prompt will.
     with suppress(PermissionError):
         os.setsid()
@@ -52,7 +56,7 @@ def run(lab: Path) -> int:
 
 def _run(lab: spec.LabSpec, rundir: Path) -> None:
     steps = Steps(rundir)
-    topo = LeafSpine(lab.topology)
+    topo = topos.of(lab.topology)
     net = WeftNet(topo)
     daemons = Daemons(
         of_lab(lab, rundir, rundir / "topology.json"),
@@ -75,6 +79,15 @@ def _run(lab: spec.LabSpec, rundir: Path) -> None:
             signal.signal(number, signal.SIG_IGN)
         daemons.stop()
         net.stop()
+
+
+def _raise_limits() -> None:
+    """Let the daemons open as many files as large fabrics need, or as they may."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, max(most, _OPEN_FILES)))
+    except (ValueError, PermissionError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _delay_control(delay_ns: int) -> None:

@@ -142,7 +142,7 @@ fn targets(args: &Args, fabric: &Fabric) -> anyhow::Result<Vec<Target>> {
     let switches = fabric.topology().switches.iter().map(|switch| {
         let program = match switch.role {
             Role::Leaf => &leaf,
-            Role::Spine | Role::Nic => &spine,
+            Role::Aggregation | Role::Spine | Role::Core | Role::Nic => &spine,
         };
         Ok(Target {
             name: switch.name.clone(),

@@ -17,22 +17,26 @@ pub(super) fn header_bytes(topology: &Topology) -> u64 {
     ETHERNET_HEADER_BYTES + if has_cards { Nic::HEADER_BYTES } else { 0 }
 }
 
-/// One direction-independent cable and the queues at its ends.
+/// One direction of a cable, and the queue in front of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hop {
     pub rate_bps: u64,
     pub delay_ns: u64,
     queue_packets: u64,
+    /// Where bytes count instead.
+    queue_bytes: Option<u64>,
     /// What a frame is longer by than its IPv4 packet.
     header_bytes: u64,
 }
 
 impl Hop {
-    pub fn of(link: &Link, header_bytes: u64) -> Self {
+    /// The direction in which `from` sends.
+    pub fn of(link: &Link, from: &str, header_bytes: u64) -> Self {
         Self {
-            rate_bps: link.rate_bps.max(1),
+            rate_bps: link.rate_from_bps(from).max(1),
             delay_ns: link.delay_ns,
             queue_packets: u64::from(link.queue_packets),
+            queue_bytes: link.queue_bytes,
             header_bytes,
         }
     }
@@ -61,8 +65,12 @@ impl Hop {
 
     /// Longest wait in the egress queue in front of the cable.
     pub fn queue_ns(&self) -> u64 {
+        let full_size_ns = self.serialisation_ns(FULL_SIZE_BYTES);
+        let frame_bytes = u64::from(FULL_SIZE_BYTES) + self.header_bytes;
+        let by_bytes = self.queue_bytes.map(|bytes| bytes.div_ceil(frame_bytes));
         self.queue_packets
-            .saturating_mul(self.serialisation_ns(FULL_SIZE_BYTES))
+            .max(by_bytes.unwrap_or(0))
+            .saturating_mul(full_size_ns)
     }
 }
 
@@ -83,15 +91,16 @@ pub(super) struct Access {
 
 impl Access {
     pub fn of(place: usize, host: &Host, link: &Link, header_bytes: u64) -> Self {
-        let down = Hop::of(link, header_bytes);
+        let leaf = if link.a.node == host.name {
+            &link.b
+        } else {
+            &link.a
+        };
         Self {
             leaf: host.leaf,
             host: place,
-            down,
-            up: Hop {
-                rate_bps: link.rate_from_bps(&host.name).max(1),
-                ..down
-            },
+            down: Hop::of(link, &leaf.node, header_bytes),
+            up: Hop::of(link, &host.name, header_bytes),
             card_ns: host.nic.as_ref().map(|nic| nic.delay_ns),
         }
     }

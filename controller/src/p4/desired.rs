@@ -1,13 +1,15 @@
 //! What a switch or card should hold: its table entries and digest subscriptions.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use weft_p4runtime::p4::v1::{DigestEntry, TableEntry, digest_entry};
+use weft_topology::ways::Uplink;
 use weft_topology::{Host, Role, Routing, Switch};
 
 use super::digest::{INT_DIGEST, QUEUE_DIGEST, RTT_DIGEST};
 use super::program::{Error, Key, Program};
-use crate::fabric::{FULL_SIZE_BYTES, Fabric, LeafPair, PortUse};
+use crate::fabric::{FULL_SIZE_BYTES, Fabric, LeafPair};
 use crate::probe;
 
 /// Bounds of the time between two samples of a path or a queue. In between it is a
@@ -84,7 +86,9 @@ pub fn desired(
             leaf_entries(fabric, switch, program, unit)?,
             &[RTT_DIGEST, QUEUE_DIGEST, INT_DIGEST][..],
         ),
-        Role::Spine | Role::Nic => (spine_entries(fabric, switch, program)?, &[QUEUE_DIGEST][..]),
+        Role::Aggregation | Role::Spine | Role::Core | Role::Nic => {
+            (spine_entries(fabric, switch, program)?, &[QUEUE_DIGEST][..])
+        }
     };
     if fabric.topology().int_md {
         entries.extend(in_band(fabric, switch, program, unit)?);
@@ -167,13 +171,9 @@ fn with_telemetry(
 }
 
 fn sample_interval_ns(fabric: &Fabric) -> u64 {
-    let rtts = fabric.pairs().flat_map(|pair| {
-        let paths = 0..fabric.paths();
-        paths.filter_map(move |path| fabric.configured_rtt_ns(pair, path))
-    });
     let (least, most) = SAMPLE_INTERVAL_NS;
-    rtts.min()
-        .map_or(least, |rtt_ns| (rtt_ns / 4).clamp(least, most))
+    let shortest_ns = fabric.shortest_rtt_ns();
+    shortest_ns.map_or(least, |rtt_ns| (rtt_ns / 4).clamp(least, most))
 }
 
 fn leaf_entries(
@@ -224,21 +224,48 @@ fn leaf_entries(
             &[],
         )?);
     }
+    entries.extend(uplink_entries(fabric, leaf, program)?);
+    Ok(entries)
+}
+
+/// The way up: which path a packet takes, and by which port.
+fn uplink_entries(
+    fabric: &Fabric,
+    switch: &Switch,
+    program: &Program,
+) -> Result<Vec<TableEntry>, Error> {
+    let place = fabric.place(&switch.name);
+    let (ways, routing) = (fabric.ways(), fabric.topology().routing);
+    let uplinks = place.map_or(&[][..], |place| ways.uplinks(place));
+    let number = |port: usize| u128::from(switch.ports[port].number);
+    let mut entries = Vec::new();
+    let mut is_spread = false;
     for path in 0..fabric.paths() {
-        let wanted = PortUse::Up {
-            leaf: leaf.index,
-            path,
+        let spread = match routing {
+            Routing::Weft => "routing.spread_leaves",
+            Routing::Ecmp => "routing.spread_flows",
         };
-        if let Some(port) = fabric.port_with(&leaf.name, wanted) {
-            entries.push(program.entry(
-                "routing.path_select",
-                &[("meta.path", Key::Exact(u128::from(path)))],
-                "routing.set_uplink",
-                &[("port", u128::from(port))],
-            )?);
-        }
+        let (action, arguments) = match place.and_then(|place| ways.uplink(place, path)) {
+            None => continue,
+            Some(Uplink::Fixed(port)) => ("routing.set_uplink", vec![("port", number(port))]),
+            Some(Uplink::Spread(first)) => {
+                is_spread = true;
+                let uplinks = uplinks.len() as u128;
+                (spread, vec![("first", first.into()), ("uplinks", uplinks)])
+            }
+        };
+        let key = ("meta.path", Key::Exact(u128::from(path)));
+        entries.push(program.entry("routing.path_select", &[key], action, &arguments)?);
     }
-    let policy = match topology.routing {
+    for (uplink, &port) in uplinks.iter().enumerate().filter(|_| is_spread) {
+        entries.push(program.entry(
+            "routing.uplink_select",
+            &[("meta.uplink", Key::Exact(uplink as u128))],
+            "routing.set_uplink",
+            &[("port", number(port))],
+        )?);
+    }
+    let policy = match routing {
         Routing::Weft => "routing.weft_paths",
         Routing::Ecmp => "routing.ecmp_paths",
     };
@@ -273,8 +300,7 @@ fn expectations(
     unit: TimestampUnit,
 ) -> Result<Vec<TableEntry>, Error> {
     let mut entries = Vec::new();
-    let remote = fabric.pairs().filter(|pair| pair.source == leaf);
-    for pair in remote {
+    for pair in fabric.pairs_from(leaf) {
         for path in 0..fabric.paths() {
             let Some(expected) = expected(fabric, pair, path) else {
                 continue;
@@ -329,22 +355,44 @@ fn spine_entries(
     spine: &Switch,
     program: &Program,
 ) -> Result<Vec<TableEntry>, Error> {
+    let place = fabric.place(&spine.name);
+    let below = place
+        .into_iter()
+        .flat_map(|place| fabric.ways().below(place));
+    let below: BTreeMap<u8, usize> = below.collect();
     let mut entries = Vec::new();
     for (leaf, key) in leaf_prefixes(fabric) {
-        let wanted = PortUse::Down {
-            path: spine.index.saturating_sub(1),
-            leaf,
-        };
-        if let Some(port) = fabric.port_with(&spine.name, wanted) {
+        if let Some(&port) = below.get(&leaf) {
+            let number = spine.ports[port].number;
             entries.push(program.entry(
                 "routing.ipv4_lpm",
                 &[("hdr.ipv4.dst_addr", key)],
                 "routing.to_port",
-                &[("port", u128::from(port))],
+                &[("port", u128::from(number))],
             )?);
         }
     }
+    if place.is_some_and(|place| !fabric.ways().uplinks(place).is_empty()) {
+        entries.push(program.entry(
+            "routing.ipv4_lpm",
+            &[("hdr.ipv4.dst_addr", fabric_prefix(fabric))],
+            "routing.up",
+            &[],
+        )?);
+        entries.extend(uplink_entries(fabric, spine, program)?);
+    }
     Ok(entries)
+}
+
+/// The longest prefix that all hosts share.
+fn fabric_prefix(fabric: &Fabric) -> Key {
+    let hosts = fabric.topology().hosts.iter();
+    let addresses = hosts.filter_map(|host| host.addresses.first());
+    let mut addresses = addresses.map(|&address| u32::from(address));
+    let first = addresses.next().unwrap_or(0);
+    let shared = addresses.map(|other| (first ^ other).leading_zeros()).min();
+    // P4Runtime has no entries for prefixes of no bits; at most 32.
+    prefix(first, shared.unwrap_or(32).max(1) as u8)
 }
 
 /// Every leaf with hosts, and the /16 that its hosts share.
@@ -381,17 +429,20 @@ fn mac(text: &str) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{fabric, leaf_spine, program};
+    use crate::testing::{fabric, fat_tree, leaf_spine, program};
 
     fn desired_of(role: Role) -> Desired {
-        let fabric = fabric(3, 2, 4);
+        desired_in(&fabric(3, 2, 4), role)
+    }
+
+    fn desired_in(fabric: &Fabric, role: Role) -> Desired {
         let switch = fabric
             .topology()
             .switches
             .iter()
             .find(|switch| switch.role == role)
             .unwrap();
-        desired(&fabric, switch, &program(role), TimestampUnit::Nanoseconds).unwrap()
+        desired(fabric, switch, &program(role), TimestampUnit::Nanoseconds).unwrap()
     }
 
     #[test]
@@ -437,6 +488,34 @@ mod tests {
         let desired = desired_of(Role::Spine);
         assert_eq!(desired.entries.len(), 3 + 1);
         assert_eq!(desired.digests.len(), 1);
+    }
+
+    #[test]
+    fn aggregation_knows_its_pod_and_sends_the_rest_up_by_path() {
+        let tree = Fabric::new(fat_tree(4)).unwrap();
+        let aggregation = desired_in(&tree, Role::Aggregation);
+        // Two leaves, everybody else, four paths; path policy and telemetry.
+        assert_eq!(aggregation.entries.len(), 2 + 1 + 4 + 2);
+        assert_eq!(desired_in(&tree, Role::Core).entries.len(), 8 + 1);
+        // Leaves 1 to 8: 10.0.0.0/12.
+        assert!(matches!(fabric_prefix(&tree), Key::Prefix(0x0a00_0000, 12)));
+    }
+
+    #[test]
+    fn where_ways_are_more_than_paths_they_are_spread_over_all_uplinks() {
+        let tree = Fabric::new(fat_tree(8)).unwrap();
+        // Four leaves, everybody else, eight paths, four uplinks; policies.
+        let aggregation = desired_in(&tree, Role::Aggregation);
+        assert_eq!(aggregation.entries.len(), 4 + 1 + 8 + 4 + 2);
+        let mut wide = leaf_spine(2, 20, 1);
+        wide.paths = 8;
+        for host in &mut wide.hosts {
+            host.addresses.truncate(8);
+        }
+        let wide = Fabric::new(wide).unwrap();
+        // A host (route, RTT), a leaf, probes, 8 paths to it; policies.
+        let leaf = desired_in(&wide, Role::Leaf);
+        assert_eq!(leaf.entries.len(), 2 + 1 + 1 + 8 + 8 + 20 + 2);
     }
 
     #[test]

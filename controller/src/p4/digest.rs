@@ -60,7 +60,7 @@ impl Decoder {
     /// When the program lacks a digest or a field of it.
     pub fn new(program: &Program, role: Role, unit: TimestampUnit) -> Result<Self, Error> {
         let rtt = match role {
-            Role::Spine => None,
+            Role::Aggregation | Role::Spine | Role::Core => None,
             Role::Leaf | Role::Nic => {
                 let fields = [
                     "src_addr",
@@ -80,7 +80,7 @@ impl Decoder {
         };
         let queue = match role {
             Role::Nic => None,
-            Role::Leaf | Role::Spine => {
+            Role::Leaf | Role::Aggregation | Role::Spine | Role::Core => {
                 let fields = ["port", "depth_packets", "delay", "at"];
                 let fields = program.struct_fields(QUEUE_DIGEST, fields)?;
                 Some((program.digest_id(QUEUE_DIGEST)?, fields))
@@ -91,7 +91,7 @@ impl Decoder {
             queue,
             int: match role {
                 Role::Leaf => Some(IntFields::of(program)?),
-                Role::Spine | Role::Nic => None,
+                Role::Aggregation | Role::Spine | Role::Core | Role::Nic => None,
             },
             unit_ns: unit.ns(),
         })

@@ -69,11 +69,7 @@ impl Program {
     /// # Errors
     /// See [`Error`]; its text names the file.
     pub fn read(folder: &Path, role: Role) -> Result<Self, Error> {
-        let name = match role {
-            Role::Leaf => "leaf",
-            Role::Spine => "spine",
-            Role::Nic => "smartnic",
-        };
+        let name = role.program();
         let read = |file: String| {
             let path = folder.join(file);
             match std::fs::read_to_string(&path) {

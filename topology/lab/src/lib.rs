@@ -29,6 +29,7 @@ pub use error::{Error, Result};
 pub use exec::ExecRequest;
 pub use lab::{ClockPolicy, Lab, State, Status, Step, UpOptions};
 pub use spec::{
-    ArrivalsSpec, BatchSpec, CaptureSpec, ChangeSpec, ClockMode, InBandSpec, LabSpec,
-    LeafSpineSpec, NicSpec, Paths, RoutingSpec, TopologySpec,
+    ArrivalsSpec, BatchSpec, CaptureSpec, ChangeSpec, ClockMode, CommonSpec, FatTreeSpec,
+    HostsSpec, InBandSpec, LabSpec, LeafSpineSpec, MAX_SUBFLOWS, ManyToOneSpec, NicSpec, Paths,
+    RoutingSpec, TopologySpec, TwoPathSpec,
 };

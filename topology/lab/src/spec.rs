@@ -54,18 +54,47 @@ pub struct LabSpec {
 pub enum TopologySpec {
     /// Every leaf is cabled to every spine; hosts hang on leaves.
     LeafSpine(LeafSpineSpec),
+    /// Pods of edge and aggregation switches, and cores between them.
+    FatTree(FatTreeSpec),
+    /// Hosts with several links each, all to one switch.
+    ManyToOne(ManyToOneSpec),
+    /// Two hosts, and paths of known kinds between them.
+    TwoPath(TwoPathSpec),
+    /// The same with several hosts at each end.
+    Dumbbell(TwoPathSpec),
 }
 
-/// Parameters of a leaf-spine fabric.
+impl TopologySpec {
+    /// What all fabrics have.
+    #[must_use]
+    pub fn common(&self) -> &CommonSpec {
+        match self {
+            Self::LeafSpine(spec) => &spec.common,
+            Self::FatTree(spec) => &spec.common,
+            Self::ManyToOne(spec) => &spec.common,
+            Self::TwoPath(spec) | Self::Dumbbell(spec) => &spec.common,
+        }
+    }
+
+    /// Paths between hosts that are farthest apart, and subflows of a connection.
+    #[must_use]
+    pub fn paths(&self) -> u8 {
+        match self {
+            Self::LeafSpine(spec) => spec.spines.min(MAX_SUBFLOWS),
+            Self::FatTree(spec) => (spec.k / 2).saturating_pow(2).min(MAX_SUBFLOWS),
+            Self::ManyToOne(spec) => spec.links,
+            // As many as flags take.
+            Self::TwoPath(spec) | Self::Dumbbell(spec) => spec.profiles.len() as u8,
+        }
+    }
+}
+
+/// Subflows of a connection: the kernel's limit, of MPTCP and of patterns.
+pub const MAX_SUBFLOWS: u8 = 8;
+
+/// Parameters of every fabric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LeafSpineSpec {
-    /// Number of leaves.
-    pub leaves: u8,
-    /// Number of spines: paths between two leaves, and subflows of a
-    /// connection.
-    pub spines: u8,
-    /// Hosts per leaf.
-    pub hosts: u8,
+pub struct CommonSpec {
     /// Rate of links between switches.
     pub rate_bps: u64,
     /// Rate of links to hosts: both ways, unless `sender_rate_bps` is given.
@@ -77,21 +106,12 @@ pub struct LeafSpineSpec {
     pub delay_ns: u64,
     /// Depth of every egress queue.
     pub queue_packets: u32,
+    /// The same in bytes, which then alone limits it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_bytes: Option<u64>,
     /// How leaves choose among paths.
     pub routing: RoutingSpec,
-    /// Spines (numbered from 1) whose links all have another delay.
-    #[serde(default, deserialize_with = "numbered")]
-    pub spine_delay_ns: BTreeMap<u8, u64>,
-    /// Spines whose links all have another rate.
-    #[serde(default, deserialize_with = "numbered")]
-    pub spine_rate_bps: BTreeMap<u8, u64>,
-    /// Spines whose links all have queues of another depth at both ends.
-    #[serde(default, deserialize_with = "numbered")]
-    pub spine_queue_packets: BTreeMap<u8, u64>,
-    /// Spines that lose frames at random: so many in a million that arrive.
-    #[serde(default, deserialize_with = "numbered")]
-    pub spine_loss_ppm: BTreeMap<u8, u64>,
-    /// What becomes of spines while traffic runs.
+    /// What becomes of links while traffic runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangeSpec>,
     /// Mean stall of the scheduling noise between a host's kernel and its network card.
@@ -127,23 +147,107 @@ pub enum NicSpec {
     P4,
 }
 
-/// A change of all links of a spine; what is `None` stays as it is.
+/// Parameters of a leaf-spine fabric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LeafSpineSpec {
+    /// Number of leaves.
+    pub leaves: u8,
+    /// Number of spines: paths between two leaves.
+    pub spines: u8,
+    /// Hosts per leaf.
+    pub hosts: HostsSpec,
+    /// The rest.
+    #[serde(flatten)]
+    pub common: CommonSpec,
+    /// Spines (numbered from 1) whose links all have another delay.
+    #[serde(default, deserialize_with = "numbered")]
+    pub spine_delay_ns: BTreeMap<u8, u64>,
+    /// Spines whose links all have another rate.
+    #[serde(default, deserialize_with = "numbered")]
+    pub spine_rate_bps: BTreeMap<u8, u64>,
+    /// Spines whose links all have queues of another depth at both ends.
+    #[serde(default, deserialize_with = "numbered")]
+    pub spine_queue_packets: BTreeMap<u8, u64>,
+    /// Spines that lose frames at random: so many in a million that arrive.
+    #[serde(default, deserialize_with = "numbered")]
+    pub spine_loss_ppm: BTreeMap<u8, u64>,
+}
+
+/// Hosts of leaves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum HostsSpec {
+    /// So many at every leaf.
+    Same(u8),
+    /// Of each leaf.
+    Each(Vec<u8>),
+}
+
+impl HostsSpec {
+    /// The most at a leaf.
+    #[must_use]
+    pub fn most(&self) -> u8 {
+        match self {
+            Self::Same(hosts) => *hosts,
+            Self::Each(hosts) => hosts.iter().copied().max().unwrap_or(0),
+        }
+    }
+}
+
+/// Parameters of hosts with several links to one switch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ManyToOneSpec {
+    /// Hosts, the receiver among them.
+    pub hosts: u8,
+    /// Links of each host.
+    pub links: u8,
+    /// The rest.
+    #[serde(flatten)]
+    pub common: CommonSpec,
+}
+
+/// Parameters of hosts at both ends of some paths.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TwoPathSpec {
+    /// Hosts at each end.
+    pub hosts: u8,
+    /// Of each path: the name of a kind, or `RATE/RTT/PACKETS/LOSS`.
+    pub profiles: Vec<String>,
+    /// The rest.
+    #[serde(flatten)]
+    pub common: CommonSpec,
+}
+
+/// Parameters of a fat-tree.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FatTreeSpec {
+    /// Ports of a switch, and pods: even.
+    pub k: u8,
+    /// The rest.
+    #[serde(flatten)]
+    pub common: CommonSpec,
+}
+
+/// A change of links; what is `None` stays as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeSpec {
     /// When, from the start of traffic.
     pub at_ns: u64,
-    /// The spine, from 1.
-    pub spine: u8,
-    /// Rate of its links.
+    /// The switch all of whose links change, or one link: `spine1`, `leaf1-spine2`.
+    pub target: String,
+    /// Rate of each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<u64>,
-    /// One-way propagation delay of its links.
+    /// The same as a share of the rate that it has at first, in a million.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_ppm: Option<u64>,
+    /// One-way propagation delay of each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<u64>,
-    /// Depth of the queues of its links.
+    /// Depth of the queues of each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_packets: Option<u64>,
-    /// Frames in a million that it loses.
+    /// Frames in a million that are lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_ppm: Option<u64>,
     /// Whether it works.
@@ -256,26 +360,28 @@ mod tests {
             topology: Some(TopologySpec::LeafSpine(LeafSpineSpec {
                 leaves: 2,
                 spines: 2,
-                hosts: 4,
-                rate_bps: 1_000_000_000,
-                host_rate_bps: 1_000_000_000,
-                sender_rate_bps: Some(2_000_000_000),
-                delay_ns: 10_000,
-                queue_packets: 100,
-                routing: RoutingSpec::Weft,
+                hosts: HostsSpec::Each(vec![4, 8]),
+                common: CommonSpec {
+                    rate_bps: 1_000_000_000,
+                    host_rate_bps: 1_000_000_000,
+                    sender_rate_bps: Some(2_000_000_000),
+                    delay_ns: 10_000,
+                    queue_packets: 100,
+                    queue_bytes: Some(150_000),
+                    routing: RoutingSpec::Weft,
+                    changes: vec![ChangeSpec {
+                        at_ns: 5_000_000,
+                        target: "spine1".to_owned(),
+                        up: Some(false),
+                        ..ChangeSpec::default()
+                    }],
+                    host_jitter_ns: 500_000,
+                    nic: NicSpec::P4,
+                },
                 spine_delay_ns: BTreeMap::from([(2, 40_000)]),
                 spine_rate_bps: BTreeMap::from([(1, 5_000_000)]),
                 spine_queue_packets: BTreeMap::from([(1, 3_750)]),
                 spine_loss_ppm: BTreeMap::from([(2, 10_000)]),
-                changes: vec![ChangeSpec {
-                    at_ns: 5_000_000,
-                    spine: 1,
-                    up: Some(false),
-                    ..ChangeSpec::default()
-                }],
-                host_jitter_ns: 500_000,
-                nic: NicSpec::P4,
-                in_band: InBandSpec::Md,
             })),
             pattern_ttl_ns: 200_000_000,
             pattern_input: "rtt+queue".to_owned(),

@@ -5,6 +5,7 @@
 
 mod nic;
 mod schedule;
+pub mod ways;
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use nic::{Device, Nic};
-pub use schedule::{Change, Schedule};
+pub use schedule::{Change, Schedule, Target};
 
 /// The document's `version` that this crate reads.
 pub const VERSION: u32 = 1;
@@ -22,15 +23,16 @@ pub const VERSION: u32 = 1;
 pub struct Topology {
     /// Version of the document, see [`VERSION`].
     pub version: u32,
-    /// Kind of fabric, `leaf-spine` for one.
+    /// Kind of fabric, `leaf-spine` or `fat-tree` for example.
     pub name: String,
-    /// Paths between two hosts of different leaves, and addresses per host.
+    /// Paths between two hosts of different leaves, and addresses per host; [`ways`]
+    /// says where they lead.
     pub paths: u8,
     /// How leaves choose among them.
     pub routing: Routing,
     /// Hosts, ordered by leaf, then by index.
     pub hosts: Vec<Host>,
-    /// Switches, leaves first.
+    /// Switches, leaves first, then upwards.
     pub switches: Vec<Switch>,
     /// Every cable; its properties hold for both directions.
     pub links: Vec<Link>,
@@ -92,16 +94,32 @@ fn is_none(number: &u64) -> bool {
     *number == 0
 }
 
-/// What a switch is for; it names the compiled program too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// What a switch is for. The order is that of tiers, upwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Top of rack; hosts hang on it.
+    /// Top of rack (the edge of a fat-tree); hosts hang on it.
     Leaf,
-    /// Connects leaves.
+    /// Connects the leaves of a pod with each other and with the core.
+    Aggregation,
+    /// Connects all leaves.
     Spine,
+    /// Connects pods.
+    Core,
     /// Network card of a host, see [`Host::nic`]; no [`Switch`] has this role.
     Nic,
+}
+
+impl Role {
+    /// The compiled program that such switches or cards run.
+    #[must_use]
+    pub fn program(self) -> &'static str {
+        match self {
+            Self::Leaf => "leaf",
+            Self::Aggregation | Self::Spine | Self::Core => "spine",
+            Self::Nic => "smartnic",
+        }
+    }
 }
 
 /// A P4 switch.
@@ -109,7 +127,7 @@ pub enum Role {
 pub struct Switch {
     /// Name, `leaf1`.
     pub name: String,
-    /// Leaf or spine.
+    /// Its tier.
     pub role: Role,
     /// Number within its role, from 1.
     pub index: u8,
@@ -161,6 +179,9 @@ pub struct Link {
     pub delay_ns: u64,
     /// Depth of the egress queue in front of each direction, in packets.
     pub queue_packets: u32,
+    /// The same in bytes of the frames that wait, which then alone limits it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_bytes: Option<u64>,
 }
 
 impl Link {
@@ -326,8 +347,15 @@ impl Topology {
         }
         for change in self.schedule.iter().flat_map(|s| &s.changes) {
             change.check()?;
-            if self.switch(&change.switch).is_none() {
-                return Err(format!("a change of {}, which is no switch", change.switch));
+            match &change.target {
+                Target::Switch(name) if self.switch(name).is_none() => {
+                    return Err(format!("a change of {name}, which is no switch"));
+                }
+                Target::Link(link) if *link >= self.links.len() => {
+                    let links = self.links.len();
+                    return Err(format!("a change of link {link} of {links}"));
+                }
+                Target::Switch(_) | Target::Link(_) => {}
             }
         }
         for end in self.links.iter().flat_map(|link| [&link.a, &link.b]) {

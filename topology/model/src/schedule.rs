@@ -1,5 +1,6 @@
 //! Links that change while traffic runs.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,28 @@ pub struct Schedule {
     pub changes: Vec<Change>,
 }
 
-/// A change of all links of a switch, in both directions; what is `None` stays.
+/// What changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Target {
+    /// All links between the switch of this name and other switches. If it loses frames
+    /// or is down, that holds for those of its hosts too.
+    Switch(String),
+    /// The link at this place of [`crate::Topology::links`]. One to a host can lose
+    /// frames and be down; its rate, delay and queue stay.
+    Link(usize),
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Switch(name) => f.write_str(name),
+            Self::Link(link) => write!(f, "link {link}"),
+        }
+    }
+}
+
+/// A change of links, in both directions; what is `None` stays.
 ///
 /// A frame that is being sent keeps its rate, one that is under way its delay.
 /// One that would overtake an earlier frame on the same link, because the delay
@@ -30,29 +52,32 @@ pub struct Schedule {
 pub struct Change {
     /// When, from the start of traffic.
     pub at_ns: u64,
-    /// Name of the switch.
-    pub switch: String,
-    /// Rate of its links.
+    /// Which links.
+    #[serde(flatten)]
+    pub target: Target,
+    /// Their rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<u64>,
-    /// One-way propagation delay of its links.
+    /// Their one-way propagation delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<u64>,
-    /// Depth of the egress queues at both ends of its links.
+    /// Depth of the egress queues at both of their ends, in packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_packets: Option<u32>,
-    /// See [`crate::Switch::loss_ppm`].
+    /// Frames in a million that are lost at random: of those that arrive at the switch,
+    /// or of those that are sent over the link, in each direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_ppm: Option<u32>,
-    /// Whether it works. One that does not loses every frame that arrives, and
-    /// what waited in its queues. Nobody is told: leaves go on sending to it.
+    /// Whether it works. A switch that does not loses every frame that arrives and what
+    /// waited in its queues, a link what is sent over it and what waited in front of it.
+    /// Nobody is told: leaves go on sending that way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up: Option<bool>,
 }
 
 impl Change {
     pub(crate) fn check(&self) -> Result<(), String> {
-        let wrong = |what| Err(format!("a change of {}: {what}", self.switch));
+        let wrong = |what| Err(format!("a change of {}: {what}", self.target));
         if self.rate_bps == Some(0) {
             return wrong("rate_bps 0 carries nothing; a link that fails is not up");
         }

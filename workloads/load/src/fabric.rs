@@ -17,6 +17,9 @@
 //! narrower of the hosts' links and all paths together. A handshake is not part
 //! of it: where a flow needs one, it shows in the slowdown.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use weft_topology::ways::{Step, Ways, WaysError};
 use weft_topology::{Link, Switch, Topology};
 
 /// IP packet size every link carries.
@@ -56,8 +59,8 @@ impl Protocol {
 #[derive(Debug, Clone)]
 pub struct Fabric {
     hosts: Vec<HostPort>,
-    /// Paths between leaves: `between[source][destination]`.
-    between: Vec<Vec<Vec<Hops>>>,
+    /// What is between leaves: `between[source][destination]`.
+    between: Vec<Vec<Between>>,
 }
 
 /// A host's place and its link.
@@ -79,15 +82,23 @@ struct Hop {
 /// The links of a path between two leaves.
 type Hops = Vec<Hop>;
 
+/// What is between two leaves.
+#[derive(Debug, Clone)]
+struct Between {
+    paths: Vec<Hops>,
+    /// What all paths carry together; `None` within a leaf.
+    rate_bps: Option<u64>,
+}
+
 /// Why a topology cannot carry a workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FabricError {
     /// A host without a link to a switch.
     #[error("topology: {0} hangs on no switch")]
     Unconnected(String),
-    /// Two leaves without a spine in common.
-    #[error("topology: no path from {0} to {1}")]
-    NoPath(String, String),
+    /// Leaves that do not reach each other.
+    #[error("topology: {0}")]
+    Ways(#[from] WaysError),
     /// A link that carries nothing.
     #[error("topology: a link of {0} has rate 0")]
     NoRate(String),
@@ -123,11 +134,12 @@ impl Fabric {
                 down: Hop::of(link, &leaf.name)?,
             });
         }
+        let ways = Ways::new(topology)?;
         let mut between = Vec::with_capacity(leaves.len());
         for source in &leaves {
             let mut row = Vec::with_capacity(leaves.len());
             for destination in &leaves {
-                row.push(paths(topology, source, destination)?);
+                row.push(paths(topology, &ways, source, destination)?);
             }
             between.push(row);
         }
@@ -163,7 +175,7 @@ impl Fabric {
     #[must_use]
     pub fn longest_rtt_ns(&self) -> u64 {
         let of_path = |hops: &Hops| hops.iter().map(|hop| hop.delay_ns).sum::<u64>();
-        let paths = self.between.iter().flatten().flatten();
+        let paths = self.between.iter().flatten().flat_map(|way| &way.paths);
         let between = paths.map(of_path).max().unwrap_or(0);
         let ends = self.hosts.iter().map(|host| host.up.delay_ns).max();
         2 * (between + 2 * ends.unwrap_or(0))
@@ -187,7 +199,7 @@ impl Fabric {
 
         let (source, destination) = (&self.hosts[source], &self.hosts[destination]);
         let ends = [source.up, destination.down];
-        let paths = &self.between[source.rack][destination.rack];
+        let Between { paths, rate_bps } = &self.between[source.rack][destination.rack];
         let fastest = paths
             .iter()
             .map(|hops| hops.iter().map(|hop| hop.crossing_ns(first)).sum::<u64>())
@@ -197,16 +209,10 @@ impl Fabric {
 
         let narrow_host = ends[0].rate_bps.min(ends[1].rate_bps);
         let by_host = serialisation_ns(wire - first, narrow_host);
-        let path_rates: u64 = paths
-            .iter()
-            .filter_map(|hops| hops.iter().map(|hop| hop.rate_bps).min())
-            .sum();
-        let by_paths = if path_rates == 0 {
-            0
-        } else {
+        let by_paths = rate_bps.map_or(0, |rate_bps| {
             let beyond_first = wire.saturating_sub(paths.len() as u64 * first);
-            serialisation_ns(beyond_first, path_rates)
-        };
+            serialisation_ns(beyond_first, rate_bps)
+        });
         ends_ns + fastest + by_host.max(by_paths)
     }
 }
@@ -235,29 +241,43 @@ fn serialisation_ns(bytes: u64, rate_bps: u64) -> u64 {
     u64::try_from(ns).unwrap_or(u64::MAX)
 }
 
-/// Ways of two links between leaves; one without links within a leaf.
-fn paths(topology: &Topology, from: &Switch, to: &Switch) -> Result<Vec<Hops>, FabricError> {
+/// The ways between two leaves, each once; one without links within a leaf.
+fn paths(
+    topology: &Topology,
+    ways: &Ways,
+    from: &Switch,
+    to: &Switch,
+) -> Result<Between, FabricError> {
     if from.name == to.name {
-        return Ok(vec![Vec::new()]);
+        return Ok(Between {
+            paths: vec![Vec::new()],
+            rate_bps: None,
+        });
     }
-    let mut found = Vec::new();
-    for up in &from.ports {
-        let Some(middle) = topology.switch(&topology.peer(from, up).node) else {
-            continue;
-        };
-        for down in &middle.ports {
-            if topology.peer(middle, down).node == to.name {
-                found.push(vec![
-                    Hop::of(&topology.links[up.link], &from.name)?,
-                    Hop::of(&topology.links[down.link], &middle.name)?,
-                ]);
+    let steps = |path| ways.steps(from.index, to.index, path).collect();
+    let found: BTreeSet<Vec<Step>> = (0..topology.paths).map(steps).collect();
+    let mut paths = Vec::with_capacity(found.len());
+    // Paths may share links: of a tier each counts once.
+    let mut tiers: Vec<BTreeMap<Step, u64>> = Vec::new();
+    for steps in &found {
+        let mut hops = Vec::with_capacity(steps.len());
+        for (tier, &step) in steps.iter().enumerate() {
+            let hop = Hop::of(step.link(topology), &step.switch(topology).name)?;
+            if tiers.len() <= tier {
+                tiers.push(BTreeMap::new());
             }
+            tiers[tier].insert(step, hop.rate_bps);
+            hops.push(hop);
         }
+        paths.push(hops);
     }
-    if found.is_empty() {
-        return Err(FabricError::NoPath(from.name.clone(), to.name.clone()));
-    }
-    Ok(found)
+    let narrowest = paths.iter().filter_map(|hops| {
+        let rates = hops.iter().map(|hop| hop.rate_bps);
+        rates.min()
+    });
+    let of_tiers = tiers.iter().map(|links| links.values().sum());
+    let rate_bps = of_tiers.chain([narrowest.sum()]).min();
+    Ok(Between { paths, rate_bps })
 }
 
 #[cfg(test)]
@@ -286,6 +306,7 @@ pub(crate) mod tests {
                 rate_from_a_bps: None,
                 delay_ns: 10_000,
                 queue_packets: 100,
+                queue_bytes: None,
             });
             links.len() - 1
         };
@@ -442,7 +463,7 @@ pub(crate) mod tests {
         topology.switches[2].ports.truncate(1);
         assert_eq!(
             Fabric::new(&topology).unwrap_err().to_string(),
-            "topology: no path from leaf1 to leaf2"
+            "topology: no path 0 from leaf1 to leaf2"
         );
     }
 }

@@ -42,8 +42,10 @@ pub async fn explain(args: &ExplainArgs) -> Outcome {
     );
     if source == destination {
         return display::out(format!(
-            "{} and {} are on leaf{source}: one path, no pattern\n",
-            args.source, args.destination
+            "{} and {} are on {}: one path, no pattern\n",
+            args.source,
+            args.destination,
+            leaf_name(&topology, source)
         ));
     }
     let request = ExplainPatternsRequest {
@@ -84,6 +86,13 @@ fn leaf_of(topology: &Topology, name: &str) -> anyhow::Result<u8> {
     };
     host.or_else(leaf)
         .ok_or_else(|| anyhow!("the topology has no host or leaf {name:?}"))
+}
+
+fn leaf_name(topology: &Topology, leaf: u8) -> &str {
+    let mut switches = topology.switches.iter();
+    switches
+        .find(|switch| switch.role == Role::Leaf && switch.index == leaf)
+        .map_or("one leaf", |switch| &switch.name)
 }
 
 fn text(pair: &Explanation) -> String {
@@ -152,7 +161,7 @@ fn history_text(pair: &Explanation) -> String {
 }
 
 fn heading(pair: &Explanation) -> String {
-    format!("leaf{} -> leaf{}", pair.source_leaf, pair.destination_leaf)
+    format!("{} -> {}", pair.source, pair.destination)
 }
 
 /// When, what, why, and by which sample.
@@ -275,6 +284,8 @@ mod tests {
         Explanation {
             source_leaf: 1,
             destination_leaf: 2,
+            source: "leaf1".into(),
+            destination: "leaf2".into(),
             input: "rtt+queue".into(),
             paths: vec![path(0, "spine1", false), path(1, "spine2", true)],
             costs_ns: vec![118_000, 0],

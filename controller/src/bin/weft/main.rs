@@ -15,6 +15,7 @@ mod installation;
 mod outdir;
 mod progress;
 mod query;
+mod show;
 mod telemetry;
 mod topo;
 mod workload;

@@ -89,9 +89,9 @@ fn pattern_text(pattern: &LeafPairPattern) -> String {
         hosts => hosts.join(" "),
     };
     format!(
-        "leaf{} -> leaf{}   version {}, {} old, valid for {}\n{table}  sequence {sequence}\n  in use by {hosts}\n",
-        pattern.source_leaf,
-        pattern.destination_leaf,
+        "{} -> {}   version {}, {} old, valid for {}\n{table}  sequence {sequence}\n  in use by {hosts}\n",
+        pattern.source,
+        pattern.destination,
         pattern.version,
         format_duration(pattern.age_ns as f64),
         format_duration(pattern.time_to_live_ns as f64),
@@ -116,7 +116,7 @@ fn paths_text(pairs: &[LeafPairPaths]) -> String {
     );
     for pair in pairs {
         for state in &pair.paths {
-            let mut row = vec![format!("{} -> {}", pair.source_leaf, pair.destination_leaf)];
+            let mut row = vec![format!("{} -> {}", pair.source, pair.destination)];
             row.extend(path_cells(state));
             row.push(duration_or_dash(state.rtt_min_ns));
             row.push(format_duration(state.queue_delay_ns as f64));
@@ -246,6 +246,8 @@ mod tests {
         LeafPairPattern {
             source_leaf: 1,
             destination_leaf: 2,
+            source: "leaf1".into(),
+            destination: "leaf2".into(),
             version: 7,
             age_ns: 3_200_000,
             time_to_live_ns: 200_000_000,
@@ -290,6 +292,8 @@ mod tests {
         let pairs = [LeafPairPaths {
             source_leaf: 1,
             destination_leaf: 2,
+            source: "leaf1".into(),
+            destination: "leaf2".into(),
             paths: pattern.paths,
         }];
         assert_eq!(paths_text(&pairs).lines().count(), 3);

@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
 use clap::{Args, Subcommand, ValueEnum};
-use weft_lab::{ClockMode, ExecRequest, Lab, State, Status, TopologySpec, UpOptions};
+use weft_lab::{
+    ClockMode, ExecRequest, FatTreeSpec, HostsSpec, Lab, ManyToOneSpec, State, Status,
+    TopologySpec, UpOptions,
+};
 use weft_load::units::{format_duration, format_rate, parse_bytes};
 
 use crate::client::running_lab;
 use crate::fabric_args::FabricArgs;
 use crate::progress::RunBar;
+use crate::show::{ShowArgs, show};
 use crate::{Failure, Outcome, display, installation};
 
 /// Commands on labs.
@@ -21,6 +25,8 @@ pub enum Topo {
     Down(LabName),
     /// Show what it is doing
     Status(StatusArgs),
+    /// Draw a fabric
+    Show(Box<ShowArgs>),
 }
 
 /// Which lab.
@@ -117,6 +123,7 @@ impl Topo {
             Self::Up(args) => up(&args).await,
             Self::Down(lab) => down(&lab).await,
             Self::Status(args) => status(&args).await,
+            Self::Show(args) => show(&args).await,
         }
     }
 }
@@ -191,7 +198,7 @@ fn status_text(status: &Status) -> String {
 }
 
 fn fabric_text(topology: Option<&TopologySpec>) -> String {
-    let Some(TopologySpec::LeafSpine(spec)) = topology else {
+    let Some(topology) = topology else {
         return "no network".into();
     };
     let own = |values: &BTreeMap<u8, u64>, text: fn(u64) -> String| -> String {
@@ -199,30 +206,75 @@ fn fabric_text(topology: Option<&TopologySpec>) -> String {
         each.map(|(spine, value)| format!(" (spine{spine}: {})", text(*value)))
             .collect()
     };
+    let none = BTreeMap::new();
+    let (size, [delays, rates, queues, losses]) = match topology {
+        TopologySpec::LeafSpine(spec) => {
+            let hosts = match &spec.hosts {
+                HostsSpec::Same(hosts) => hosts.to_string(),
+                HostsSpec::Each(each) => {
+                    let each: Vec<String> = each.iter().map(u8::to_string).collect();
+                    each.join("+")
+                }
+            };
+            (
+                format!(
+                    "{} leaves x {hosts} hosts, {} spines",
+                    spec.leaves, spec.spines
+                ),
+                [
+                    &spec.spine_delay_ns,
+                    &spec.spine_rate_bps,
+                    &spec.spine_queue_packets,
+                    &spec.spine_loss_ppm,
+                ],
+            )
+        }
+        TopologySpec::FatTree(FatTreeSpec { k, .. }) => {
+            let (k, half) = (u32::from(*k), u32::from(*k / 2));
+            let size = format!(
+                "fat-tree k={k}: {k} pods x {half} edge switches x {half} hosts, {} cores",
+                half * half
+            );
+            (size, [&none; 4])
+        }
+        TopologySpec::ManyToOne(ManyToOneSpec { hosts, links, .. }) => (
+            format!("{hosts} hosts with {links} links each to one switch"),
+            [&none; 4],
+        ),
+        TopologySpec::TwoPath(spec) | TopologySpec::Dumbbell(spec) => (
+            format!(
+                "{} host{} at each end of {}",
+                spec.hosts,
+                if spec.hosts == 1 { "" } else { "s" },
+                spec.profiles.join(" and ")
+            ),
+            [&none; 4],
+        ),
+    };
     let duration = |ns| format_duration(ns as f64);
-    let sending = spec.sender_rate_bps;
-    let loss: String = spec
-        .spine_loss_ppm
+    let common = topology.common();
+    let loss: String = losses
         .iter()
         .map(|(spine, ppm)| format!(", spine{spine} loses {}%", *ppm as f64 / 1e4))
         .collect();
     format!(
-        "{} leaves x {} hosts, {} spines; links {}{}, hosts {}{}, delay {}{}, queues {} \
-         packets{}{loss}",
-        spec.leaves,
-        spec.hosts,
-        spec.spines,
-        format_rate(spec.rate_bps),
-        own(&spec.spine_rate_bps, format_rate),
-        format_rate(spec.host_rate_bps),
-        sending.map_or_else(String::new, |rate| format!(
-            " (sending: {})",
-            format_rate(rate)
-        )),
-        duration(spec.delay_ns),
-        own(&spec.spine_delay_ns, duration),
-        spec.queue_packets,
-        own(&spec.spine_queue_packets, |packets| packets.to_string()),
+        "{size}; links {}{}, hosts {}{}, delay {}{}, queues {}{}{loss}",
+        format_rate(common.rate_bps),
+        own(rates, format_rate),
+        format_rate(common.host_rate_bps),
+        common
+            .sender_rate_bps
+            .map_or_else(String::new, |rate| format!(
+                " (sending: {})",
+                format_rate(rate)
+            )),
+        duration(common.delay_ns),
+        own(delays, duration),
+        common.queue_bytes.map_or_else(
+            || format!("{} packets", common.queue_packets),
+            |bytes| format!("{bytes} bytes")
+        ),
+        own(queues, |packets| packets.to_string()),
     )
 }
 

@@ -100,6 +100,7 @@ pub(super) const CPU_LINK: LinkProperties = LinkProperties {
     rate_bps: 10_000_000_000,
     delay_ns: 0,
     queue_packets: 1024,
+    queue_bytes: None,
 };
 
 pub(super) const MAX_RATE_BPS: u64 = 10_000_000_000_000;
@@ -120,7 +121,10 @@ impl Fabric {
         let mut nodes = Vec::new();
         let mut host_ports = Vec::new();
         for (index, switch) in topology.switches.iter().enumerate() {
-            let mut ports = vec![Port::new(CPU_PORT, Peer::Controller, CPU_LINK)];
+            let port_of = |number, peer, link| {
+                Port::new(number, peer, link, Loss::of_port(seed, index, number))
+            };
+            let mut ports = vec![port_of(CPU_PORT, Peer::Controller, CPU_LINK)];
             for port in &switch.ports {
                 let (name, number) = (switch.name.clone(), port.number);
                 if number == 0 || number >= CPU_PORT.min(DROP_PORT) {
@@ -161,7 +165,7 @@ impl Fabric {
                         peer_port: end.port,
                     })?
                 };
-                ports.push(Port::new(number, peer, properties(link, switch)));
+                ports.push(port_of(number, peer, properties(link, switch)));
             }
             ports.sort_by_key(|port| port.number);
             if let Some(pair) = ports.windows(2).find(|w| w[0].number == w[1].number) {
@@ -178,7 +182,7 @@ impl Fabric {
                 discarded_packets: 0,
             });
         }
-        add_cards(topology, &mut nodes, &mut host_ports)?;
+        add_cards(topology, &mut nodes, &mut host_ports, seed)?;
         let schedule = Schedule::of(topology);
         Ok(Self {
             horizon: Horizon::new(&nodes, &schedule),
@@ -203,6 +207,7 @@ fn properties(link: &Link, from: &Switch) -> LinkProperties {
         rate_bps: link.rate_from_bps(&from.name),
         delay_ns: link.delay_ns,
         queue_packets: usize::try_from(link.queue_packets).unwrap_or(usize::MAX),
+        queue_bytes: link.queue_bytes,
     }
 }
 

@@ -23,6 +23,7 @@ pub(super) fn add_cards(
     topology: &Topology,
     nodes: &mut Vec<Node>,
     host_ports: &mut [HostPort],
+    seed: u64,
 ) -> Result<(), BuildError> {
     for host in &topology.hosts {
         let Some(nic) = &host.nic else {
@@ -37,18 +38,22 @@ pub(super) fn add_cards(
         }
         let card = nodes.len();
         let place = host_ports.iter().position(|port| port.host == host.name);
-        let mut ports = vec![Port::new(CPU_PORT, Peer::Controller, CPU_LINK)];
+        let port_of =
+            |number, peer, link| Port::new(number, peer, link, Loss::of_port(seed, card, number));
+        let mut ports = vec![port_of(CPU_PORT, Peer::Controller, CPU_LINK)];
         if let Some(place) = place {
             let host_port = &mut host_ports[place];
             let to_leaf = LinkProperties {
                 rate_bps: host_port.rate_bps,
                 delay_ns: host_port.delay_ns.saturating_sub(nic.delay_ns),
                 queue_packets: QUEUE_PACKETS,
+                queue_bytes: None,
             };
             let to_host = LinkProperties {
                 rate_bps: nic.rate_bps,
                 delay_ns: nic.delay_ns,
                 queue_packets: QUEUE_PACKETS,
+                queue_bytes: None,
             };
             let leaf = &mut nodes[host_port.switch];
             if let Some(index) = leaf.index(host_port.port) {
@@ -60,14 +65,15 @@ pub(super) fn add_cards(
                     node: card,
                     port: Nic::NETWORK_PORT,
                 };
-                leaf.ports[index] = Port::new(host_port.port, peer, from_leaf);
+                let loss = Loss::of_port(seed, host_port.switch, host_port.port);
+                leaf.ports[index] = Port::new(host_port.port, peer, from_leaf, loss);
             }
             let leaf = Peer::Switch {
                 node: host_port.switch,
                 port: host_port.port,
             };
-            ports.push(Port::new(Nic::NETWORK_PORT, leaf, to_leaf));
-            ports.push(Port::new(Nic::HOST_PORT, Peer::Host(place), to_host));
+            ports.push(port_of(Nic::NETWORK_PORT, leaf, to_leaf));
+            ports.push(port_of(Nic::HOST_PORT, Peer::Host(place), to_host));
             ports.sort_by_key(|port| port.number);
             host_port.card = Some(card);
             host_port.delay_ns = nic.delay_ns;

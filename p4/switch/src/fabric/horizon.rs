@@ -19,14 +19,8 @@ pub(super) struct Horizon {
 impl Horizon {
     /// The horizon of these switches, with the shortest delay that a link ever has.
     pub fn new(nodes: &[Node], schedule: &Schedule) -> Self {
-        let delay_ns = |from: usize, port: &Port| {
-            let of_peer = match port.peer {
-                Peer::Switch { node, .. } => schedule.least_delay_ns(node),
-                _ => u64::MAX,
-            };
-            let changed = schedule.least_delay_ns(from).min(of_peer);
-            port.delay_ns().min(changed)
-        };
+        let delay_ns =
+            |from: usize, port: &Port| port.delay_ns().min(schedule.least_delay_ns(from, port));
         // From a port's link over whatever comes then to a host.
         let way_ns = |from: usize, port: &Port, nearest_ns: &[u64]| match port.peer {
             Peer::Host(_) => delay_ns(from, port),

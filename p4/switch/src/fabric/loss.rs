@@ -1,27 +1,33 @@
 //! Frames that get lost on their way to a switch, at random and independently.
 //!
-//! Every switch draws from a random stream of its own, once for each frame
-//! that arrives at it; and in what order frames arrive follows from the
-//! simulated network alone. So the same seed loses the same frames, and a
-//! lossless switch draws nothing.
+//! Every switch and every port draws from a random stream of its own, once for each
+//! frame that arrives at it; and in what order frames arrive follows from the
+//! simulated network alone. So the same seed loses the same frames, and one that is
+//! lossless draws nothing.
 
 use weft_topology::{ALL_PPM, Change};
 
 use crate::pipeline::Random;
 
-/// The loss in front of one switch.
+/// The loss in front of one switch, or on the link of one port.
 #[derive(Debug)]
 pub(super) struct Loss {
     /// Frames in a million that are lost.
     ppm: u32,
     /// The same as the topology has it.
     original_ppm: u32,
-    /// Whether the switch does not work: then all are.
+    /// Whether the switch or link does not work: then all are.
     down: bool,
     random: Random,
 }
 
 impl Loss {
+    /// The link of a port, which loses nothing at first.
+    pub fn of_port(seed: u64, switch: usize, port: u16) -> Self {
+        // Beyond the places of all switches.
+        Self::new(0, seed, (usize::from(port) + 1) << 32 | switch)
+    }
+
     /// A loss of `ppm` in front of the switch at place `index`.
     pub fn new(ppm: u32, seed: u64, index: usize) -> Self {
         // Mixed twice: streams whose seeds are close must have nothing in common.
@@ -34,7 +40,7 @@ impl Loss {
         }
     }
 
-    /// The loss from now on. Returns whether the switch has just failed.
+    /// The loss from now on. Returns whether the switch or link has just failed.
     pub fn change(&mut self, change: &Change) -> bool {
         self.ppm = change.loss_ppm.unwrap_or(self.ppm);
         let was_down = self.down;

@@ -409,6 +409,10 @@ impl Fabric {
             Peer::Switch { node, port } => {
                 self.agenda.add(at_ns, node, port, Action::Arrive(frame));
             }
+            Peer::Host(_) if port.loss.strikes() => {
+                port.count_loss();
+                self.recycle(frame);
+            }
             Peer::Host(host_port) => self.deliveries.push(Delivery {
                 host_port,
                 at_ns,
@@ -442,11 +446,14 @@ impl Node {
 
     /// Decides, and counts, whether a frame is lost that arrives at a port.
     fn loses(&mut self, number: u16) -> bool {
-        let lost = self.loss.strikes();
+        let of_switch = self.loss.strikes();
+        let Some(index) = self.index(number) else {
+            return of_switch;
+        };
+        let port = &mut self.ports[index];
+        let lost = port.loss.strikes() || of_switch;
         if lost {
-            if let Some(index) = self.index(number) {
-                self.ports[index].count_loss();
-            }
+            port.count_loss();
         }
         lost
     }

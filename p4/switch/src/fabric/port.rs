@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use weft_topology::Change;
 
+use super::loss::Loss;
 use crate::pipeline::{InFlight, QueueMetadata};
 
 /// What stands at the far end of a port's link.
@@ -32,6 +33,8 @@ pub(super) struct LinkProperties {
     pub delay_ns: u64,
     /// Packets that may wait, besides the one that is being sent.
     pub queue_packets: usize,
+    /// Bytes that may wait; then packets may be as many as have room in them.
+    pub queue_bytes: Option<u64>,
 }
 
 /// Counters of a port since the start, for `queues.csv`.
@@ -48,7 +51,7 @@ pub struct PortStats {
     pub tx_bytes: u64,
     /// Packets that found the queue full.
     pub dropped_packets: u64,
-    /// Frames that came in here and were lost on their way.
+    /// Frames that came in here and were lost on their way, or on their way to a host.
     pub lost_packets: u64,
 }
 
@@ -71,10 +74,14 @@ pub(super) struct Port {
     pub armed: bool,
     /// Whether every arrival is to be told.
     pub observed: bool,
+    /// What the link loses: of frames that arrive here, and of those sent to a host.
+    pub loss: Loss,
     link: LinkProperties,
     /// The link as the topology has it.
     original: LinkProperties,
     queue: VecDeque<Queued>,
+    /// Bytes of the packets in it.
+    queued_bytes: u64,
     /// When the link will have sent what it was given.
     free_ns: u64,
     /// What rounding `free_ns` down left over, in units of 1 / rate nanoseconds.
@@ -85,7 +92,7 @@ pub(super) struct Port {
 }
 
 impl Port {
-    pub fn new(number: u16, peer: Peer, link: LinkProperties) -> Self {
+    pub fn new(number: u16, peer: Peer, link: LinkProperties, loss: Loss) -> Self {
         Self {
             number,
             peer,
@@ -93,9 +100,11 @@ impl Port {
             changed: false,
             armed: false,
             observed: false,
+            loss,
             link,
             original: link,
             queue: VecDeque::new(),
+            queued_bytes: 0,
             free_ns: 0,
             remainder: 0,
             last_arrival_ns: 0,
@@ -114,6 +123,7 @@ impl Port {
         link.delay_ns = change.delay_ns.unwrap_or(link.delay_ns);
         if let Some(packets) = change.queue_packets {
             link.queue_packets = usize::try_from(packets).unwrap_or(usize::MAX);
+            link.queue_bytes = None;
         }
     }
 
@@ -121,6 +131,7 @@ impl Port {
     pub fn restore(&mut self) {
         self.link = self.original;
         self.remainder = 0;
+        self.loss.restore();
     }
 
     /// Queues `packet`, or gives it back when the queue is full.
@@ -128,10 +139,16 @@ impl Port {
         self.changed = true;
         // What can leave at once does not wait.
         let waits = !self.queue.is_empty() || !self.is_free(now_ns);
-        if waits && self.queue.len() >= self.link.queue_packets {
+        let bytes = packet.length_bytes() as u64;
+        let is_full = match self.link.queue_bytes {
+            Some(most) => self.queued_bytes + bytes > most,
+            None => self.queue.len() >= self.link.queue_packets,
+        };
+        if waits && is_full {
             self.stats.dropped_packets += 1;
             return Err(packet);
         }
+        self.queued_bytes += bytes;
         self.queue.push_back(Queued {
             packet,
             enqueued_ns: now_ns,
@@ -152,6 +169,7 @@ impl Port {
         time: impl Fn(u64) -> u64,
     ) -> Option<(InFlight, QueueMetadata)> {
         let queued = self.queue.pop_front()?;
+        self.queued_bytes -= queued.packet.length_bytes() as u64;
         self.changed = true;
         self.stats.queue_packets = self.queue.len();
         let metadata = QueueMetadata {
@@ -204,7 +222,13 @@ impl Port {
         self.free_ns
     }
 
-    /// Counts a frame that was lost before it came in.
+    /// Whether the far end is one of the first `switches` nodes of the fabric: no host,
+    /// and no card of a host.
+    pub fn is_between(&self, switches: usize) -> bool {
+        matches!(self.peer, Peer::Switch { node, .. } if node < switches)
+    }
+
+    /// Counts a frame that was lost on the link.
     pub fn count_loss(&mut self) {
         self.changed = true;
         self.stats.lost_packets += 1;
@@ -221,5 +245,6 @@ impl Port {
         self.stats.dropped_packets += self.queue.len() as u64;
         self.stats.queue_packets = 0;
         self.queue.clear();
+        self.queued_bytes = 0;
     }
 }

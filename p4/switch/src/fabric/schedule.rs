@@ -2,38 +2,85 @@
 
 use std::collections::VecDeque;
 
-use weft_topology::{Change, Topology};
+use weft_topology::{Change, End, Nic, Target, Topology};
 
 use super::Fabric;
+use super::port::Port;
 
 /// The changes of a topology, and which of them are to come.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
-    /// Each with the place of its switch, ordered by time.
-    changes: Vec<(usize, Change)>,
+    /// Each with what it is of, ordered by time.
+    changes: Vec<(Place, Change)>,
+    /// Number of switches; hosts' cards follow them.
+    switches: usize,
     /// When, and which of `changes`.
     to_come: VecDeque<(u64, usize)>,
 }
 
+/// What changes, by the places of switches in the fabric.
+#[derive(Debug, Clone)]
+enum Place {
+    Switch(usize),
+    /// The ports at the link's ends: one, where the other end is a host without a card.
+    Link(Vec<(usize, u16)>),
+}
+
+impl Place {
+    fn of(topology: &Topology, target: &Target) -> Option<Self> {
+        let switches = &topology.switches;
+        let place = |name: &str| switches.iter().position(|switch| switch.name == name);
+        let card = |name: &str| {
+            let mut cards = topology.hosts.iter().filter(|host| host.nic.is_some());
+            let card = cards.position(|host| host.name == name)?;
+            Some((switches.len() + card, Nic::NETWORK_PORT))
+        };
+        match target {
+            Target::Switch(name) => place(name).map(Self::Switch),
+            Target::Link(link) => {
+                let link = topology.links.get(*link)?;
+                let port = |end: &End| match place(&end.node) {
+                    Some(switch) => Some((switch, end.port)),
+                    None => card(&end.node),
+                };
+                Some(Self::Link(
+                    [&link.a, &link.b].into_iter().filter_map(port).collect(),
+                ))
+            }
+        }
+    }
+
+    /// Whether a link of the port of a switch changes.
+    fn is_of(&self, switch: usize, port: &Port) -> bool {
+        match self {
+            Self::Switch(place) => *place == switch || port.leads_to(*place),
+            Self::Link(ports) => ports.contains(&(switch, port.number)),
+        }
+    }
+}
+
 impl Schedule {
     pub fn of(topology: &Topology) -> Self {
-        let place = |name: &str| topology.switches.iter().position(|s| s.name == name);
         let changes = topology.schedule.iter().flat_map(|known| &known.changes);
-        // The topology was checked: every change names a switch.
+        // The topology was checked: every change names what there is.
         let mut changes: Vec<_> = changes
-            .filter_map(|change| Some((place(&change.switch)?, change.clone())))
+            .filter_map(|change| Some((Place::of(topology, &change.target)?, change.clone())))
             .collect();
         changes.sort_by_key(|(_, change)| change.at_ns);
         Self {
             changes,
+            switches: topology.switches.len(),
             to_come: VecDeque::new(),
         }
     }
 
-    /// The shortest delay that any change gives the links of a switch.
-    pub fn least_delay_ns(&self, switch: usize) -> u64 {
-        let of_switch = self.changes.iter().filter(|(place, _)| *place == switch);
-        let delays = of_switch.filter_map(|(_, change)| change.delay_ns);
+    /// The shortest delay that any change gives the link of a switch's port.
+    pub fn least_delay_ns(&self, switch: usize, port: &Port) -> u64 {
+        let of_port = self
+            .changes
+            .iter()
+            .filter(|(place, _)| place.is_of(switch, port));
+        let delays = of_port.filter_map(|(_, change)| change.delay_ns);
         delays.min().unwrap_or(u64::MAX)
     }
 
@@ -63,14 +110,24 @@ impl Fabric {
             return;
         };
         self.now_ns = self.now_ns.max(at_ns);
-        let (switch, change) = self.schedule.changes[place].clone();
-        let fails = self.nodes[switch].loss.change(&change);
+        let (place, change) = self.schedule.changes[place].clone();
+        if let Place::Switch(switch) = place {
+            let node = &mut self.nodes[switch];
+            if node.loss.change(&change) {
+                node.ports.iter_mut().for_each(Port::flush);
+            }
+        }
         for (index, node) in self.nodes.iter_mut().enumerate() {
-            for port in &mut node.ports {
-                if index == switch && fails {
+            for port in node
+                .ports
+                .iter_mut()
+                .filter(|port| place.is_of(index, port))
+            {
+                if matches!(place, Place::Link(_)) && port.loss.change(&change) {
                     port.flush();
                 }
-                if index == switch || port.leads_to(switch) {
+                // A host counts on its link's delay, and owns half of its rate.
+                if index < self.schedule.switches && port.is_between(self.schedule.switches) {
                     port.change(&change);
                 }
             }
@@ -102,7 +159,7 @@ mod tests {
     fn change(at_ns: u64) -> Change {
         Change {
             at_ns,
-            switch: "s2".into(),
+            target: Target::Switch("s2".into()),
             rate_bps: None,
             delay_ns: None,
             queue_packets: None,
@@ -137,10 +194,10 @@ mod tests {
         assert_eq!(arrival_ns(&mut fabric, 9 * MS), Some(USUAL_NS));
         fabric.start_schedule(10 * MS);
         assert_eq!(arrival_ns(&mut fabric, 11 * MS), Some(USUAL_NS));
-        // Both links of s2: towards it and from it.
-        let slow_ns = USUAL_NS + 2 * 9 * FULL_NS;
+        // The link to s2; that from it to its host stays.
+        let slow_ns = USUAL_NS + 9 * FULL_NS;
         assert_eq!(arrival_ns(&mut fabric, 12 * MS), Some(slow_ns));
-        let far_ns = slow_ns + 2 * 4 * DELAY_NS;
+        let far_ns = slow_ns + 4 * DELAY_NS;
         assert_eq!(arrival_ns(&mut fabric, 13 * MS), Some(far_ns));
         // The next traffic finds the links as they were at first.
         fabric.start_schedule(20 * MS);
@@ -186,6 +243,55 @@ mod tests {
     }
 
     #[test]
+    fn a_link_that_is_down_or_loses_all_does_so_alone_and_both_ways() {
+        // On the way: h1 - s1, s1 - s2, s2 - h2.
+        for (link, lossy) in [(0, (0, 1)), (2, (1, 2)), (1, (1, 1))] {
+            let of_link = |at_ns| Change {
+                target: Target::Link(link),
+                ..change(at_ns)
+            };
+            let mut fabric = changing(vec![
+                Change {
+                    up: Some(false),
+                    ..of_link(MS)
+                },
+                Change {
+                    up: Some(true),
+                    loss_ppm: Some(1_000_000),
+                    ..of_link(2 * MS)
+                },
+                Change {
+                    loss_ppm: Some(0),
+                    ..of_link(3 * MS)
+                },
+            ]);
+            fabric.start_schedule(0);
+            let arrivals = [0, 1, 2, 3].map(|ms| arrival_ns(&mut fabric, ms * MS));
+            assert_eq!(arrivals, [Some(USUAL_NS), None, None, Some(USUAL_NS)]);
+            let (switch, port) = lossy;
+            assert_eq!(
+                stats(&mut fabric, switch, port).lost_packets,
+                2,
+                "link {link}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_link_of_its_own_rate_slows_nobody_else() {
+        let slow = Change {
+            target: Target::Link(2),
+            rate_bps: Some(GBPS / 10),
+            delay_ns: Some(2 * DELAY_NS),
+            ..change(0)
+        };
+        let mut fabric = changing(vec![slow]);
+        fabric.start_schedule(0);
+        let slow_ns = USUAL_NS + 9 * FULL_NS + DELAY_NS;
+        assert_eq!(arrival_ns(&mut fabric, 0), Some(slow_ns));
+    }
+
+    #[test]
     fn a_change_between_two_calls_is_exact() {
         let slow = Change {
             rate_bps: Some(GBPS / 10),
@@ -199,7 +305,7 @@ mod tests {
         let mut early = changing(vec![change(0)]);
         early.start_schedule(0);
         early.receive(0, MS - DELAY_NS - 1, &frame(2, FULL_BYTES, 0));
-        assert_eq!(settle(&mut fabric)[0].0, MS + 20 * FULL_NS + 2 * DELAY_NS);
+        assert_eq!(settle(&mut fabric)[0].0, MS + 11 * FULL_NS + 2 * DELAY_NS);
         assert_eq!(settle(&mut early)[0].0, MS - 1 + 2 * FULL_NS + 2 * DELAY_NS);
     }
 }

@@ -137,8 +137,7 @@ impl Bench {
 
     /// A spine as the controller sets it up; every sample is wanted.
     pub fn spine() -> Bench {
-        static PROGRAM: OnceLock<Arc<Program>> = OnceLock::new();
-        let mut bench = Bench::new(PROGRAM.get_or_init(|| load("spine.json")));
+        let mut bench = Bench::spine_without_routes();
         for leaf in 1..=LEAVES {
             let to_port = ("routing.to_port", vec![leaf.into()]);
             bench.route(Ipv4Addr::new(10, leaf as u8, 0, 0), 16, to_port);
@@ -159,6 +158,41 @@ impl Bench {
             bench.insert("rtt.leaves", key, ("rtt.to_leaf", vec![remote.into()]));
         }
         bench.sample_every(Intervals::default());
+        bench
+    }
+
+    fn spine_without_routes() -> Bench {
+        static PROGRAM: OnceLock<Arc<Program>> = OnceLock::new();
+        Bench::new(PROGRAM.get_or_init(|| load("spine.json")))
+    }
+
+    /// An aggregation switch of a pod with leaf 1 alone: what is for others goes up, path
+    /// by path.
+    pub fn aggregation() -> Bench {
+        let mut bench = Bench::spine_without_routes();
+        bench.route(Ipv4Addr::new(10, 1, 0, 0), 16, ("routing.to_port", vec![1]));
+        bench.route(Ipv4Addr::new(10, 0, 0, 0), 8, ("routing.up", vec![]));
+        for path in 0..PATHS {
+            let set_uplink = ("routing.set_uplink", vec![uplink(path as u8).into()]);
+            bench.insert("routing.path_select", exact(path), set_uplink);
+        }
+        bench.path_policy("routing.weft_paths");
+        bench
+    }
+
+    /// The same where each path only says where to begin among `uplinks`.
+    pub fn spreading(uplinks: u16, action: &str) -> Bench {
+        let mut bench = Bench::spine_without_routes();
+        bench.route(Ipv4Addr::new(10, 0, 0, 0), 8, ("routing.up", vec![]));
+        for path in 0..PATHS {
+            let spread = (action, vec![path.into(), uplinks.into()]);
+            bench.insert("routing.path_select", exact(path), spread);
+        }
+        for number in 0..uplinks {
+            let set_uplink = ("routing.set_uplink", vec![uplink(number as u8).into()]);
+            bench.insert("routing.uplink_select", exact(number), set_uplink);
+        }
+        bench.path_policy("routing.weft_paths");
         bench
     }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
+use weft_topology::ways::spread;
+
 use crate::bench::{Bench, CPU_PORT, HOSTS, PATHS, drops, mac_of, uplink};
 use crate::packet::{
     GATEWAY_MAC, Tcp, address, checksum_is_right, edit_ipv4, expected_path, ping, ping_with_ttl,
@@ -70,6 +72,54 @@ fn subflows_of_a_connection_take_different_paths() {
         .filter_map(|frame| leaf.send(1, &frame, 0).port())
         .collect();
     assert_eq!(uplinks.len(), usize::from(PATHS));
+}
+
+#[test]
+fn aggregation_sends_down_what_is_for_its_pod_and_the_rest_up_by_the_leafs_path() {
+    let (mut leaf, mut aggregation) = (Bench::leaf(1), Bench::aggregation());
+    let down = ping(address(2, 1, 1), address(1, 2, 1));
+    assert_eq!(aggregation.send(9, &down, 0).port(), Some(1));
+    for path in 1..=PATHS as u8 {
+        let up = Tcp::subflow(address(1, 1, path), address(2, 2, 1)).frame();
+        let (port, sent) = aggregation.send(1, &up, 0).sent.unwrap();
+        assert_eq!(Some(port), leaf.send(1, &up, 0).port());
+        assert_eq!(ttl(&sent), ttl(&up) - 1);
+        assert!(checksum_is_right(&sent));
+    }
+    assert_eq!(
+        aggregation.counted("routing.path_select"),
+        u64::from(PATHS),
+        "each path has counted its packet"
+    );
+}
+
+#[test]
+fn ways_beyond_the_paths_are_spread_by_pairs_of_leaves_the_same_both_ways() {
+    const UPLINKS: u16 = 7;
+    let mut switch = Bench::spreading(UPLINKS, "routing.spread_leaves");
+    let mut uplinks = BTreeSet::new();
+    for (one, other) in (1..20).flat_map(|one| (1..20).map(move |other| (one, other))) {
+        let data = Tcp::subflow(address(one, 1, 2), address(other, 3, 1)).data(1, 1000);
+        let there = switch.send(1, &data.frame(), 0).port().unwrap();
+        let back = switch.send(1, &data.ack_of(1001).frame(), 0).port();
+        assert_eq!(back, Some(there));
+        let path = expected_path(address(one, 1, 2), address(other, 3, 1), PATHS.into());
+        let expected = (u16::from(path) + spread(one, other) % UPLINKS) % UPLINKS;
+        assert_eq!(there, uplink(expected as u8));
+        uplinks.insert(there);
+    }
+    assert_eq!(uplinks.len(), usize::from(UPLINKS));
+}
+
+#[test]
+fn ecmp_spreads_by_flows() {
+    const UPLINKS: u16 = 7;
+    let mut switch = Bench::spreading(UPLINKS, "routing.spread_flows");
+    let uplinks: BTreeSet<_> = (0..256)
+        .map(|port| udp(address(1, 1, 1), address(2, 1, 1), port))
+        .map(|frame| switch.send(1, &frame, 0).port())
+        .collect();
+    assert_eq!(uplinks.len(), usize::from(UPLINKS));
 }
 
 #[test]

@@ -1,25 +1,24 @@
 //! The flags that describe a lab: its fabric, its seed, the life of patterns.
 
 mod change;
+mod names;
+mod queue;
+mod shape;
 mod spine;
 
 use clap::{Args, ValueEnum};
 use weft_agent::path_manager::PathManager;
 use weft_controller::cost::Input;
 use weft_lab::{
-    ClockMode, InBandSpec, LabSpec, LeafSpineSpec, NicSpec, Paths, RoutingSpec, TopologySpec,
+    ChangeSpec, ClockMode, CommonSpec, FatTreeSpec, InBandSpec, LabSpec, LeafSpineSpec,
+    ManyToOneSpec, NicSpec, Paths, RoutingSpec, TopologySpec, TwoPathSpec,
 };
 use weft_load::units::{parse_duration_ns, parse_rate_bps, parse_share_ppm};
 
-use change::{Change, parse_change};
+use change::parse_change;
+use queue::QueueDepth;
+use shape::{Shape, ShapeArgs};
 use spine::SpineArgs;
-
-/// Kinds of fabrics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
-    /// Every leaf is cabled to every spine.
-    LeafSpine,
-}
 
 /// Ways in which leaves choose paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -52,21 +51,8 @@ pub enum IntKind {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Fabric")]
 pub struct FabricArgs {
-    /// Kind of fabric
-    #[arg(long, value_enum, value_name = "KIND", default_value = "leaf-spine")]
-    topology: Kind,
-
-    /// Number of leaves (racks)
-    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=100))]
-    leaves: u8,
-
-    /// Number of spines: paths between racks, and subflows per connection
-    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
-    spines: u8,
-
-    /// Hosts per leaf
-    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=250))]
-    hosts: u8,
+    #[command(flatten)]
+    shape: ShapeArgs,
 
     /// Rate of links between switches
     #[arg(long, value_name = "RATE", default_value = "1gbit", value_parser = parse_link_rate)]
@@ -85,19 +71,21 @@ pub struct FabricArgs {
     #[arg(long, value_name = "TIME", default_value = "10us", value_parser = parse_delay)]
     delay: u64,
 
-    /// Depth of every egress queue of the switches, in packets
-    #[arg(long, value_name = "PACKETS", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    queue: u32,
+    /// Depth of every egress queue of the switches, in packets, or in bytes of the
+    /// frames that wait: 150KB
+    #[arg(long, value_name = "PACKETS|BYTES", default_value = "100")]
+    queue: QueueDepth,
 
     #[command(flatten)]
     of_spines: SpineArgs,
 
-    /// Change all links of a spine while traffic runs, so long after its start:
-    /// 2s:1:rate=10mbit,delay=50ms; also queue=, loss=, down and up. Nobody is
-    /// told of a spine that is down: it loses all that arrives. (Several:
-    /// repeat it, or 2s:1:down;3s:1:up)
-    #[arg(long, value_name = "TIME:SPINE:CHANGE", value_delimiter = ';', value_parser = parse_change)]
-    change: Vec<Change>,
+    /// Change a link, or all links of a switch, so long after the start of traffic:
+    /// "at 20ms link leaf1-spine2 down", "at 2s switch spine1 rate 0.5 loss 1%" (also
+    /// delay, queue, up), or in short 2s:spine1:rate=10mbit,delay=50ms, where a number
+    /// is that of a spine. Nobody is told of what is down: it loses all that is sent
+    /// to it. (Several: repeat it, or separate them by ;)
+    #[arg(long, value_name = "CHANGE", value_delimiter = ';', value_parser = parse_change)]
+    change: Vec<ChangeSpec>,
 
     /// Scheduling noise between a host's kernel and its network card, as a hypervisor
     /// makes it: packets are held up at random, for so long on average, in either
@@ -172,9 +160,10 @@ impl FabricArgs {
     /// # Errors
     /// One line that says which flag is wrong.
     pub fn lab(&self, seed: u64, clock: ClockMode, paths: Paths) -> Result<LabSpec, String> {
-        self.path_manager.check(self.spines.into())?;
+        let topology = self.topology()?;
+        self.path_manager.check(topology.paths().into())?;
         Ok(LabSpec {
-            topology: Some(self.topology()?),
+            topology: Some(topology),
             pattern_ttl_ns: self.pattern_ttl,
             pattern_input: self.pattern_input.to_string(),
             controllers: self.controllers,
@@ -194,37 +183,71 @@ impl FabricArgs {
     /// # Errors
     /// One line that says which flag is wrong.
     pub fn topology(&self) -> Result<TopologySpec, String> {
-        let of_spines = self.of_spines.of(self.spines)?;
-        match self.topology {
-            Kind::LeafSpine => Ok(TopologySpec::LeafSpine(LeafSpineSpec {
-                leaves: self.leaves,
-                spines: self.spines,
-                hosts: self.hosts,
-                rate_bps: self.rate,
-                host_rate_bps: self.host_rate,
-                sender_rate_bps: self.sender_rate.filter(|rate| *rate != self.host_rate),
-                delay_ns: self.delay,
-                queue_packets: self.queue,
-                routing: match self.routing {
-                    RoutingKind::Weft => RoutingSpec::Weft,
-                    RoutingKind::Ecmp => RoutingSpec::Ecmp,
-                },
-                spine_delay_ns: of_spines.delay_ns,
-                spine_rate_bps: of_spines.rate_bps,
-                spine_queue_packets: of_spines.queue_packets,
-                spine_loss_ppm: of_spines.loss_ppm,
-                changes: change::check(&self.change, self.spines)?,
-                host_jitter_ns: self.host_jitter,
-                in_band: match self.int {
-                    IntKind::Off => InBandSpec::Off,
-                    IntKind::Md => InBandSpec::Md,
-                },
-                nic: match self.nic {
-                    NicKind::Plain => NicSpec::Plain,
-                    NicKind::P4 => NicSpec::P4,
-                },
-            })),
+        let shape = self.shape.shape()?;
+        if !matches!(shape, Shape::LeafSpine { .. }) {
+            self.of_spines.refuse()?;
         }
+        let sender_bps = self.sender_rate.unwrap_or(self.host_rate);
+        let common = CommonSpec {
+            rate_bps: self
+                .shape
+                .rate_bps(&shape, sender_bps)?
+                .unwrap_or(self.rate),
+            host_rate_bps: self.host_rate,
+            sender_rate_bps: self.sender_rate.filter(|rate| *rate != self.host_rate),
+            delay_ns: self.delay,
+            queue_packets: self.queue.packets(),
+            queue_bytes: self.queue.bytes(),
+            routing: match self.routing {
+                RoutingKind::Weft => RoutingSpec::Weft,
+                RoutingKind::Ecmp => RoutingSpec::Ecmp,
+            },
+            changes: change::check(&self.change, &shape)?,
+            host_jitter_ns: self.host_jitter,
+            nic: match self.nic {
+                NicKind::Plain => NicSpec::Plain,
+                NicKind::P4 => NicSpec::P4,
+            },
+            in_band: match self.int {
+                IntKind::Off => InBandSpec::Off,
+                IntKind::Md => InBandSpec::Md,
+            },
+        };
+        Ok(match shape {
+            Shape::LeafSpine {
+                leaves,
+                spines,
+                hosts,
+            } => {
+                let of_spines = self.of_spines.of(spines)?;
+                TopologySpec::LeafSpine(LeafSpineSpec {
+                    leaves,
+                    spines,
+                    hosts,
+                    common,
+                    spine_delay_ns: of_spines.delay_ns,
+                    spine_rate_bps: of_spines.rate_bps,
+                    spine_queue_packets: of_spines.queue_packets,
+                    spine_loss_ppm: of_spines.loss_ppm,
+                })
+            }
+            Shape::FatTree { k } => TopologySpec::FatTree(FatTreeSpec { k, common }),
+            Shape::ManyToOne { hosts, links } => TopologySpec::ManyToOne(ManyToOneSpec {
+                hosts,
+                links,
+                common,
+            }),
+            Shape::TwoPath { profiles } => TopologySpec::TwoPath(TwoPathSpec {
+                hosts: 1,
+                profiles,
+                common,
+            }),
+            Shape::Dumbbell { hosts, profiles } => TopologySpec::Dumbbell(TwoPathSpec {
+                hosts,
+                profiles,
+                common,
+            }),
+        })
     }
 
     /// Refuses fabrics in which no flow can cross racks.
@@ -232,7 +255,7 @@ impl FabricArgs {
     /// # Errors
     /// One line that says so.
     pub fn carries_flows(&self) -> Result<(), String> {
-        if self.leaves < 2 {
+        if let Shape::LeafSpine { leaves: 1, .. } = self.shape.shape()? {
             return Err("--leaves 1: flows run between racks; give at least 2".to_owned());
         }
         Ok(())
@@ -302,6 +325,8 @@ mod tests {
 
     use std::collections::BTreeMap;
 
+    use weft_lab::HostsSpec;
+
     use super::*;
 
     #[derive(Debug, Parser)]
@@ -316,19 +341,25 @@ mod tests {
     }
 
     fn leaf_spine(line: &str) -> LeafSpineSpec {
-        let TopologySpec::LeafSpine(spec) = parse(line).unwrap().topology().unwrap();
-        spec
+        match parse(line).unwrap().topology().unwrap() {
+            TopologySpec::LeafSpine(spec) => spec,
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
     fn defaults_are_two_racks_of_four_hosts_at_one_gigabit() {
         let spec = leaf_spine("");
-        assert_eq!((spec.leaves, spec.spines, spec.hosts), (2, 2, 4));
+        assert_eq!((spec.leaves, spec.spines), (2, 2));
+        assert_eq!(spec.hosts, HostsSpec::Same(4));
         assert_eq!(
-            (spec.rate_bps, spec.host_rate_bps),
+            (spec.common.rate_bps, spec.common.host_rate_bps),
             (1_000_000_000, 1_000_000_000)
         );
-        assert_eq!((spec.delay_ns, spec.queue_packets), (10_000, 100));
+        assert_eq!(
+            (spec.common.delay_ns, spec.common.queue_packets),
+            (10_000, 100)
+        );
         assert!(spec.spine_delay_ns.is_empty());
     }
 
@@ -368,15 +399,121 @@ mod tests {
     #[test]
     fn hosts_may_send_faster_than_they_receive() {
         let spec = leaf_spine("--host-rate 1gbit --sender-rate 2gbit");
-        assert_eq!(spec.sender_rate_bps, Some(2_000_000_000));
-        assert_eq!(leaf_spine("--sender-rate 1gbit").sender_rate_bps, None);
+        assert_eq!(spec.common.sender_rate_bps, Some(2_000_000_000));
+        let same = leaf_spine("--sender-rate 1gbit");
+        assert_eq!(same.common.sender_rate_bps, None);
+    }
+
+    #[test]
+    fn a_fat_tree_has_k_and_nothing_of_a_leaf_spine() {
+        let tree = |line: &str| {
+            let args = parse(&format!("--topology fat-tree {line}")).unwrap();
+            args.topology()
+        };
+        let TopologySpec::FatTree(spec) = tree("--k 6 --rate 10gbit").unwrap() else {
+            panic!("no fat-tree");
+        };
+        assert_eq!((spec.k, spec.common.rate_bps), (6, 10_000_000_000));
+        assert_eq!(tree("").unwrap().paths(), 4);
+        for (line, said) in [
+            ("--k 5", "--k 5 is odd"),
+            (
+                "--leaves 2",
+                "--leaves is of --topology leaf-spine, not of fat-tree",
+            ),
+            ("--hosts 2", "not of fat-tree"),
+            ("--spine-delay 1=1ms", "--spine-delay is of leaf-spine"),
+            ("--change 1s:1:down", "core1"),
+            ("--change 1s:core5:down", "core1 to core4"),
+            (
+                "--change 1s:core1-agg1_1:down",
+                "such as edge1-agg1_1 or agg1_1-core1",
+            ),
+            ("--change 1s:agg5_1:down", "agg4_2"),
+            ("--change 1s:spine1:down", "edge1 to edge8"),
+        ] {
+            let error = tree(line).unwrap_err();
+            assert!(error.contains(said), "{line}: {error}");
+        }
+        let failing = tree("--change 1s:core4:down;1s:agg4_2:up").unwrap();
+        assert_eq!(failing.common().changes.len(), 2);
+        let error = parse("--k 4").unwrap().topology().unwrap_err();
+        assert_eq!(error, "--k is of --topology fat-tree, not of leaf-spine");
+    }
+
+    #[test]
+    fn leaves_may_differ_in_hosts_and_links_up_carry_a_part_of_what_they_send() {
+        let spec = leaf_spine("--hosts 4,8 --spines 20 --oversubscription 2");
+        assert_eq!((spec.leaves, spec.spines), (2, 20));
+        assert_eq!(spec.hosts, HostsSpec::Each(vec![4, 8]));
+        // Eight hosts of 1 Gbit/s, twenty links.
+        assert_eq!(spec.common.rate_bps, 200_000_000);
+        let tree = parse("--topology fat-tree --oversubscription 4").unwrap();
+        assert_eq!(tree.topology().unwrap().common().rate_bps, 250_000_000);
+        for (line, said) in [
+            ("--hosts 4,8 --leaves 3", "one of each leaf"),
+            (
+                "--oversubscription 1000 --host-rate 10mbit",
+                "1mbit to 1tbit",
+            ),
+            ("--topology dumbbell --hosts 4,8", "dumbbell takes one"),
+        ] {
+            let error = parse(line).unwrap().topology().unwrap_err();
+            assert!(error.contains(said), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn queues_have_packets_or_bytes() {
+        let bytes = leaf_spine("--queue 150KB").common;
+        assert_eq!(
+            (bytes.queue_packets, bytes.queue_bytes),
+            (100, Some(150_000))
+        );
+        let packets = leaf_spine("--queue 64").common;
+        assert_eq!((packets.queue_packets, packets.queue_bytes), (64, None));
+    }
+
+    #[test]
+    fn testbeds_have_hosts_links_and_kinds_of_paths() {
+        let topology = |line: &str| parse(line).unwrap().topology();
+        let TopologySpec::TwoPath(paths) = topology("--topology two-path").unwrap() else {
+            panic!("no two-path");
+        };
+        assert_eq!(paths.profiles, ["wlan", "3g"]);
+        let own = topology("--topology dumbbell --profile wifi,lte,20mbit/50ms/30/1%").unwrap();
+        assert_eq!(own.paths(), 3);
+        let star = topology("--topology many-to-one --hosts 5 --links 3").unwrap();
+        assert_eq!(star.paths(), 3);
+        for (line, said) in [
+            ("--topology two-path --profile wlan", "names 1 paths"),
+            ("--topology two-path --hosts 2", "not of two-path"),
+            ("--topology two-path --spine-loss 1=1%", "is of leaf-spine"),
+            ("--topology many-to-one --hosts 1", "at least 2"),
+            ("--profile wlan,3g", "of --topology two-path and dumbbell"),
+        ] {
+            let error = topology(line).unwrap_err();
+            assert!(error.contains(said), "{line}: {error}");
+        }
+        for line in [
+            "--profile wlna",
+            "--profile 20mbit",
+            "--profile 20mbit/50ms/0",
+        ] {
+            assert!(parse(line).is_err(), "{line}");
+        }
     }
 
     #[test]
     fn values_out_of_range_are_refused() {
         for line in [
             "--leaves 0",
-            "--spines 9",
+            "--spines 251",
+            "--oversubscription 0",
+            "--oversubscription 2 --rate 1gbit",
+            "--links 9",
+            "--queue 2GB",
+            "--queue 1KB",
             "--hosts 300",
             "--rate 1",
             "--rate 1kbit",
@@ -398,6 +535,8 @@ mod tests {
             "--controllers 0",
             "--routing random",
             "--topology ring",
+            "--k 2",
+            "--k 18",
             "--path-manager userspace",
             "--path-manager fixed:9",
         ] {

@@ -56,6 +56,25 @@ impl SpineArgs {
             loss_ppm: checked("--spine-loss", &self.spine_loss)?,
         })
     }
+
+    /// Refuses all of them, for fabrics without spines.
+    ///
+    /// # Errors
+    /// One line that names a flag.
+    pub fn refuse(&self) -> Result<(), String> {
+        let given = [
+            ("--spine-delay", &self.spine_delay),
+            ("--spine-rate", &self.spine_rate),
+            ("--spine-queue", &self.spine_queue),
+            ("--spine-loss", &self.spine_loss),
+        ];
+        match given.iter().find(|(_, values)| !values.is_empty()) {
+            Some((flag, _)) => Err(format!(
+                "{flag} is of leaf-spine; links of other fabrics change with --change 0s:SWITCH:..."
+            )),
+            None => Ok(()),
+        }
+    }
 }
 
 fn by_spine(flag: &str, values: &[SpineValue], spines: u8) -> Result<BTreeMap<u8, u64>, String> {

@@ -1,0 +1,81 @@
+"""A fat-tree of k = 4: sixteen hosts, four paths between pods, two through one."""
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from driver import Labs, Weft
+
+pytestmark = pytest.mark.lab
+
+
+def rows(out: Path, name: str) -> list[dict[str, str]]:
+    with (out / name).open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_flows_between_pods_use_four_paths_and_patterns_name_them(
+    labs: Labs, tmp_path: Path
+) -> None:
+    lab = labs.up("--topology", "fat-tree", "--k", "4")
+    lab.run("workload", "--workload", "websearch", "--flows", "40", "--out", str(tmp_path / "x"))
+    flows = rows(tmp_path / "x", "flows.csv")
+    assert len(flows) == 40
+    assert [flow["error"] for flow in flows] == [""] * 40
+    patterns = lab.patterns().values()
+    assert patterns
+    between_pods = [[path["via"] for path in p["paths"]] for p in patterns if is_far(p)]
+    for ways in between_pods:
+        assert len(set(ways)) == 4
+        cores = [way.split("-")[1] for way in ways]
+        assert sorted(cores) == ["core1", "core2", "core3", "core4"]
+    for pattern in patterns:
+        if not is_far(pattern):
+            assert len({path["via"] for path in pattern["paths"]}) == 2
+        for path in pattern["paths"]:
+            # What links alone take, but for rounding; its own traffic may have queued.
+            assert path["rtt_min_ns"] >= 0.99 * path["rtt_configured_ns"]
+
+
+def is_far(pattern: dict[str, object]) -> bool:
+    """Say whether a pattern is for leaves of different pods."""
+    pods = [(int(str(pattern[end])) - 1) // 2 for end in ("source_leaf", "destination_leaf")]
+    return pods[0] != pods[1]
+
+
+# Into one host, from edge switches of all pods.
+INCAST = "run --topology fat-tree --pattern incast --senders 6 --bytes 6MB --scheduler rb"
+
+
+def test_all_cores_carry_a_connections_data(weft: Weft, tmp_path: Path) -> None:
+    out = tmp_path / "x"
+    weft.run(*INCAST.split(), "--out", str(out))
+    assert [flow["error"] for flow in rows(out, "flows.csv")] == [""] * 6
+    sent = defaultdict[str, int](int)
+    for row in rows(out, "queues.csv"):
+        if row["switch"].startswith("core"):
+            sent[row["switch"]] = max(sent[row["switch"]], int(row["tx_bytes"]))
+    assert sorted(sent) == ["core1", "core2", "core3", "core4"]
+    # Equal paths carry a quarter each, but for what their queues moved; some senders
+    # are in the receiver's pod.
+    assert min(sent.values()) > max(sent.values()) / 2 > 36e6 / 16, sent
+
+
+def test_a_core_that_fails_leaves_patterns_with_exactly_its_paths(
+    weft: Weft, tmp_path: Path
+) -> None:
+    out = tmp_path / "x"
+    weft.run(*INCAST.split(), "--change", "30ms:core3:down", "--out", str(out))
+    assert [flow["error"] for flow in rows(out, "flows.csv")] == [""] * 6
+    versions = defaultdict[tuple[str, str, str], list[tuple[str, int]]](list)
+    for row in rows(out, "patterns.csv"):
+        key = (row["source_leaf"], row["destination_leaf"], row["version"])
+        versions[key].append((row["via"], int(row["gap"])))
+    without = [
+        {via.split("-")[1] for via, gap in paths if gap == 0}
+        for paths in versions.values()
+        if any(gap == 0 for _, gap in paths)
+    ]
+    assert without, "no pattern has left out a path"
+    assert set(map(frozenset, without)) == {frozenset({"core3"})}
