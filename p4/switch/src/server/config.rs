@@ -1,7 +1,8 @@
 //! A forwarding pipeline configuration: a program and what P4Info calls its parts.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tonic::Status;
 use weft_p4runtime::p4::config::v1 as info;
@@ -11,12 +12,30 @@ use weft_p4runtime::p4::v1::forwarding_pipeline_config::Cookie;
 use super::packet::Header;
 use crate::pipeline::{ActionId, CounterId, MatchKind, Program, TableId};
 
-/// A verified configuration.
+/// A verified configuration of one switch.
 #[derive(Debug)]
 pub(super) struct Config {
+    pub cookie: Option<Cookie>,
+    verified: Arc<Verified>,
+}
+
+impl Deref for Config {
+    type Target = Verified;
+
+    fn deref(&self) -> &Verified {
+        &self.verified
+    }
+}
+
+/// What switches of the same program share: a large fabric has hundreds of them, and to
+/// load a program takes milliseconds and megabytes.
+static KNOWN: Mutex<Vec<Weak<Verified>>> = Mutex::new(Vec::new());
+
+/// A program and what P4Info calls its parts.
+#[derive(Debug)]
+pub(super) struct Verified {
     pub p4info: info::P4Info,
     pub device_config: Vec<u8>,
-    pub cookie: Option<Cookie>,
     pub program: Arc<Program>,
     pub tables: BTreeMap<u32, Table>,
     pub counters: BTreeMap<u32, CounterId>,
@@ -66,28 +85,53 @@ impl Config {
         let p4info = message
             .p4info
             .ok_or_else(|| Status::invalid_argument("the configuration has no P4Info"))?;
-        let program = Program::load(&message.p4_device_config)
+        let (cookie, program) = (message.cookie, message.p4_device_config);
+        // Whoever panicked with it has left it whole.
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|known| known.strong_count() > 0);
+        let same = known
+            .iter()
+            .filter_map(Weak::upgrade)
+            .find(|known| known.is(&p4info, &program));
+        let verified = match same {
+            Some(verified) => verified,
+            None => {
+                let verified = Arc::new(Verified::new(p4info, program)?);
+                known.push(Arc::downgrade(&verified));
+                verified
+            }
+        };
+        Ok(Self { cookie, verified })
+    }
+
+    /// Whether `other` is the same program with the same names.
+    pub fn is_same_program(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.verified, &other.verified) || self.is(&other.p4info, &other.device_config)
+    }
+}
+
+impl Verified {
+    fn new(p4info: info::P4Info, device_config: Vec<u8>) -> Result<Self, Status> {
+        let program = Program::load(&device_config)
             .map_err(|error| Status::invalid_argument(format!("p4_device_config: {error}")))?;
         refuse_unsupported(&p4info)?;
-        let mut config = Self {
+        let mut verified = Self {
             tables: BTreeMap::new(),
             counters: BTreeMap::new(),
             digests: BTreeMap::new(),
             packet_in: Header::of(&p4info, "packet_in")?,
             packet_out: Header::of(&p4info, "packet_out")?,
-            device_config: message.p4_device_config,
-            cookie: message.cookie,
+            device_config,
             program: Arc::new(program),
             p4info,
         };
-        config.find_tables()?;
-        config.find_externs()?;
-        Ok(config)
+        verified.find_tables()?;
+        verified.find_externs()?;
+        Ok(verified)
     }
 
-    /// Whether `other` is the same program with the same names.
-    pub fn is_same_program(&self, other: &Self) -> bool {
-        self.p4info == other.p4info && self.device_config == other.device_config
+    fn is(&self, p4info: &info::P4Info, device_config: &[u8]) -> bool {
+        self.device_config == device_config && self.p4info == *p4info
     }
 
     /// The table with that P4Info id.
