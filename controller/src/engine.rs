@@ -249,6 +249,7 @@ impl Engine {
                 self.telemetry
                     .record_queue(&self.fabric, now_ns, switch, sample);
                 let percent = self.links.sampled(&self.fabric, now_ns, switch, sample);
+                let is_news = percent.is_some();
                 self.slow.extend(percent.map(|percent| SlowLink {
                     switch: switch.to_owned(),
                     port: sample.port,
@@ -256,6 +257,7 @@ impl Engine {
                 }));
                 match self.config.input {
                     Input::RttAndQueue => self.pairs_through(switch, sample.port),
+                    Input::Rtt if is_news => self.pairs_through(switch, sample.port),
                     Input::Srtt | Input::Rtt => Vec::new(),
                 }
             }
@@ -328,13 +330,28 @@ impl Engine {
     /// at most, if one is slow.
     #[must_use]
     pub fn slow_percent(&self, pair: LeafPair, path: u8) -> Option<u64> {
+        self.hops(pair, path)
+            .filter_map(|(switch, port)| self.links.slow_percent(switch, port))
+            .min()
+    }
+
+    /// Switches and their ports by which data of `pair` leave on `path`.
+    fn hops(&self, pair: LeafPair, path: u8) -> impl Iterator<Item = (&str, u16)> {
         let topology = self.fabric.topology();
-        let steps = self.fabric.steps(pair, path);
-        steps
-            .filter_map(|step| {
-                let switch = step.switch(topology);
-                self.links
-                    .slow_percent(&switch.name, step.port(topology).number)
+        self.fabric
+            .steps(pair, path)
+            .map(|step| (&*step.switch(topology).name, step.port(topology).number))
+    }
+
+    /// What the slowest link on the data's way carries: as the topology has it, or less
+    /// if queues show that. `None` if there is no such path.
+    #[must_use]
+    pub fn rate_bps(&self, pair: LeafPair, path: u8) -> Option<u64> {
+        self.hops(pair, path)
+            .filter_map(|(switch, port)| {
+                let rate_bps = self.fabric.rate_bps(switch, port)?;
+                let percent = self.links.slow_percent(switch, port).unwrap_or(100);
+                Some(rate_bps.saturating_mul(percent.max(1)) / 100)
             })
             .min()
     }

@@ -276,6 +276,14 @@ impl Fabric {
         Some((leaf_ns + wires_ns + near_ns).saturating_sub(2 * far_card_ns))
     }
 
+    /// Rate at which `port` of `switch` sends.
+    #[must_use]
+    pub fn rate_bps(&self, switch: &str, port: u16) -> Option<u64> {
+        let mut ports = self.topology.switch(switch)?.ports.iter();
+        let link = ports.find(|known| known.number == port)?.link;
+        Some(self.topology.links.get(link)?.rate_from_bps(switch))
+    }
+
     /// RTT over empty queues between hosts of `pair`, for a full-size packet.
     #[must_use]
     pub fn configured_rtt_ns(&self, pair: LeafPair, path: u8) -> Option<u64> {

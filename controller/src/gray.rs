@@ -134,10 +134,7 @@ impl Port {
 
 /// Time of a full-size packet on the wire behind a port.
 fn full_size_ns(fabric: &Fabric, switch: &str, port: u16) -> Option<u64> {
-    let topology = fabric.topology();
-    let mut ports = topology.switch(switch)?.ports.iter();
-    let link = ports.find(|known| known.number == port)?.link;
-    let rate_bps = topology.links.get(link)?.rate_bps;
+    let rate_bps = fabric.rate_bps(switch, port)?;
     let bits = (u64::from(FULL_SIZE_BYTES) + HEADER_BYTES) * 8;
     (bits * 1_000_000_000).checked_div(rate_bps)
 }

@@ -41,6 +41,7 @@ pub fn paths(engine: &Engine, now_ns: u64, pair: LeafPair) -> Vec<v1::PathState>
                     .slow_percent(pair, path)
                     .and_then(|percent| u32::try_from(percent).ok())
                     .unwrap_or(0),
+                rate_bps: engine.rate_bps(pair, path).unwrap_or(0),
             }
         })
         .collect()

@@ -70,7 +70,8 @@ impl Engine {
             return without(Verdict::Unmeasured);
         };
         let is_idle = self.idle_at_ns(pair) <= now_ns;
-        let plain_gaps = among(&carries, &costs_ns, gaps);
+        let weighed_ns = self.weighed_ns(pair, &costs_ns);
+        let plain_gaps = among(&carries, &weighed_ns, gaps);
         let known = self.pairs.get(&pair);
         let Some((known, current)) = known.and_then(|pair| Some((pair, pair.pattern.as_ref()?)))
         else {
@@ -99,14 +100,14 @@ impl Engine {
         let gaps = if is_idle {
             plain_gaps.clone()
         } else {
-            among(&carries, &costs_ns, |costs_ns| {
+            among(&carries, &weighed_ns, |weighed_ns| {
                 let current: Vec<u32> = current
                     .gaps
                     .iter()
                     .copied()
                     .filter(|&gap| gap > 0)
                     .collect();
-                sticky_gaps(costs_ns, &current)
+                sticky_gaps(weighed_ns, &current)
             })
         };
         let verdict = if gaps == current.gaps {
@@ -144,18 +145,47 @@ impl Engine {
         until_ns: u64,
     ) -> Assessment {
         let lowest = cost::lowest_ns(&self.fabric, &self.telemetry, pair, carries);
-        let gaps = among(carries, lowest.as_deref().unwrap_or(&costs_ns), gaps);
+        let lowest_ns = lowest.as_deref().unwrap_or(&costs_ns);
+        let gaps = among(carries, &self.weighed_ns(pair, lowest_ns), gaps);
         let verdict = if gaps == current {
             Verdict::Held { until_ns }
         } else {
             Verdict::Due(Rule::Herd)
         };
         Assessment {
-            plain_gaps: among(carries, &costs_ns, crate::pattern::gaps),
+            plain_gaps: among(
+                carries,
+                &self.weighed_ns(pair, &costs_ns),
+                crate::pattern::gaps,
+            ),
             costs_ns,
             gaps,
             verdict,
         }
+    }
+
+    /// What gaps follow from: the costs, or what the lowest of them would be at the
+    /// path's rate if that is more.
+    ///
+    /// MPTCP-RB goes by RTTs alone: a slow link shows in the RTT when its queue is full.
+    /// But a pattern for all connections of a leaf drains that queue, and without it
+    /// fills it again. So no path gets a larger part than its rate is of the fastest.
+    fn weighed_ns(&self, pair: LeafPair, costs_ns: &[u64]) -> Vec<u64> {
+        let rates_bps: Vec<u64> = (0..self.fabric.paths())
+            .map(|path| self.rate_bps(pair, path).unwrap_or(0))
+            .collect();
+        let fastest_bps = u128::from(rates_bps.iter().copied().max().unwrap_or(0));
+        let lowest_ns = costs_ns.iter().copied().filter(|&cost_ns| cost_ns > 0).min();
+        let lowest_ns = u128::from(lowest_ns.unwrap_or(0));
+        costs_ns
+            .iter()
+            .zip(rates_bps)
+            .map(|(&cost_ns, rate_bps)| {
+                let by_rate_ns = (lowest_ns * fastest_bps).checked_div(rate_bps.into());
+                let by_rate_ns = by_rate_ns.and_then(|by_rate_ns| by_rate_ns.try_into().ok());
+                cost_ns.max(by_rate_ns.unwrap_or(0))
+            })
+            .collect()
     }
 
     /// Which paths of `pair` carry packets. All of them, when none is known to: a

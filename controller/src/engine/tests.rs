@@ -6,7 +6,7 @@ use weft_topology::Routing;
 
 use super::*;
 use crate::pattern::letters;
-use crate::telemetry::{IDLE_NS, RttSample};
+use crate::telemetry::{IDLE_NS, QueueSample, RttSample};
 use crate::testing::{fabric, leaf_spine};
 
 const MS: u64 = 1_000_000;
@@ -89,6 +89,40 @@ fn gaps_follow_a_slow_spine() {
     engine.poll(MS);
     // 237.6 us to 117.6 us.
     assert_eq!(letters_of(&engine), "AAB");
+}
+
+#[test]
+fn no_path_gets_more_than_its_rate() {
+    let mut topology = leaf_spine(2, 2, 2);
+    for link in &mut topology.links {
+        if link.b.node == "spine2" {
+            link.rate_bps = 200_000_000;
+        }
+    }
+    let mut engine = Engine::new(Fabric::new(topology).unwrap(), Config::default());
+    record(&mut engine, MS, 0, 0);
+    record(&mut engine, MS, 1, 0);
+    engine.poll(MS);
+    assert_eq!(engine.rate_bps(PAIR, 1), Some(200_000_000));
+    assert_eq!(letters_of(&engine), "AAAAAB");
+}
+
+#[test]
+fn a_link_that_has_become_slow_gets_less_at_once() {
+    let mut engine = started();
+    // At a quarter of its rate: 16 and more packets wait four times as long as they should.
+    for ms in 51..100 {
+        let sample = Sample::Queue(QueueSample {
+            port: 4,
+            depth_packets: 20,
+            delay_ns: 20 * 4 * 12_112,
+            at_ns: ms * MS,
+        });
+        engine.record(ms * MS, None, "leaf1", &sample);
+        engine.poll(ms * MS);
+    }
+    assert_eq!(engine.slow_percent(PAIR, 1), Some(25));
+    assert_eq!(letters_of(&engine), "AAAAB");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use weft_controller::engine::HISTORY_DECISIONS;
 use weft_load::table::Table;
-use weft_load::units::format_duration;
+use weft_load::units::{format_duration, format_rate};
 use weft_proto::v1::explanation::Verdict;
 use weft_proto::v1::{
     Decision, ExplainPatternsRequest, Explanation, GetTopologyRequest, PathState,
@@ -106,8 +106,9 @@ fn text(pair: &Explanation) -> String {
             "lowest",
             "queueing",
             "samples",
+            "rate",
             "cost",
-            "gap by cost",
+            "gap by both",
             "gap",
         ],
     );
@@ -139,6 +140,7 @@ fn path_row(pair: &Explanation, place: usize, path: &PathState) -> Vec<String> {
         duration(path.rtt_min_ns),
         format_duration(path.queue_delay_ns as f64),
         path.samples.to_string(),
+        format_rate(path.rate_bps),
         match pair.costs_ns.get(place) {
             _ if path.dead => "dead".to_owned(),
             cost => duration(cost.copied().unwrap_or(0)),
@@ -246,6 +248,7 @@ fn document(pair: &Explanation) -> Value {
             "rtt_min_ns": Some(path.rtt_min_ns).filter(|ns| *ns > 0),
             "queue_delay_ns": path.queue_delay_ns,
             "samples": path.samples,
+            "rate_bps": path.rate_bps,
             "dead": path.dead,
             "slow_percent": Some(path.slow_percent).filter(|percent| *percent > 0),
         })
@@ -278,6 +281,7 @@ mod tests {
             rtt_ns: 132_000,
             rtt_min_ns: 118_000,
             samples: 9,
+            rate_bps: 1_000_000_000,
             dead,
             ..PathState::default()
         };
@@ -334,9 +338,9 @@ mod tests {
             words,
             [
                 "leaf1 -> leaf2 cost is rtt+queue",
-                "path via RTT lowest queueing samples cost gap by cost gap",
-                "A spine1 132 us 118 us 0 ns 9 118 us 1 1",
-                "B spine2 132 us 118 us 0 ns 9 dead 0 0",
+                "path via RTT lowest queueing samples rate cost gap by both gap",
+                "A spine1 132 us 118 us 0 ns 9 1gbit 118 us 1 1",
+                "B spine2 132 us 118 us 0 ns 9 1gbit dead 0 0",
                 "in force 1.600000 A a path carries nothing any more (118 us, dead)",
                 "now another is wanted; the last one is too young for 250 us more",
             ]

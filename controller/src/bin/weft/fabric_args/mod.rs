@@ -133,7 +133,7 @@ pub struct FabricArgs {
 
     /// What patterns follow from: the RTT of the kernels' own (srtt), the RTT that
     /// leaves measure (rtt), or the lowest RTT and the queues on the data's way
-    /// (rtt+queue)
+    /// (rtt+queue). The network's patterns give no path more than its rate, either
     #[arg(long, value_name = "INPUT", default_value_t = Input::default())]
     pattern_input: Input,
 
