@@ -37,7 +37,10 @@ def test_an_incast_takes_what_its_link_takes(
     assert sum(int(flow["timeouts"]) for flow in flows) == 0
 
 
-@pytest.mark.parametrize("paths", ["", "--spine-delay 2=160us", "--spine-rate 2=200mbit"])
+@pytest.mark.parametrize(
+    "paths",
+    ["", "--spine-delay 2=160us", "--spine-rate 2=200mbit", "--spines 4", "--spines 8"],
+)
 def test_a_long_flow_fills_its_link(weft: Weft, tmp_path: Path, paths: str) -> None:
     (flow,) = run(weft, tmp_path / "x", f"--pattern bulk --bytes 20MB {paths}")
     assert int(flow["fct_ns"]) <= 1.05 * int(flow["ideal_fct_ns"])

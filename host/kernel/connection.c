@@ -347,6 +347,7 @@ static void look_at(const struct sock *ssk, struct weft_view *view)
 	view->rttvar_us = READ_ONCE(tp->mdev_us) >> 2;
 	view->rtt_us = READ_ONCE(tp->rack.rtt_us);
 	view->rtt_min_us = tcp_min_rtt(tp);
+	view->acked_us = tp->delivered_mstamp;
 	view->delivered_packets = READ_ONCE(tp->delivered);
 	view->lost_packets = READ_ONCE(tp->lost);
 	view->cwnd_packets = max(READ_ONCE(tp->snd_cwnd), 1U);

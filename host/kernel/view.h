@@ -29,6 +29,7 @@
  * @rttvar_us: RFC 6298's mean deviation of it
  * @rtt_us: RTT of the packet acknowledged last; 0 while there is none
  * @rtt_min_us: lowest RTT of late (tcp_min_rtt)
+ * @acked_us: when packets were acknowledged last, by the clock of the outlook
  * @delivered_packets: acknowledged so far, wraps
  * @lost_packets: taken for lost so far, wraps
  * @cwnd_packets: congestion window, at least 1
@@ -47,6 +48,7 @@ struct weft_view {
 	u32	rttvar_us;
 	u32	rtt_us;
 	u32	rtt_min_us;
+	u64	acked_us;
 	u32	delivered_packets;
 	u32	lost_packets;
 	u32	cwnd_packets;

@@ -215,8 +215,10 @@ static void observe(struct weft_path_state *path, const struct weft_view *view,
 		take_acks(path, view, acked, n, now_us);
 	if (under_way(view) && path->window)
 		return;
-	/* after an idle time it begins anew */
 	path->idle_us = now_us;
+	/* one ACK has emptied a small window: no idle time, after which it begins anew */
+	if (path->window && now_us - view->acked_us <= standing_rtt_us(path, view))
+		return;
 	path->window = first_window(view, n);
 	path->is_starting = true;
 	path->round_end = view->delivered_packets + 1;

@@ -53,6 +53,13 @@ static void test_start(void)
 	two[1] = path(1, 0, 3, RTT_US);
 	report(fill(&weft, two, 2, 2 * RTT_US) == 6, "after an idle time it begins anew");
 
+	two[0] = path(0, 0, 10, RTT_US);
+	two[1] = path(1, 0, 6, RTT_US);
+	two[0].acked_us = 2 * RTT_US + 50;
+	two[1].acked_us = 2 * RTT_US + 50;
+	report(fill(&weft, two, 2, 2 * RTT_US + 50) > 6,
+	       "but not when ACKs have just come for all that it had sent");
+
 	memset(&weft, 0, sizeof(weft));
 	two[0] = path(0, 0, 0, 10000);
 	two[0].rtt_min_us = 10000;
