@@ -377,6 +377,7 @@ mod tests {
                     }],
                     host_jitter_ns: 500_000,
                     nic: NicSpec::P4,
+                    in_band: InBandSpec::Md,
                 },
                 spine_delay_ns: BTreeMap::from([(2, 40_000)]),
                 spine_rate_bps: BTreeMap::from([(1, 5_000_000)]),
