@@ -175,7 +175,11 @@ impl Engine {
             .map(|path| self.rate_bps(pair, path).unwrap_or(0))
             .collect();
         let fastest_bps = u128::from(rates_bps.iter().copied().max().unwrap_or(0));
-        let lowest_ns = costs_ns.iter().copied().filter(|&cost_ns| cost_ns > 0).min();
+        let lowest_ns = costs_ns
+            .iter()
+            .copied()
+            .filter(|&cost_ns| cost_ns > 0)
+            .min();
         let lowest_ns = u128::from(lowest_ns.unwrap_or(0));
         costs_ns
             .iter()
