@@ -3,6 +3,8 @@
 //! `topology/` (Python) writes it, everybody else reads it, and nobody derives
 //! names or addresses. See [`Topology`] for the document's shape.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 mod nic;
 mod schedule;
 pub mod ways;

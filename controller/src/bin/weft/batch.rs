@@ -69,11 +69,15 @@ pub async fn run(args: Args) -> Outcome {
         args.workload.seed
     );
     let workload = args.workload.absolute(&std::env::current_dir()?);
+    // What the command line says wrong comes before what the machine lacks.
+    let out = match args.check {
+        true => None,
+        false => Some(outdir::choose(args.out, &name)?),
+    };
     let spec = lab_spec(&args.fabric, &args.capture, &workload, scheduler)?;
-    if args.check {
+    let Some(out) = out else {
         return Ok(());
-    }
-    let out = outdir::choose(args.out, &name)?;
+    };
     let done = execute(&spec, &out, &args.machine, RunBar::new(&name)).await?;
     display::out(format!(
         "{}{} of virtual time in {} of real time\nresults: {}\n",
