@@ -330,30 +330,19 @@ impl Engine {
     /// at most, if one is slow.
     #[must_use]
     pub fn slow_percent(&self, pair: LeafPair, path: u8) -> Option<u64> {
-        self.hops(pair, path)
-            .filter_map(|(switch, port)| self.links.slow_percent(switch, port))
-            .min()
-    }
-
-    /// Switches and their ports by which data of `pair` leave on `path`.
-    fn hops(&self, pair: LeafPair, path: u8) -> impl Iterator<Item = (&str, u16)> {
-        let topology = self.fabric.topology();
-        self.fabric
-            .steps(pair, path)
-            .map(|step| (&*step.switch(topology).name, step.port(topology).number))
+        let steps = self.fabric.steps(pair, path);
+        steps.filter_map(|at| self.links.slow_percent(at)).min()
     }
 
     /// What the slowest link on the data's way carries: as the topology has it, or less
     /// if queues show that. `None` if there is no such path.
     #[must_use]
     pub fn rate_bps(&self, pair: LeafPair, path: u8) -> Option<u64> {
-        self.hops(pair, path)
-            .filter_map(|(switch, port)| {
-                let rate_bps = self.fabric.rate_bps(switch, port)?;
-                let percent = self.links.slow_percent(switch, port).unwrap_or(100);
-                Some(rate_bps.saturating_mul(percent.max(1)) / 100)
-            })
-            .min()
+        let rate_bps = |at| {
+            let percent = self.links.slow_percent(at).unwrap_or(100);
+            self.fabric.rate_bps(at).saturating_mul(percent.max(1)) / 100
+        };
+        self.fabric.steps(pair, path).map(rate_bps).min()
     }
 
     /// Probes that [`Engine::poll`] wants to be sent.

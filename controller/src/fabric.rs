@@ -276,12 +276,11 @@ impl Fabric {
         Some((leaf_ns + wires_ns + near_ns).saturating_sub(2 * far_card_ns))
     }
 
-    /// Rate at which `port` of `switch` sends.
+    /// Rate at which a port sends.
     #[must_use]
-    pub fn rate_bps(&self, switch: &str, port: u16) -> Option<u64> {
-        let mut ports = self.topology.switch(switch)?.ports.iter();
-        let link = ports.find(|known| known.number == port)?.link;
-        Some(self.topology.links.get(link)?.rate_from_bps(switch))
+    pub fn rate_bps(&self, at: Step) -> u64 {
+        let switch = &at.switch(&self.topology).name;
+        at.link(&self.topology).rate_from_bps(switch)
     }
 
     /// RTT over empty queues between hosts of `pair`, for a full-size packet.

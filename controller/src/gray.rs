@@ -15,6 +15,8 @@
 
 use std::collections::BTreeMap;
 
+use weft_topology::ways::Step;
+
 use crate::fabric::{FULL_SIZE_BYTES, Fabric};
 use crate::telemetry::QueueSample;
 
@@ -39,7 +41,7 @@ const HEADER_BYTES: u64 = 14;
 /// What the queues of all ports say about their links.
 #[derive(Debug, Default)]
 pub struct Links {
-    ports: BTreeMap<(String, u16), Port>,
+    ports: BTreeMap<Step, Port>,
 }
 
 #[derive(Debug, Default)]
@@ -64,9 +66,9 @@ impl Links {
         switch: &str,
         sample: &QueueSample,
     ) -> Option<u64> {
-        let full_size_ns = full_size_ns(fabric, switch, sample.port)?;
-        let key = (switch.to_owned(), sample.port);
-        let port = self.ports.entry(key).or_default();
+        let at = fabric.port(switch, sample.port)?;
+        let full_size_ns = full_size_ns(fabric, at)?;
+        let port = self.ports.entry(at).or_default();
         let depth = sample.depth_packets;
         let before = std::mem::replace(&mut port.depth_packets, depth);
         if depth < DEEP_PACKETS {
@@ -84,11 +86,11 @@ impl Links {
         }
     }
 
-    /// The share of its rate, in percent, that the slow link at `port` of `switch`
-    /// carries; `None` if it is not known to be slow.
+    /// The share of its rate, in percent, that the slow link at a port carries; `None`
+    /// if it is not known to be slow.
     #[must_use]
-    pub fn slow_percent(&self, switch: &str, port: u16) -> Option<u64> {
-        let port = self.ports.get(&(switch.to_owned(), port))?;
+    pub fn slow_percent(&self, at: Step) -> Option<u64> {
+        let port = self.ports.get(&at)?;
         port.is_slow.then(|| port.percent())
     }
 }
@@ -133,10 +135,9 @@ impl Port {
 }
 
 /// Time of a full-size packet on the wire behind a port.
-fn full_size_ns(fabric: &Fabric, switch: &str, port: u16) -> Option<u64> {
-    let rate_bps = fabric.rate_bps(switch, port)?;
+fn full_size_ns(fabric: &Fabric, at: Step) -> Option<u64> {
     let bits = (u64::from(FULL_SIZE_BYTES) + HEADER_BYTES) * 8;
-    (bits * 1_000_000_000).checked_div(rate_bps)
+    (bits * 1_000_000_000).checked_div(fabric.rate_bps(at))
 }
 
 #[cfg(test)]
@@ -147,6 +148,10 @@ mod tests {
     const MS: u64 = 1_000_000;
     /// At 1 Gbps.
     const FULL_NS: u64 = 12_112;
+
+    fn leaf1_port(number: u16) -> Step {
+        fabric(2, 2, 4).port("leaf1", number).unwrap()
+    }
 
     /// Feeds a sample every millisecond; when the link was found to be slow, and how.
     fn feed(links: &mut Links, samples: &[(u32, u64)]) -> Option<(u64, u64)> {
@@ -172,10 +177,10 @@ mod tests {
             .map(|n| (20 + n, u64::from(20 + n) * 2 * FULL_NS))
             .collect();
         assert_eq!(feed(&mut links, &half), Some((20, 50)));
-        assert_eq!(links.slow_percent("leaf1", 6), Some(50));
-        assert_eq!(links.slow_percent("leaf1", 5), None);
+        assert_eq!(links.slow_percent(leaf1_port(6)), Some(50));
+        assert_eq!(links.slow_percent(leaf1_port(5)), None);
         feed(&mut links, &[(40, 40 * FULL_NS); SAMPLES as usize + 1]);
-        assert_eq!(links.slow_percent("leaf1", 6), None);
+        assert_eq!(links.slow_percent(leaf1_port(6)), None);
     }
 
     #[test]

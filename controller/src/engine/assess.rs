@@ -95,7 +95,14 @@ impl Engine {
         }
         if now_ns < known.pace.held_until_ns() {
             let until_ns = known.pace.held_until_ns();
-            return self.held(pair, &carries, costs_ns, &current.gaps, until_ns);
+            return self.held(
+                pair,
+                &carries,
+                costs_ns,
+                plain_gaps,
+                &current.gaps,
+                until_ns,
+            );
         }
         let gaps = if is_idle {
             plain_gaps.clone()
@@ -123,7 +130,7 @@ impl Engine {
         } else if is_idle {
             Verdict::Due(Rule::Idle)
         } else if known.pace.is_herd(now_ns, &current.gaps, &gaps) {
-            return self.held(pair, &carries, costs_ns, &current.gaps, 0);
+            return self.held(pair, &carries, costs_ns, plain_gaps, &current.gaps, 0);
         } else {
             Verdict::Due(Rule::Moved)
         };
@@ -141,6 +148,7 @@ impl Engine {
         pair: LeafPair,
         carries: &[bool],
         costs_ns: Vec<u64>,
+        plain_gaps: Vec<u32>,
         current: &[u32],
         until_ns: u64,
     ) -> Assessment {
@@ -153,12 +161,8 @@ impl Engine {
             Verdict::Due(Rule::Herd)
         };
         Assessment {
-            plain_gaps: among(
-                carries,
-                &self.weighed_ns(pair, &costs_ns),
-                crate::pattern::gaps,
-            ),
             costs_ns,
+            plain_gaps,
             gaps,
             verdict,
         }
