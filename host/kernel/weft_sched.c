@@ -33,14 +33,13 @@
 #include "weft_window.h"
 
 /**
- * struct weft_told - what the controller says of the connection's paths
- * @rtt_us: by slot, with the queues on the way; 0 while it is not known
+ * struct weft_told - what the controller says of the connection's paths, but for their
+ *	RTTs, which are in struct weft_path_state
  * @slots: those that were asked for
  * @out: those whose paths are not to be used, as when a switch has failed
  * @is_wanted: there is a subflow that was not asked for yet
  */
 struct weft_told {
-	u32	rtt_us[WEFT_PATHS_MAX];
 	u32	slots;
 	u32	out;
 	bool	is_wanted;
@@ -181,7 +180,6 @@ static int weft_weft_choose(void *state, const struct weft_view *view,
 		struct weft_path_state *path = &weft->path[view[i].slot];
 
 		observe(path, &view[i], n, outlook->now_us);
-		path->told_rtt_us = weft->told.rtt_us[view[i].slot];
 		weft->told.is_wanted |= !(weft->told.slots & 1U << view[i].slot);
 		is_due |= weft_ack_is_due(&view[i]);
 		if (weft->told.out & 1U << view[i].slot ||
@@ -327,8 +325,8 @@ static void hear(struct weft_rescue *rescue, const struct sock *ssk, int slot)
 	path = weft_pattern_path(pattern, ssk);
 	if (path < 0)
 		return;
-	told->rtt_us[slot] = min_t(u64, div_u64(pattern->path[path].rtt_ns,
-						NSEC_PER_USEC), U32_MAX);
+	rescue->weft.path[slot].told_rtt_us =
+		min_t(u64, div_u64(pattern->path[path].rtt_ns, NSEC_PER_USEC), U32_MAX);
 	if (!pattern->path[path].gap)
 		told->out |= BIT(slot);
 	until = jiffies + nsecs_to_jiffies(pattern->set_ns + pattern->ttl_ns - now_ns);
@@ -342,11 +340,14 @@ static void listen(struct weft_rescue *rescue, struct mptcp_sock *msk)
 	u32 generation = READ_ONCE(weft_table(sock_net((struct sock *)msk))->generation);
 	struct weft_told *told = &rescue->weft.told;
 	struct mptcp_subflow_context *subflow;
+	unsigned int i;
 
 	if (!told->is_wanted && generation == rescue->generation &&
 	    time_before(jiffies, rescue->heard_until))
 		return;
 	memset(told, 0, sizeof(*told));
+	for (i = 0; i < WEFT_PATHS_MAX; i++)
+		rescue->weft.path[i].told_rtt_us = 0;
 	rescue->generation = generation;
 	rescue->heard_until = jiffies + HZ;
 	if (!READ_ONCE(weft_listen)) {

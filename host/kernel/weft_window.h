@@ -58,7 +58,8 @@ static unsigned int weft_patience_ms = 50;
  * @seen_us: when packets were acknowledged last
  * @idle_us: when nothing was under way last
  * @queue_since_us: since when the queue has never been empty; 0: it was just now
- * @told_rtt_us: the path's RTT as the controller has it, 0 while it has not said
+ * @told_rtt_us: the path's RTT as the controller has it, with the queues on the way;
+ *	0 while it has not said
  */
 struct weft_path_state {
 	u32	delivered;

@@ -224,7 +224,7 @@ static void test_told(void)
 
 	weft.told.slots = 3;
 	weft.told.is_wanted = false;
-	weft.told.rtt_us[0] = 4 * RTT_US;
+	weft.path[0].told_rtt_us = 4 * RTT_US;
 	report(weft_weft_choose(&weft, two, 2, &outlook) == 1 && !weft.told.is_wanted,
 	       "where no ACK has come the controller's RTT decides");
 
