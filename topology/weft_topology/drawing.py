@@ -8,6 +8,7 @@ above it is cabled to every node below it. Of many equal columns only some are s
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, TypeVar
 
 from weft_topology import units
@@ -45,9 +46,10 @@ class Tiers:
         hosts: dict[str, list[str]] = defaultdict(list)
         for link in document["links"]:
             lower, upper = link["a"]["node"], link["b"]["node"]
-            (above if lower in roles else hosts)[lower if lower in roles else upper].append(
-                upper if lower in roles else lower
-            )
+            if lower in roles:
+                above[lower].append(upper)
+            else:
+                hosts[upper].append(lower)
         pods: dict[tuple[str, ...], list[str]] = defaultdict(list)
         for name in (name for name, role in roles.items() if role == "leaf"):
             pods[tuple(above[name])].append(name)
@@ -184,20 +186,7 @@ def _mesh(canvas: Canvas, row: int, above: Sequence[int], below: Sequence[int]) 
         canvas.text(row + 1, place, _LINES[up, down, left, right])
 
 
-_LINES = {
-    (up, down, left, right): character
-    for (up, down, left, right), character in zip(
-        [
-            (u, d, lft, r)
-            for u in (False, True)
-            for d in (False, True)
-            for lft in (False, True)
-            for r in (False, True)
-        ],
-        " ╶╴─╷┌┐┬╵└┘┴│├┤┼",
-        strict=True,
-    )
-}
+_LINES = dict(zip(product((False, True), repeat=4), " ╶╴─╷┌┐┬╵└┘┴│├┤┼", strict=True))
 """By whether a line goes up, down, left and right from there."""
 
 
