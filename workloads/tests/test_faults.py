@@ -67,6 +67,18 @@ def test_an_experiment_that_is_killed_takes_its_lab_along_and_can_be_resumed(
     assert not list((tmp_path / "runs").glob("*.partial*"))
 
 
+def test_an_experiment_that_is_resumed_does_not_empty_its_results(tmp_path: Path) -> None:
+    install(tmp_path, WAITS_AT_THE_FIFTH)
+    for _ in range(2):
+        child = start(tmp_path, tmp_path)
+        wait_for(tmp_path / "started", child)
+        (tmp_path / "started").unlink()
+        resumed = table(tmp_path, tmp_path)
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=60)
+    assert resumed == (4, "running")
+
+
 def test_a_guest_that_is_killed_costs_its_run_alone(tmp_path: Path) -> None:
     install(tmp_path, WAITS_AT_THE_FIFTH)
     child = start(tmp_path, tmp_path)

@@ -58,16 +58,17 @@ def conduct(planned: Sequence[Experiment], options: Options) -> int:
     installed = installation.find()
     check([one.scenario for one in planned], runs, installed)
     store = Store(options.store)
-    done = {key for run in runs if store.find(key := installed.key(run))}
+    keys = [installed.key(run) for run in runs]
+    done = {key: found for key in keys if (found := store.find(key))}
     jobs = None if options.cluster else options.jobs  # Of a cluster, only Dask knows.
-    missing = [run for run in runs if installed.key(run) not in done]
+    missing = [run for run, key in zip(runs, keys, strict=True) if key not in done]
     print(_cost(planned, missing, jobs))
     print(f"{len(done)} more are done already\n" if done else "", flush=True)
     if options.plan:
         return _OK
     keeper = _Keeper(planned, options.quick, installed, store)
     progress = Progress(jobs, sys.stdout.isatty())
-    keeper.write(Outcome(stopped="running"))
+    keeper.write(Outcome(done, stopped="running"))
     runner = Runner(installed, store, options.jobs, progress, keeper.checkpoint, options.cluster)
     outcome = runner.run(runs)
     keeper.write(outcome)
