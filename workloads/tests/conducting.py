@@ -38,8 +38,8 @@ if len(here.with_name("log").read_text().splitlines()) >= 5:
         started = None
     if started:
         (out.parent / f".{out.name}.lab").mkdir()
-        print(os.getpid(), file=started, flush=True)
         try:
+            print(os.getpid(), file=started, flush=True)
             time.sleep(60)
         except KeyboardInterrupt:
             here.with_name("stopped").touch()
