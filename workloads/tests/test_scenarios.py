@@ -33,6 +33,16 @@ def test_plain_tcp_is_a_protocol_not_a_scheduler(tmp_path: Path) -> None:
     ("old", "new", "line", "said"),
     [
         ("seeds = 3", "seeds = 0", 8, "experiment one: seeds = 0: give a whole number from 1"),
+        ("seeds = 3", "seeds = {}", 8, "seeds: until is missing; give a share above 0"),
+        ("seeds = 3", 'seeds = { until = "x" }', 8, "seeds: until = 'x': give a share above 0"),
+        ("seeds = 3", 'seeds = { until = "5%", at_most = 3 }', 8, "give at least 2, and more at"),
+        ("seeds = 3", 'seeds = { until = "5%", of = "fct" }', 8, "seeds: of = 'fct': give one of"),
+        (
+            'flag = "senders"\nvalues = [1, 16]',
+            "points = [{ at = 1, full = true }]",
+            12,
+            "full = true at every",
+        ),
         ("seeds = 3", "", 6, "experiment one: seeds is missing"),
         ("seeds = 3", "seeds = 3\nsedes = 3", 9, "sedes means nothing here; did you mean seeds?"),
         ("flows = [16]", "flows = [8]", 19, "flows = 8 is no point of the axis; there are 1, 16"),
@@ -100,3 +110,19 @@ def test_the_full_set_has_its_own_flags_seeds_and_time(tmp_path: Path) -> None:
     runs = list(matrix.runs(one, quick=False, full=True))
     assert (len(runs), runs[0].seconds, runs[0].flags["pattern"]) == (2 * 2 * 7, 60.0, "mixed")
     assert len(list(matrix.runs(one, quick=False))) == 2 * 2 * 3
+
+
+def test_points_that_are_only_in_the_full_set_are_left_out_of_the_others(tmp_path: Path) -> None:
+    points = """points = [
+        { at = 1, flags = { senders = 1 } },
+        { at = 16, flags = { senders = 16 }, seconds = 3.0 },
+        { at = 99, flags = { senders = 99 }, full = true },
+    ]"""
+    one = read(tmp_path, SMALL.replace('flag = "senders"\nvalues = [1, 16]', points))
+
+    def seconds(quick: bool, full: bool) -> dict[object, float]:
+        return {run.at["flows"]: run.seconds for run in matrix.runs(one, quick, full)}
+
+    assert seconds(quick=False, full=False) == {1: 1.0, 16: 3.0}
+    assert seconds(quick=True, full=False) == {16: 3.0}
+    assert seconds(quick=False, full=True) == {1: 1.0, 16: 3.0, 99: 1.0}

@@ -61,9 +61,11 @@ def conduct(planned: Sequence[Experiment], options: Options) -> int:
     keys = [installed.key(run) for run in runs]
     done = {key: found for key in keys if (found := store.find(key))}
     jobs = None if options.cluster else options.jobs  # Of a cluster, only Dask knows.
-    missing = [run for run, key in zip(runs, keys, strict=True) if key not in done]
-    print(_cost(planned, missing, jobs))
-    print(f"{len(done)} more are done already\n" if done else "", flush=True)
+    wanted = Outcome(done).wanted(runs, installed.key)
+    print(_cost(planned, [run for run in wanted if installed.key(run) not in done], jobs))
+    has = sum(key in done for key in {installed.key(run) for run in wanted})
+    print(f"{has} more are done already" if has else "")
+    print(_more_seeds(runs, wanted), flush=True)
     if options.plan:
         return _OK
     keeper = _Keeper(planned, options.quick, installed, store)
@@ -75,7 +77,8 @@ def conduct(planned: Sequence[Experiment], options: Options) -> int:
     if not outcome.stopped:
         for one in planned:
             _show(one.scenario, one.folder)
-    print(f"\n{len(runs)} runs in {progress.elapsed_s():.0f} s")
+    count = len(outcome.wanted(runs, installed.key))
+    print(f"\n{count} runs in {progress.elapsed_s():.0f} s")
     return _ending(runs, installed, outcome)
 
 
@@ -95,6 +98,20 @@ def _cost(planned: Sequence[Experiment], runs: Sequence[Run], jobs: int | None) 
     time_min = total / (jobs or 1) / 60
     how = f"with {jobs} at a time" if jobs else "of CPU time together"
     return f"{tables.plain(rows)}\n{len(distinct)} different runs, about {time_min:.1f} min {how}"
+
+
+def _more_seeds(runs: Sequence[Run], wanted: Sequence[Run]) -> str:
+    """Say what may come on top, where seeds are added until a mean is known."""
+    kept = {id(run) for run in wanted}
+    more = matrix.distinct(run for run in runs if id(run) not in kept)
+    if not more:
+        return ""
+    goals = sorted({f"{run.seeds.of} to {run.seeds.percent:g}%" for run in more})
+    seconds = sum(run.seconds for run in more)
+    return (
+        f"at most {len(more)} more seeds, {seconds / 60:.1f} min of CPU time, until means are "
+        f"known: {', '.join(goals)}\n"
+    )
 
 
 @dataclass
@@ -120,7 +137,8 @@ class _Keeper:
         self.written = time.monotonic()
 
     def _write(self, one: Experiment, outcome: Outcome) -> None:
-        keyed = [(run, self.installed.key(run)) for run in one.runs]
+        wanted = outcome.wanted(one.runs, self.installed.key)
+        keyed = [(run, self.installed.key(run)) for run in wanted]
         done = [(run, outcome.done[key]) for run, key in keyed if key in outcome.done]
         failed = {str(run): outcome.failed[key] for run, key in keyed if key in outcome.failed}
         found = results.collect(
@@ -130,7 +148,7 @@ class _Keeper:
             found.about,
             logs={run: _shown(fail.log) for run, fail in failed.items() if fail.log},
             state=outcome.stopped or "complete",
-            planned=len(one.runs),
+            planned=len(wanted),
             machine=machine.machine(),
             versions=machine.versions(self.installed),
         )

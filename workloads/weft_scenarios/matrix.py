@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from weft_scenarios.reader import Value
-from weft_scenarios.scenario import Axis, Experiment, Scenario
+from weft_scenarios.scenario import Axis, Experiment, Point, Scenario
+from weft_scenarios.seeds import Seeds
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class Run:
     evidence: bool
     seconds: float
     """Real time that it takes alone on a CPU, about."""
+    seeds: Seeds
+    """Which seeds its point gets."""
 
     def all_flags(self) -> dict[str, str]:
         """Give the flags of `weft run`, without dashes, but for the folder of the results."""
@@ -38,7 +41,10 @@ class Run:
 
 
 def runs(scenario: Scenario, quick: bool, full: bool = False) -> Iterator[Run]:
-    """Expand all experiments, in the order of the file; `full`: at the paper's scale."""
+    """Expand all experiments, in the order of the file; `full`: at the paper's scale.
+
+    Where seeds are added until a mean is known, these are all that there may be.
+    """
     for experiment in scenario.experiments:
         if not quick or experiment.quick:
             yield from _expand(scenario, experiment, quick, full)
@@ -50,14 +56,15 @@ def distinct(runs: Iterable[Run]) -> list[Run]:
     return list(found.values())
 
 
-def axes(experiment: Experiment, quick: bool) -> list[Axis]:
+def axes(experiment: Experiment, quick: bool, full: bool) -> list[Axis]:
     """Give the axes with the points that are run."""
-    if not quick or experiment.quick is None:
-        return list(experiment.axes)
-    kept = experiment.quick.points
+    kept = experiment.quick.points if quick and experiment.quick else None
+
+    def is_run(axis: Axis, point: Point) -> bool:
+        return point.at in kept[axis.name] if kept else full or not point.is_full
+
     return [
-        Axis(a.name, a.label, tuple(p for p in a.points if p.at in kept[a.name]))
-        for a in experiment.axes
+        Axis(a.name, a.label, tuple(p for p in a.points if is_run(a, p))) for a in experiment.axes
     ]
 
 
@@ -66,14 +73,15 @@ def _expand(scenario: Scenario, experiment: Experiment, quick: bool, full: bool)
     whole = experiment.full if full else None
     subset = reduced or whole
     seeds = subset.seeds if subset else experiment.seeds
-    varied = axes(experiment, quick)
+    varied = axes(experiment, quick, full)
     for points in itertools.product(*(axis.points for axis in varied)):
         flags = dict(experiment.flags)
         for point in points:
             flags.update(point.flags)
         flags.update(subset.flags if subset else {})
         at = {axis.name: point.at for axis, point in zip(varied, points, strict=True)}
-        for seed in range(1, seeds + 1):
+        known_s = [point.seconds for point in points if point.seconds is not None]
+        for seed in range(1, seeds.at_most + 1):
             yield Run(
                 scenario=scenario.name,
                 experiment=experiment.name,
@@ -81,5 +89,6 @@ def _expand(scenario: Scenario, experiment: Experiment, quick: bool, full: bool)
                 seed=seed,
                 flags=flags,
                 evidence=experiment.evidence,
-                seconds=whole.seconds if whole else experiment.seconds,
+                seconds=whole.seconds if whole else max(known_s, default=experiment.seconds),
+                seeds=seeds,
             )

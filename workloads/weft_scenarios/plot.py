@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
         frame = frame.filter(pl.col(plot.quantity).is_not_null())
     if frame.is_empty():
         return None
+    experiment = _of_measured(experiment, plot.x, frame)
     facets = _points(experiment, plot.facet, frame) if plot.facet else [None]
     width, height = _FACET_INCHES
     size = (width * len(facets) + 0.3, height + 0.5)
@@ -124,6 +126,16 @@ def _facet_title(axis: Axis, value: str) -> str:
 def _axis(experiment: Experiment, name: str | None) -> Axis:
     axis = experiment.axis(name or "")
     return axis if axis else Axis("", "", ())
+
+
+def _of_measured(experiment: Experiment, name: str | None, frame: pl.DataFrame) -> Experiment:
+    """Leave an axis only the points that are in the frame, so that it has no empty places."""
+    axis = experiment.axis(name or "")
+    if axis is None:
+        return experiment
+    there = set(frame[axis.name].to_list())
+    kept = replace(axis, points=tuple(p for p in axis.points if point_text(p.at) in there))
+    return replace(experiment, axes=tuple(kept if a is axis else a for a in experiment.axes))
 
 
 def _points(experiment: Experiment, axis: str, frame: pl.DataFrame) -> list[str]:

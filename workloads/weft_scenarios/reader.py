@@ -1,6 +1,7 @@
 """Reads a table of a scenario file, and says where and what is wrong in it."""
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -52,6 +53,17 @@ class Table:
     def count(self, key: str, default: Any = _REQUIRED) -> int:
         """Take a whole number from 1."""
         return self.take(key, _count, "a whole number from 1", default)
+
+    def count_or_table(self, key: str, default: int | None = None) -> "int | Table":
+        """Take a whole number from 1, or a table that says more."""
+        right = "a whole number from 1, or a table"
+        kind = lambda v: v if isinstance(v, dict) else _count(v)  # noqa: E731
+        found: Any = self.take(key, kind, right, _REQUIRED if default is None else default)
+        return self._inner(found, (key,), key) if isinstance(found, dict) else found
+
+    def percent(self, key: str) -> float:
+        """Take a text such as 5%: above 0, at most 100."""
+        return self.take(key, _percent, 'a share above 0, such as "5%"', _REQUIRED)
 
     def number(self, key: str, default: Any = _REQUIRED) -> Any:
         """Take a number."""
@@ -125,6 +137,12 @@ def _text(value: Any) -> str | None:
 
 def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _percent(value: Any) -> float | None:
+    if not isinstance(value, str) or not re.fullmatch(r"\d+(\.\d+)?%", value):
+        return None
+    return share if 0 < (share := float(value[:-1])) <= 100 else None
 
 
 def _number(value: Any) -> float | None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from weft_scenarios import seeds
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import is_disk_full
 from weft_scenarios.installation import Installation
@@ -47,9 +48,55 @@ class Outcome:
     is_interrupted: bool = False
     """Whether somebody asked to stop."""
 
+    def wanted(self, runs: Sequence[Run], key: Callable[[Run], str]) -> list[Run]:
+        """Keep the runs that are wanted, by what is known of seeds so far."""
+
+        def known(run: Run) -> float | None:
+            name = key(run)
+            if name in self.failed:
+                return None
+            return self.done[name].numbers().get(run.seeds.of)
+
+        return seeds.wanted(runs, known)
+
 
 class DiskFullError(Exception):
     """There is no room for results."""
+
+
+class _Todo:
+    """What is to be done: grows where results tell that a point needs more seeds."""
+
+    def __init__(self, keyed: Sequence[tuple[str, Run]], outcome: Outcome) -> None:
+        self._runs = [run for _, run in keyed]
+        self._keys = {id(run): key for key, run in keyed}
+        self._outcome = outcome
+        self._begun: set[str] = set(outcome.done)
+        self.waiting: list[tuple[str, Run]] = []
+        self.total = 0
+        self.left_s = 0.0
+        """Real time that the rest takes on one CPU."""
+        self._add()
+
+    def next(self) -> tuple[str, Run]:
+        """Take one that is waiting."""
+        return self.waiting.pop()
+
+    def ended(self, run: Run) -> None:
+        """Note that a run was settled."""
+        self.left_s -= run.seconds
+        self._add()
+
+    def _add(self) -> None:
+        for run in self._outcome.wanted(self._runs, lambda run: self._keys[id(run)]):
+            key = self._keys[id(run)]
+            if key not in self._begun:
+                self._begun.add(key)
+                self.waiting.append((key, run))
+                self.total += 1
+                self.left_s += run.seconds
+        # The longest first, so that at the end no CPU waits for another.
+        self.waiting.sort(key=lambda item: item[1].seconds)
 
 
 @dataclass
@@ -73,15 +120,13 @@ class Runner:
 
     async def _run(self, runs: Sequence[Run]) -> Outcome:
         outcome = Outcome()
-        todo: dict[str, Run] = {}
-        for run in runs:
-            key = self.installation.key(run)
+        keyed = [(self.installation.key(run), run) for run in runs]
+        for key, _ in keyed:
             found = self.store.find(key)
             if found:
                 outcome.done[key] = found
-            else:
-                todo[key] = run
-        labs = await self._labs() if todo else Here(self.installation, self.jobs)
+        todo = _Todo(keyed, outcome)
+        labs = await self._labs() if todo.waiting else Here(self.installation, self.jobs)
         work = asyncio.ensure_future(self._all(todo, outcome, labs))
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -108,27 +153,24 @@ class Runner:
 
         return await Cluster.connect(self.cluster, self.installation)
 
-    async def _all(self, todo: dict[str, Run], outcome: Outcome, labs: Labs) -> None:
-        # The longest first, so that at the end no CPU waits for another.
-        waiting = sorted(todo.items(), key=lambda item: item[1].seconds)
-        left = sum(run.seconds for run in todo.values())
-        self.progress(0, len(todo), left)
+    async def _all(self, todo: "_Todo", outcome: Outcome, labs: Labs) -> None:
+        self.progress(0, todo.total, todo.left_s)
         ended = 0
 
         async def worker() -> None:
-            nonlocal left, ended
-            while waiting:
-                key, run = waiting.pop()
+            nonlocal ended
+            while todo.waiting:
+                key, run = todo.next()
                 await self._settle(key, run, outcome, labs)
                 ended += 1
-                left -= run.seconds
-                self.progress(ended, len(todo), left)
+                todo.ended(run)
+                self.progress(ended, todo.total, todo.left_s)
                 self.checkpoint(outcome)
 
         is_full = False
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(labs.slots(len(todo))):
+                for _ in range(labs.slots(len(todo.waiting))):
                     group.create_task(worker())
         except* DiskFullError:
             is_full = True

@@ -14,6 +14,7 @@ from weft_scenarios.errors import ScenarioError
 from weft_scenarios.lines import Source
 from weft_scenarios.quantities import CURVES, METRICS
 from weft_scenarios.reader import Table, Value
+from weft_scenarios.seeds import AT_LEAST, AT_MOST, OF, Seeds
 
 FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
 """Where the scenario files are."""
@@ -31,6 +32,10 @@ class Point:
 
     at: Value
     flags: Mapping[str, str]
+    seconds: float | None = None
+    """Real time of a run here, where it differs from the experiment's."""
+    is_full: bool = False
+    """Whether it is run at the paper's scale only."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class Axis:
 class Quick:
     """What is left of an experiment in the quick set."""
 
-    seeds: int
+    seeds: Seeds
     points: Where
     flags: Mapping[str, str]
 
@@ -59,19 +64,19 @@ class Quick:
 class Full:
     """What is more of an experiment at the paper's scale."""
 
-    seeds: int
+    seeds: Seeds
     seconds: float
     flags: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Every combination of its axes' points, with `seeds` seeds each."""
+    """Every combination of its axes' points, with `seeds` of each."""
 
     name: str
     flags: Mapping[str, str]
     axes: tuple[Axis, ...]
-    seeds: int
+    seeds: Seeds
     seconds: float
     evidence: bool
     quick: Quick | None
@@ -227,7 +232,7 @@ def _experiment(table: Table, flags: Mapping[str, str]) -> Experiment:
         name=table.text("name"),
         flags={**flags, **table.flags("flags")},
         axes=tuple(axes),
-        seeds=table.count("seeds"),
+        seeds=_seeds(table),
         seconds=table.number("seconds"),
         evidence=table.switch("evidence", False),
         quick=_quick(table.table("quick"), axes),
@@ -235,6 +240,24 @@ def _experiment(table: Table, flags: Mapping[str, str]) -> Experiment:
     )
     table.end()
     return experiment
+
+
+def _seeds(table: Table, default: int | None = None) -> Seeds:
+    """Read `seeds = 5`, or `seeds = { until = "5%", at_most = 20 }`."""
+    given = table.count_or_table("seeds", default)
+    if isinstance(given, int):
+        return Seeds.fixed(given)
+    seeds = Seeds(
+        at_least=given.count("at_least", AT_LEAST),
+        at_most=given.count("at_most", AT_MOST),
+        percent=given.percent("until"),
+        of=given.choice("of", METRICS, OF),
+    )
+    given.end()
+    if not 2 <= seeds.at_least < seeds.at_most:
+        range_text = f"at_least = {seeds.at_least} and at_most = {seeds.at_most}"
+        raise given.fail(f"{range_text}: give at least 2, and more at most")
+    return seeds
 
 
 def _flag(flag: str, value: str) -> dict[str, str]:
@@ -252,6 +275,8 @@ def _axis(table: Table) -> Axis:
     if bool(flag and values) == bool(rows):
         raise table.fail("give either flag and values, or points = [{ at = ..., flags = {...} }]")
     points = [Point(value, {flag: str(value)}) for value in values] or [_point(r) for r in rows]
+    if all(point.is_full for point in points):
+        raise table.fail("full = true at every point; leave it out at those of the usual set")
     axis = Axis(name, label, tuple(points))
     _distinct([str(value) for value in axis.values()], table, "point")
     return axis
@@ -260,7 +285,8 @@ def _axis(table: Table) -> Axis:
 def _point(table: Table) -> Point:
     right = "the point's number or name"
     at = table.value("at", right)
-    point = Point(at, table.flags("flags"))
+    flags, seconds = table.flags("flags"), table.number("seconds", None)
+    point = Point(at, flags, seconds, table.switch("full", False))
     table.end()
     return point
 
@@ -268,7 +294,7 @@ def _point(table: Table) -> Point:
 def _quick(table: Table | None, axes: list[Axis]) -> Quick | None:
     if table is None:
         return None
-    seeds = table.count("seeds", 1)
+    seeds = _seeds(table, 1)
     flags = table.flags("flags")
     points = {axis.name: tuple(table.values(axis.name, list(axis.values()))) for axis in axes}
     table.end()
@@ -279,7 +305,7 @@ def _quick(table: Table | None, axes: list[Axis]) -> Quick | None:
 def _full(table: Table | None) -> Full | None:
     if table is None:
         return None
-    full = Full(table.count("seeds"), table.number("seconds"), table.flags("flags"))
+    full = Full(_seeds(table), table.number("seconds"), table.flags("flags"))
     table.end()
     return full
 
