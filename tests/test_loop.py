@@ -1,6 +1,7 @@
 """From a sample in a switch to the pattern in every kernel concerned."""
 
 import csv
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,26 @@ def test_a_link_at_half_its_rate_is_told_from_its_queues(labs: Labs, tmp_path: P
     fast, slow = lab.patterns()[1, 2]["paths"]
     assert fast["slow_percent"] is None
     assert 40 <= slow["slow_percent"] <= 60
+
+
+HERD = "--pattern bulk --flows 8 --hosts 8 --duration 300ms --scheduler rb --seed 1"
+
+
+def test_many_hosts_do_not_chase_the_emptier_path_back_and_forth(
+    weft: Weft, tmp_path: Path
+) -> None:
+    """Eight hosts fill two equal paths and all follow one pattern: its own queues move it."""
+    out = tmp_path / "x"
+    weft.run("run", *HERD.split(), "--out", str(out))
+    with (out / "patterns.csv").open() as file:
+        patterns = {row["version"] for row in csv.DictReader(file) if row["source_leaf"] == "1"}
+    with (out / "queues.csv").open() as file:
+        ports = [row for row in csv.DictReader(file) if row["switch"] == "leaf1"]
+    paths = [[row for row in ports if row["peer"] == spine] for spine in ("spine1", "spine2")]
+    for path in paths:
+        depths = [int(row["queue_packets"]) for row in path]
+        # There is something to chase.
+        assert sum(abs(b - a) >= 10 for a, b in pairwise(depths)) > 20
+    assert len(patterns) <= 15
+    first, second = (int(path[-1]["tx_bytes"]) for path in paths)
+    assert 0.9 < first / second < 1.1
