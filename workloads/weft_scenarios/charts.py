@@ -35,6 +35,8 @@ _GAP = 20
 """Times the usual time between two observations of a queue: after more, it is empty."""
 _MARKERS: dict[str, Any] = {"markersize": 3.0, "markevery": 0.25}
 """A few on every line, so that lines differ in print too."""
+_HEAT_LETTERS = 9
+"""That fit below a cell of the heat map."""
 _STEPS = 120
 """Points of a course over time."""
 
@@ -347,7 +349,7 @@ def _draw_course(curve: str, axes: Axes, data: _Data, _rows: pl.DataFrame, cell:
         _line(axes, list(grid), points, looks[value], dashed=False)
     axes.set_ylim(0, 1.1 * _ends(rows["y"])[1] or 1)
     axes.set_xlabel("Time (ms)")
-    axes.set_ylabel(CURVES[curve].axis_label())
+    plot.name_height(axes, CURVES[curve].axis_label())
 
 
 def _resampled(course: pl.DataFrame, grid: NDArray[np.float64], empties: bool) -> list[float]:
@@ -382,10 +384,12 @@ def _heat(data: _Data) -> Figure:
                   color="white" if is_dark else "black")  # fmt: skip
     looks = data.looks()
     axes.set_yticks(range(len(data.shown)), [looks[value].name for value in data.shown])
-    labels = ["\n".join(cell.values()) for cell in data.cells]
-    is_long = max(map(len, "\n".join(labels).split("\n"))) > 8
-    axes.set_xticks(range(len(labels)), labels, rotation=45 if is_long else 0,
-                    ha="right" if is_long else "center")  # fmt: skip
+    labels = [", ".join(cell.values()) for cell in data.cells]
+    if max(map(len, labels)) > _HEAT_LETTERS:
+        aslant: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+        axes.set_xticks(range(len(labels)), labels, **aslant)
+    else:
+        axes.set_xticks(range(len(labels)), labels)
     names = [axis.label for axis in data.experiment.axes if axis.name != data.series.name]
     axes.set_xlabel(", ".join(names))
     axes.grid(visible=False)

@@ -1,6 +1,7 @@
 """Draws what a scenario gave."""
 
 import io
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ import matplotlib.pyplot as plt
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter, ScalarFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from weft_scenarios import style
 from weft_scenarios.quantities import CURVES, METRICS
@@ -25,9 +26,15 @@ from weft_scenarios.stats import Spread, spread
 _FACET_INCHES = (3.1, 2.4)
 _LEGEND_LETTERS = 38
 """That fit beside each other into the legend of a panel, without the lines."""
+_AXIS_INCHES, _LETTER_INCHES = 0.55, 0.062
+"""Width of an axis with its label, and of a letter of a tick's name."""
+_TICK_LINES = 3
+_HEIGHT_LETTERS = 32
+"""That fit beside a panel."""
 _CAP_POINTS = 2.0
 _GAP = 20
 """Times the usual distance of two points of a course: more is a gap."""
+_GROUPED_FROM = 10_000
 _LINEAR = 10
 """Below, a logarithmic axis is linear, so that it can show 0."""
 
@@ -216,7 +223,7 @@ def _draw_points(
         places = [order.index(v) + (number - (count - 1) / 2) * width for v in shown]
         bars(axes, places, spreads, width, look)
         names = {v: look.name for v, look in style.looks(x_axis, order).items()}
-        axes.set_xticks(range(len(order)), [_wrapped(names[v]) for v in order])
+        name_ticks(axes, [names[v] for v in order], _FACET_INCHES[0])
         axes.grid(visible=False, axis="x")
         return
     # Beside each other, so that no interval hides another.
@@ -259,21 +266,51 @@ def _errors(spreads: Sequence[Spread]) -> list[list[float]]:
     return [[min(s.half or 0.0, s.mean) for s in spreads], halves]
 
 
-def _wrapped(name: str) -> str:
-    return name.replace(", ", ",\n").replace(" with ", "\nwith ").replace("MPTCP-", "MPTCP-\n")
+def name_ticks(axes: Axes, names: Sequence[str], inches: float) -> None:
+    """Name the places 0, 1, ... of a panel so wide: in lines that fit, or else aslant."""
+    letters = max(int((inches - _AXIS_INCHES) / len(names) / _LETTER_INCHES), 1)
+    lines = [_lines(name, letters) for name in names]
+    fits = all(len(line) <= letters for wrapped in lines for line in wrapped)
+    if fits and max(map(len, lines)) <= _TICK_LINES:
+        axes.set_xticks(range(len(names)), ["\n".join(wrapped) for wrapped in lines])
+    else:
+        axes.set_xticks(range(len(names)), names, rotation=30, ha="right", rotation_mode="anchor")
+
+
+def _lines(name: str, letters: int) -> list[str]:
+    """Break a name into lines, behind its commas first."""
+    if len(name) <= letters:
+        return [name]
+    parts = [f"{part}," for part in name.split(", ")]
+    parts[-1] = parts[-1].removesuffix(",")
+    return [line for part in parts for line in textwrap.wrap(part, letters, break_long_words=False)]
+
+
+def name_height(axes: Axes, name: str) -> None:
+    """Label the vertical axis of a panel, in lines that fit."""
+    axes.set_ylabel("\n".join(textwrap.wrap(name, _HEIGHT_LETTERS)))
 
 
 def _numeric(axis: Axis) -> bool:
     return all(isinstance(value, int | float) for value in axis.values())
 
 
+def _grouped(value: float, _place: int) -> str:
+    """Write a number of an axis, large ones in groups of three digits."""
+    text = f"{value:,.0f}" if abs(value) >= _GROUPED_FROM else f"{value:g}"
+    return text.replace(",", "\u2009")
+
+
 def _label(grid: Sequence[Axes], plot: Plot, experiment: Experiment) -> None:
     for axes in grid:
+        axes.yaxis.set_major_formatter(FuncFormatter(_grouped))
+        if plot.x is None:
+            axes.xaxis.set_major_formatter(FuncFormatter(_grouped))
         if "x" in plot.log:
             axes.set_xscale("symlog", linthresh=_LINEAR)
         if "y" in plot.log:
             axes.set_yscale("log")
-            axes.yaxis.set_major_formatter(ScalarFormatter())
+            axes.yaxis.set_major_formatter(FuncFormatter(_grouped))
             axes.yaxis.set_minor_formatter(NullFormatter())
         if plot.kind == "cdf":
             axes.set_xlabel(CURVES[plot.quantity].axis_label())
@@ -290,7 +327,7 @@ def _label(grid: Sequence[Axes], plot: Plot, experiment: Experiment) -> None:
             axes.set_xticks(values, [f"{value:g}" for value in values])
             axes.minorticks_off()
     if plot.kind == "cdf":
-        grid[0].set_ylabel("Share at most (%)")
+        name_height(grid[0], "Share at most (%)")
     else:
         names = CURVES if plot.kind == "course" else METRICS
-        grid[0].set_ylabel(names[plot.quantity].axis_label())
+        name_height(grid[0], names[plot.quantity].axis_label())

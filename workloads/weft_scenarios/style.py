@@ -7,6 +7,9 @@ colour and differ by line and marker.
 from dataclasses import dataclass
 from pathlib import Path
 
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
+
 from weft_scenarios.results import point_text
 from weft_scenarios.scenario import Axis
 
@@ -44,6 +47,8 @@ SCHEDULERS: dict[str, Look] = {
 
 _SHADES = ("#C6DBEF", "#6BAED6", "#2171B5", "#08306B", "#000000")
 """Of an axis of numbers: the darker, the more."""
+_NAMED = (_BLUE, _ORANGE, _GREEN, _RED, _SKY, _PINK, _BLACK, _BROWN, _GREY)
+"""Of an axis of names."""
 _MARKERS = "osD^vP"
 
 SHEET = Path(__file__).with_name("weft.mplstyle")
@@ -55,12 +60,22 @@ def looks(axis: Axis, values: list[str]) -> dict[str, Look]:
     if axis.name == "scheduler":
         return {v: SCHEDULERS.get(v, Look(v, _GREY, "o")) for v in values}
     order = [point_text(value) for value in axis.values()]
-    step = (len(_SHADES) - 1) / max(len(order) - 1, 1)
+    is_scale = all(isinstance(value, int | float) for value in axis.values())
+    colours = _shades(len(order)) if is_scale else _NAMED
     return {
         value: Look(
             value,
-            _SHADES[round(order.index(value) * step)] if len(order) > 1 else _SHADES[-1],
+            colours[order.index(value) % len(colours)],
             _MARKERS[order.index(value) % len(_MARKERS)],
         )
         for value in values
     }
+
+
+def _shades(count: int) -> tuple[str, ...]:
+    """Give so many different ones, from light to dark."""
+    if count <= len(_SHADES):
+        step = (len(_SHADES) - 1) / max(count - 1, 1)
+        return tuple(_SHADES[round(i * step)] for i in range(count)) if count > 1 else _SHADES[-1:]
+    scale = colormaps["Blues"]
+    return tuple(to_hex(scale(0.25 + 0.75 * i / (count - 1))) for i in range(count))

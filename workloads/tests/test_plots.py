@@ -1,0 +1,62 @@
+"""How plots name what they show."""
+
+import itertools
+
+import matplotlib.pyplot as plt
+import pytest
+from matplotlib.figure import Figure
+from weft_scenarios import plot, style
+from weft_scenarios.scenario import Axis, Point
+
+INCHES = 3.1
+
+
+def drawn(names: list[str]) -> Figure:
+    figure, (axes,) = plot.panels(1, (INCHES, 2.4))
+    axes.set_xlim(-0.5, len(names) - 0.5)
+    with plt.style.context(style.SHEET):
+        plot.name_ticks(axes, names, INCHES)
+    figure.draw_without_rendering()
+    return figure
+
+
+@pytest.mark.parametrize(
+    ("names", "lines"),
+    [
+        (["MinRTT", "MPTCP-RB"], 1),
+        (["Wikipedia, 72 KiB", "Amazon, 1 MiB", "Huffington Post, 4 MiB"], 3),
+        (["same", "5x slower", "20% of the rate", "tenth of the rate"], 2),
+        (["incast 16 x 2", "path 5x slower", "path of 20%", "Web Search 0.4", "path fails"], 3),
+        (["MinRTT with PR", "BLEST", "DAPS", "OTIAS", "MPTCP-RB", "TCP, one path"], 3),
+    ],
+)
+def test_names_of_places_are_wrapped_and_do_not_touch(names: list[str], lines: int) -> None:
+    labels = drawn(names).axes[0].get_xticklabels()
+    assert max(label.get_text().count("\n") + 1 for label in labels) == lines
+    boxes = [label.get_window_extent() for label in labels]
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
+
+
+@pytest.mark.parametrize("count", [4, 9])
+def test_names_that_cannot_be_wrapped_stand_aslant(count: int) -> None:
+    labels = drawn(["a-distribution-of-sizes"] * count).axes[0].get_xticklabels()
+    assert {label.get_rotation() for label in labels} == {30}
+
+
+def test_a_break_between_number_and_unit_is_the_last_that_is_made() -> None:
+    labels = drawn(["Amazon, 1 MiB", "Wikipedia, 72 KiB", "all"]).axes[0].get_xticklabels()
+    assert [label.get_text() for label in labels] == ["Amazon, 1 MiB", "Wikipedia,\n72 KiB", "all"]
+
+
+def test_long_labels_of_the_vertical_axis_take_two_lines() -> None:
+    _, (axes,) = plot.panels(1, (INCHES, 2.4))
+    plot.name_height(axes, "99th percentile FCT of flows below 100 kB (ms)")
+    assert axes.get_ylabel() == "99th percentile FCT of flows\nbelow 100 kB (ms)"
+
+
+@pytest.mark.parametrize("values", [tuple("abcdefgh"), tuple(range(8)), (0.1, 1, 10)])
+def test_every_point_of_an_axis_has_a_colour_of_its_own(values: tuple[str | float, ...]) -> None:
+    axis = Axis("x", "X", tuple(Point(value, {}) for value in values))
+    names = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
+    looks = style.looks(axis, names)
+    assert len({look.colour for look in looks.values()}) == len(values)
