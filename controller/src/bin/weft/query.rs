@@ -89,7 +89,7 @@ fn pattern_text(pattern: &LeafPairPattern) -> String {
         hosts => hosts.join(" "),
     };
     format!(
-        "{} -> {}   version {}, {} old, valid for {}\n{table}  sequence {sequence}\n  in use by {hosts}\n",
+        "{} -> {}   version {}, {} old, renewed for {} each time\n{table}  sequence {sequence}\n  in use by {hosts}\n",
         pattern.source,
         pattern.destination,
         pattern.version,
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "leaf1 -> leaf2 version 7, 3.20 ms old, valid for 200 ms",
+                "leaf1 -> leaf2 version 7, 3.20 ms old, renewed for 200 ms each time",
                 "path via RTT configured queue gap",
                 "A spine1 132 us 132 us 0 4",
                 "B spine2 - 132 us 0 -",
