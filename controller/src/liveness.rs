@@ -29,8 +29,12 @@ pub const SILENCE_NS: u64 = 12_000_000;
 /// The longest silence, for paths that answer probes and are not in use.
 const LONGEST_SILENCE_NS: u64 = 200_000_000;
 
-/// Between two rounds of probes for a suspect.
+/// Between two rounds of probes for a suspect, at least.
 const SUSPECT_INTERVAL_NS: u64 = 500_000;
+
+/// So many rounds fit into the patience with a suspect: a probe or two may be lost, and
+/// those that wait in the long queues of a slow path are no load for it.
+const SUSPECT_ROUNDS: u64 = 8;
 
 /// Between two rounds for a dead path, at first and in the end.
 const DEAD_INTERVAL_NS: (u64, u64) = (1_000_000, 8_000_000);
@@ -239,7 +243,7 @@ impl Watch {
             Phase::Alive => {
                 self.phase = Phase::Suspect { since_ns: now_ns };
                 self.expect_anew();
-                self.interval_ns = SUSPECT_INTERVAL_NS;
+                self.interval_ns = SUSPECT_INTERVAL_NS.max(self.patience_ns / SUSPECT_ROUNDS);
             }
             Phase::Suspect { since_ns } => {
                 if now_ns.saturating_sub(*since_ns) >= self.patience_ns {
@@ -264,7 +268,7 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::fabric;
+    use crate::testing::{fabric, leaf_spine};
 
     const MS: u64 = 1_000_000;
     const PAIR: LeafPair = LeafPair {
@@ -368,6 +372,25 @@ mod tests {
         let (mut liveness, _) = silent(13);
         let (died, _) = follow(&mut liveness, 100 * MS, |_, probe| probe.round > 2);
         assert!(died.is_empty(), "{died:?}");
+    }
+
+    #[test]
+    fn a_suspect_that_may_take_long_to_answer_is_asked_a_few_times() {
+        let mut topology = leaf_spine(2, 2, 2);
+        for link in &mut topology.links {
+            link.delay_ns = 100 * MS;
+        }
+        let fabric = Fabric::new(topology).unwrap();
+        let mut liveness = Liveness::default();
+        liveness.sampled(&fabric, 0, PAIR, 1);
+        liveness.sampled(&fabric, 13 * MS, PAIR, 0);
+        let mut rounds = 0;
+        while !liveness.is_dead(PAIR, 1) {
+            let now_ns = liveness.next_deadline_ns().unwrap();
+            let (probes, _) = liveness.poll(now_ns);
+            rounds += u64::from(probes.iter().any(|probe| probe.path == 1));
+        }
+        assert_eq!(rounds, SUSPECT_ROUNDS + 1);
     }
 
     #[test]
