@@ -6,14 +6,14 @@ WEFT := target/release/weft
 
 # Of the fabric: weft topo up, run, compare.
 FABRIC := TOPOLOGY K LINKS PROFILE LEAVES SPINES HOSTS OVERSUBSCRIPTION RATE HOST_RATE \
-    SENDER_RATE DELAY QUEUE SPINE_DELAY SPINE_RATE SPINE_QUEUE SPINE_LOSS CHANGE NIC INT \
+    SENDER_RATE DELAY QUEUE ECN SPINE_DELAY SPINE_RATE SPINE_QUEUE SPINE_LOSS CHANGE NIC INT \
     HOST_JITTER ROUTING PATTERN_TTL PATTERN_INPUT CONTROLLERS CONTROL_DELAY PATH_MANAGER \
     MEMORY
 # Of the traffic: weft workload, run, compare.
 TRAFFIC := WORKLOAD LOAD FLOWS PRECISION SCALE CONNECTIONS PATTERN SENDERS INTERARRIVAL JITTER \
     BYTES SHORT_BYTES LONG_SHARE DURATION OBJECTS PARALLEL FAN_OUT DEADLINE FLOW_LIST \
     SEND_BUFFER RECEIVE_BUFFER PROTOCOL CONGESTION SCHEDULER_OPTIONS STALL_TIMEOUT SEED OUT \
-    BACKGROUND_TCP BACKGROUND_UDP UDP_RATE UDP_ON UDP_OFF
+    BACKGROUND_TCP BACKGROUND_UDP UDP_RATE UDP_ON UDP_OFF SAMPLE
 
 # What to capture, for evidence: weft run, compare.
 CAPTURES := CAPTURE ARRIVALS
@@ -27,7 +27,7 @@ SCENARIOS := .venv/bin/python -m weft_scenarios
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build kernel p4 topo down status shell workload run compare patterns explain \
-    paths telemetry flows evidence experiment report scenario scenarios figures results selftests fuzz test lint fmt clean
+    paths telemetry flows evidence experiment report scenario scenarios figures speed results selftests fuzz test lint fmt clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ scenarios: build kernel ## all of them, at most 30 minutes; QUICK=1: at most 5
 
 figures: build kernel ## every figure with a report, in 30 minutes; FULL=1: at the papers' scale
 	@$(SCENARIOS) figures $(if $(FULL),--full) $(if $(PLAN),--plan)
+
+speed: build kernel ## what runs take, against what they may: WHAT="websearch packet" REPEATS
+	@.venv/bin/python tests/speed $(call flags,REPEATS CPU) $(WHAT)
 
 results: deps ## write workloads/RESULTS.md from the last `make scenarios`
 	@$(SCENARIOS) results

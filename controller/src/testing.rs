@@ -145,6 +145,8 @@ fn connect(topology: &mut Topology, a: (&str, u8), b: (&str, u8)) {
         delay_ns: 10_000,
         queue_packets: 100,
         queue_bytes: None,
+        ecn_packets: None,
+        ecn_bytes: None,
     });
 }
 

@@ -11,7 +11,7 @@
 //     '-> Drop <--'                       v      v         v   |         v
 //                                         d i g e s t s     registers  queues
 //                                                              |         |
-//   deparser <- checksum <- PacketIn <- IntHop <------ RecordQueue <-----'
+//   deparser <- checksum <- PacketIn <- IntHop <- Mark... <- RecordQueue <-'
 //                           (to the controller)
 //
 // Tables, and who reads what they write:
@@ -25,9 +25,10 @@
 //   rtt.paths             route         -> what RTTs can be
 //   int.source            (none)        -> how often packets carry telemetry
 //   int.node              (none)        -> name of this switch in it
+//   ecn.threshold         egress port   -> queue above which packets are marked
 //
 // Digests: rtt_sample_t, queue_sample_t, int_sample_t. Counters: routing.drops by drop_reason_t,
-// routing.routed by route, routing.path_traffic by path.
+// routing.routed by route, routing.path_traffic by path, ecn.marks by port.
 //
 // Ids are part of the contract with controllers: an id is never given to
 // something else.
@@ -45,6 +46,7 @@
 #include "stages/telemetry.p4"
 #include "stages/rtt.p4"
 #include "stages/queue.p4"
+#include "stages/ecn.p4"
 #include "stages/int_md.p4"
 #include "stages/int_ends.p4"
 
@@ -98,11 +100,13 @@ control LeafEgress(inout headers_t hdr,
                    inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {
     RecordQueue() record_queue;
+    MarkCongestion() mark_congestion;
     IntHop() int_hop;
     PacketIn() to_controller;
 
     apply {
         record_queue.apply(standard_metadata);
+        mark_congestion.apply(hdr, standard_metadata);
         int_hop.apply(hdr, meta.int_state, standard_metadata);
         to_controller.apply(hdr, standard_metadata);
     }

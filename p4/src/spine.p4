@@ -12,7 +12,7 @@
 //     '-> Drop <--'                        v   |             v
 //                                     digest registers    queues
 //                                              |             |
-//   deparser <- checksum <- PacketIn <- IntHop <- RecordQueue <-'
+//   deparser <- checksum <- PacketIn <- IntHop <- Mark... <- RecordQueue <-'
 //                           (to the controller)
 //
 // Tables, and who reads what they write:
@@ -23,9 +23,10 @@
 //   routing.uplink_select route.uplink  -> port
 //   telemetry.policy      (none)        -> interval of the digest
 //   int.node              (none)        -> name of this switch in telemetry
+//   ecn.threshold         egress port   -> queue above which packets are marked
 //
 // Digest: queue_sample_t. Counters: routing.drops by drop_reason_t,
-// routing.routed by route, routing.path_traffic by path.
+// routing.routed by route, routing.path_traffic by path, ecn.marks by port.
 //
 // Ids are part of the contract with controllers: an id is never given to
 // something else.
@@ -42,6 +43,7 @@
 #include "stages/spine_routing.p4"
 #include "stages/telemetry.p4"
 #include "stages/queue.p4"
+#include "stages/ecn.p4"
 #include "stages/int_md.p4"
 
 control SpineIngress(inout headers_t hdr,
@@ -78,11 +80,13 @@ control SpineEgress(inout headers_t hdr,
                     inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
     RecordQueue() record_queue;
+    MarkCongestion() mark_congestion;
     IntHop() int_hop;
     PacketIn() to_controller;
 
     apply {
         record_queue.apply(standard_metadata);
+        mark_congestion.apply(hdr, standard_metadata);
         int_hop.apply(hdr, meta.int_state, standard_metadata);
         to_controller.apply(hdr, standard_metadata);
     }

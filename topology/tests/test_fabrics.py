@@ -64,6 +64,15 @@ def test_a_queue_may_have_bytes() -> None:
     assert {link.get("queue_bytes") for link in mixed if link["queue_packets"] == 7} == {None}
 
 
+def test_all_queues_may_mark_packets_above_a_threshold() -> None:
+    for kind in ("leaf-spine", "fat-tree", "many-to-one", "dumbbell"):
+        links = described(kind, ecn_packets=20)["links"]
+        assert {link["ecn_packets"] for link in links} == {20}
+    links = described("leaf-spine", ecn_bytes=30_000)["links"]
+    assert {(link["ecn_bytes"], "ecn_packets" in link) for link in links} == {(30_000, False)}
+    assert "ecn_packets" not in described("leaf-spine")["links"][0]
+
+
 def test_hosts_of_a_many_to_one_send_on_each_link_and_the_switch_answers_at_its_rate() -> None:
     fabric = described("many-to-one", hosts=3, rate_bps=2_500_000_000, host_rate_bps=10**10)
     assert (fabric["name"], fabric["paths"], len(fabric["hosts"])) == ("many-to-one", 2, 3)
@@ -135,6 +144,9 @@ def test_a_share_of_a_rate_is_of_each_links_own() -> None:
         ("leaf-spine", {"hosts": [1, 0]}, "hosts 0 is out of range"),
         ("leaf-spine", {"hosts": ["1", 2]}, "hosts: not a whole number"),
         ("leaf-spine", {"queue_bytes": 10}, "queue_bytes 10 is out of range"),
+        ("leaf-spine", {"ecn_packets": 0}, "ecn_packets 0 is out of range"),
+        ("leaf-spine", {"ecn_packets": 9, "ecn_bytes": 9000}, "give one of them"),
+        ("leaf-spine", {"ecn_packets": 100}, "ecn: give less than the queue"),
         ("many-to-one", {"hosts": 1}, "hosts 1 is out of range 2"),
         ("many-to-one", {"links": 9}, "links 9 is out of range 1..8"),
         ("two-path", {"profiles": ["wlna", "3g"]}, "'wlna' is none of wlan, 3g, wifi, lte"),

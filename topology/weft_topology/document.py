@@ -94,6 +94,8 @@ def _link(info: dict[str, Any]) -> dict[str, Any]:
         "delay_ns": info["delay_ns"],
         "queue_packets": info["queue_packets"],
         **_if_any("queue_bytes", info["queue_bytes"]),
+        **_if_any("ecn_packets", info["ecn_packets"]),
+        **_if_any("ecn_bytes", info["ecn_bytes"]),
         **_if_any("rate_from_a_bps", 0 if from_a == info["rate_bps"] else from_a),
     }
 

@@ -254,6 +254,10 @@ def _properties(link: Document, switches: Iterable[Document]) -> tuple[str, str,
     queue = f"{link['queue_packets']} packets"
     if "queue_bytes" in link:
         queue = f"{link['queue_bytes']} bytes"
+    if "ecn_packets" in link:
+        queue += f", marks above {link['ecn_packets']}"
+    if "ecn_bytes" in link:
+        queue += f", marks above {link['ecn_bytes']} bytes"
     losses = [
         f"{switch['name']} loses {switch['loss_ppm'] / 10_000:g}%"
         for switch in switches

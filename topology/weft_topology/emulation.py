@@ -216,6 +216,7 @@ class WeftNet(Mininet):  # type: ignore[misc]
     def configHosts(self) -> None:  # noqa: N802
         """Make what the nodes and links stand for."""
         cables = self._cables()
+        sysctls.allow_congestion_controls()
         with netlink.Netlink() as fabric, _control_socket() as control:
             for host in self.hosts:
                 with namespaces.opened(host.name) as namespace:
@@ -250,6 +251,8 @@ def _configure(host: FabricHost, link: FabricLink, namespace: int, fabric: netli
     with namespaces.inside(namespace):
         # Before the interface comes up: that is when IPv6 would speak.
         sysctls.apply(sysctls.HOST)
+        if here.params["ecn_packets"] or here.params["ecn_bytes"]:
+            sysctls.apply(sysctls.MARKED)
         own = netlink.Netlink()
         control = _control_socket()
     with own, control:

@@ -19,6 +19,9 @@ IN_BAND = ("off", "md")
 CPU_PORT = 510
 """P4 port number of the controller; a switch's own ports stay below."""
 
+FRAME_BYTES = 1514
+"""A full-size frame."""
+
 BOUNDS = {
     "rate_bps": (10**6, 10**12),
     "delay_ns": (0, 10**10),
@@ -81,6 +84,10 @@ class FabricSpec:
     """Depth of every egress queue."""
     queue_bytes: int | None = None
     """The same in bytes of the frames that wait, which then alone limits it."""
+    ecn_packets: int | None = None
+    """Packets in an egress queue of a switch above which it marks ECN-capable ones."""
+    ecn_bytes: int | None = None
+    """The same in bytes."""
     routing: str = "weft"
     changes: tuple[Change, ...] = ()
     """What becomes of links while traffic runs."""
@@ -103,7 +110,16 @@ class FabricSpec:
         within("host_jitter_ns", self.host_jitter_ns, 0, 10**9)
         within("queue_packets", self.queue_packets, *BOUNDS["queue_packets"])
         if self.queue_bytes is not None:
-            within("queue_bytes", self.queue_bytes, 1514, 1514 * 10**6)
+            within("queue_bytes", self.queue_bytes, FRAME_BYTES, FRAME_BYTES * 10**6)
+        if self.ecn_packets is not None:
+            within("ecn_packets", self.ecn_packets, *BOUNDS["queue_packets"])
+        if self.ecn_bytes is not None:
+            within("ecn_bytes", self.ecn_bytes, FRAME_BYTES, FRAME_BYTES * 10**6)
+        if self.ecn_packets is not None and self.ecn_bytes is not None:
+            raise UsageError("ecn_packets and ecn_bytes: give one of them")
+        queue_bytes = self.queue_bytes or FRAME_BYTES * self.queue_packets
+        if (self.ecn_packets or 0) >= self.queue_packets or (self.ecn_bytes or 0) >= queue_bytes:
+            raise UsageError("ecn: give less than the queue, where packets are dropped")
         if self.routing not in ROUTINGS:
             raise UsageError(f"routing {self.routing!r} is none of {', '.join(ROUTINGS)}")
         if self.nic not in NICS:
@@ -113,9 +129,10 @@ class FabricSpec:
 
     def queue(self, packets: int | None = None) -> dict[str, int | None]:
         """Give the properties of a link that say how much waits for it."""
+        marks = {"ecn_packets": self.ecn_packets, "ecn_bytes": self.ecn_bytes}
         if packets is not None:
-            return {"queue_packets": packets, "queue_bytes": None}
-        return {"queue_packets": self.queue_packets, "queue_bytes": self.queue_bytes}
+            return {"queue_packets": packets, "queue_bytes": None} | marks
+        return {"queue_packets": self.queue_packets, "queue_bytes": self.queue_bytes} | marks
 
     @property
     def host_send_bps(self) -> int:

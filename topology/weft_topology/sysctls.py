@@ -23,6 +23,13 @@ HOST = {
 }
 
 
+MARKED = {
+    # Ask for ECN in every connection, where switches mark. Left alone, Linux only accepts it.
+    "net/ipv4/tcp_ecn": "1",
+}
+"""More of a host whose switches mark packets."""
+
+
 def apply(settings: dict[str, str]) -> None:
     """Write settings into the namespace of the thread; skips what this kernel lacks."""
     for name, value in settings.items():
@@ -33,6 +40,13 @@ def apply(settings: dict[str, str]) -> None:
             if name.startswith("net/ipv6/"):
                 continue
             raise
+
+
+def allow_congestion_controls() -> None:
+    """Let hosts choose any TCP congestion control: Linux keeps some, as DCTCP, from namespaces."""
+    ipv4 = Path("/proc/sys/net/ipv4")
+    available = (ipv4 / "tcp_available_congestion_control").read_text()
+    (ipv4 / "tcp_allowed_congestion_control").write_text(available)
 
 
 def silence(interface: str) -> None:

@@ -93,7 +93,40 @@ pub fn desired(
     if fabric.topology().int_md {
         entries.extend(in_band(fabric, switch, program, unit)?);
     }
+    entries.extend(marking(fabric, switch, program, unit)?);
     with_telemetry(fabric, program, unit, entries, DIGEST_BYTES, digests)
+}
+
+/// Above which queues `switch` marks packets, port by port.
+fn marking(
+    fabric: &Fabric,
+    switch: &Switch,
+    program: &Program,
+    unit: TimestampUnit,
+) -> Result<Vec<TableEntry>, Error> {
+    let mut entries = Vec::new();
+    for port in &switch.ports {
+        let link = &fabric.topology().links[port.link];
+        let (action, parameter, most) = match (link.ecn_packets, link.ecn_bytes) {
+            (Some(packets), _) => ("ecn.above_packets", "packets", u128::from(packets)),
+            (None, Some(bytes)) => {
+                // The time in which the link sends them, a whole number of units.
+                let rate_bps = u128::from(link.rate_from_bps(&switch.name));
+                let unit_bps = rate_bps * u128::from(unit.ns());
+                let delay = (u128::from(bytes) * 8_000_000_000).div_ceil(unit_bps);
+                ("ecn.above_delay", "delay", delay.min(u32::MAX.into()))
+            }
+            (None, None) => continue,
+        };
+        let number = Key::Exact(u128::from(port.number));
+        entries.push(program.entry(
+            "ecn.threshold",
+            &[("standard_metadata.egress_port", number)],
+            action,
+            &[(parameter, most)],
+        )?);
+    }
+    Ok(entries)
 }
 
 /// What makes packets carry telemetry of `switch`.
@@ -529,6 +562,50 @@ mod tests {
             longest_ns: base_ns + 6 * 100 * 12_112,
         };
         assert_eq!(expected(&fabric, pair, 0), Some(wanted));
+    }
+
+    #[test]
+    fn thresholds_in_bytes_are_the_time_in_which_the_port_sends_them() {
+        let mut topology = leaf_spine(2, 2, 1);
+        for link in &mut topology.links {
+            link.ecn_bytes = Some(30_000);
+        }
+        topology.links[0].ecn_bytes = None;
+        topology.links[0].ecn_packets = Some(20);
+        let fabric = Fabric::new(topology).unwrap();
+        let leaf = &fabric.topology().switches[0];
+        for (unit, bytes_time) in [
+            (TimestampUnit::Nanoseconds, 240_000_u32),
+            (TimestampUnit::Microseconds, 240),
+        ] {
+            let program = program(Role::Leaf);
+            let entries = marking(&fabric, leaf, &program, unit).unwrap();
+            let packets = program.entry(
+                "ecn.threshold",
+                &[("standard_metadata.egress_port", Key::Exact(1))],
+                "ecn.above_packets",
+                &[("packets", 20)],
+            );
+            assert_eq!(entries.len(), 3);
+            assert_eq!(entries[0], packets.unwrap());
+            let delay = program.entry(
+                "ecn.threshold",
+                &[("standard_metadata.egress_port", Key::Exact(2))],
+                "ecn.above_delay",
+                &[("delay", bytes_time.into())],
+            );
+            assert_eq!(entries[1], delay.unwrap());
+        }
+        assert!(
+            marking(
+                &self::fabric(2, 2, 1),
+                leaf,
+                &program(Role::Leaf),
+                TimestampUnit::Nanoseconds
+            )
+            .unwrap()
+            .is_empty()
+        );
     }
 
     #[test]

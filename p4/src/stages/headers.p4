@@ -22,6 +22,10 @@ const bit<16> ETHER_TYPE_NIC     = 0x88b5;
 const bit<4>  IP_VERSION_4       = 4;
 const bit<4>  IPV4_MINIMUM_IHL   = 5;   // 32-bit words: a header without options
 const bit<16> IPV4_HEADER_BYTES  = 20;  // the same in bytes
+// The two low bits of dscp_ecn (RFC 3168).
+const bit<8>  ECN_MASK           = 3;
+const bit<8>  ECN_NOT_CAPABLE    = 0;
+const bit<8>  ECN_CONGESTED      = 3;
 const bit<8>  IP_PROTOCOL_TCP    = 6;
 const bit<8>  IP_PROTOCOL_UDP    = 17;
 

@@ -109,6 +109,12 @@ pub struct CommonSpec {
     /// The same in bytes, which then alone limits it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_bytes: Option<u64>,
+    /// Packets in a queue above which switches mark those that are ECN-capable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn_packets: Option<u32>,
+    /// The same in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn_bytes: Option<u64>,
     /// How leaves choose among paths.
     pub routing: RoutingSpec,
     /// What becomes of links while traffic runs.
@@ -368,6 +374,8 @@ mod tests {
                     delay_ns: 10_000,
                     queue_packets: 100,
                     queue_bytes: Some(150_000),
+                    ecn_packets: None,
+                    ecn_bytes: Some(30_000),
                     routing: RoutingSpec::Weft,
                     changes: vec![ChangeSpec {
                         at_ns: 5_000_000,

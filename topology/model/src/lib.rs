@@ -184,6 +184,13 @@ pub struct Link {
     /// The same in bytes of the frames that wait, which then alone limits it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_bytes: Option<u64>,
+    /// Packets in a queue of a switch above which it marks those that can be told of
+    /// congestion (ECN). Without this and `ecn_bytes` it marks none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn_packets: Option<u32>,
+    /// The same in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn_bytes: Option<u64>,
 }
 
 impl Link {

@@ -385,6 +385,8 @@ mod tests {
                 delay_ns: 0,
                 queue_packets: 1,
                 queue_bytes: None,
+                ecn_packets: None,
+                ecn_bytes: None,
             });
         }
         topology

@@ -307,6 +307,8 @@ pub(crate) mod tests {
                 delay_ns: 10_000,
                 queue_packets: 100,
                 queue_bytes: None,
+                ecn_packets: None,
+                ecn_bytes: None,
             });
             links.len() - 1
         };

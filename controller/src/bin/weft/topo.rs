@@ -253,12 +253,17 @@ fn fabric_text(topology: Option<&TopologySpec>) -> String {
     };
     let duration = |ns| format_duration(ns as f64);
     let common = topology.common();
+    let marks = match (common.ecn_packets, common.ecn_bytes) {
+        (Some(packets), _) => format!(" (marking above {packets})"),
+        (None, Some(bytes)) => format!(" (marking above {bytes} bytes)"),
+        (None, None) => String::new(),
+    };
     let loss: String = losses
         .iter()
         .map(|(spine, ppm)| format!(", spine{spine} loses {}%", *ppm as f64 / 1e4))
         .collect();
     format!(
-        "{size}; links {}{}, hosts {}{}, delay {}{}, queues {}{}{loss}",
+        "{size}; links {}{}, hosts {}{}, delay {}{}, queues {}{}{marks}{loss}",
         format_rate(common.rate_bps),
         own(rates, format_rate),
         format_rate(common.host_rate_bps),

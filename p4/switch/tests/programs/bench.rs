@@ -237,6 +237,11 @@ impl Bench {
         self.set_default("int.source", ("int.start_every", vec![interval]));
     }
 
+    /// Packets that meet a queue above a threshold are marked when they leave by `port`.
+    pub fn mark_above(&mut self, port: u16, action: &str, threshold: u64) {
+        self.insert("ecn.threshold", exact(port), (action, vec![threshold]));
+    }
+
     pub fn sample_nothing(&mut self) {
         self.set_default("telemetry.policy", ("telemetry.off", vec![]));
     }
@@ -299,6 +304,12 @@ impl Bench {
     pub fn dropped(&self, reason: usize) -> u64 {
         let drops = self.pipeline.program().counter_id("routing.drops");
         self.pipeline.counter(drops.unwrap())[reason].packets
+    }
+
+    /// What `ecn.marks` has counted.
+    pub fn marked(&self, port: u16) -> u64 {
+        let marks = self.pipeline.program().counter_id("ecn.marks");
+        self.pipeline.counter(marks.unwrap())[usize::from(port)].packets
     }
 
     /// What the only place of a counter has counted.

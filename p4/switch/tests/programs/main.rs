@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bench;
+mod ecn;
 mod fabric;
 mod int_md;
 mod nic;

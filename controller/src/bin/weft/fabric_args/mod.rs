@@ -76,6 +76,12 @@ pub struct FabricArgs {
     #[arg(long, value_name = "PACKETS|BYTES", default_value = "100")]
     queue: QueueDepth,
 
+    /// Explicit congestion notification: packets in an egress queue, or bytes (30KB),
+    /// above which switches mark those that are ECN-capable. TCP of all hosts then
+    /// negotiates ECN; --congestion dctcp answers marks as DCTCP [default: no marks]
+    #[arg(long, value_name = "PACKETS|BYTES")]
+    ecn: Option<QueueDepth>,
+
     #[command(flatten)]
     of_spines: SpineArgs,
 
@@ -187,6 +193,7 @@ impl FabricArgs {
         if !matches!(shape, Shape::LeafSpine { .. }) {
             self.of_spines.refuse()?;
         }
+        let ecn = self.ecn_threshold()?;
         let sender_bps = self.sender_rate.unwrap_or(self.host_rate);
         let common = CommonSpec {
             rate_bps: self
@@ -198,6 +205,11 @@ impl FabricArgs {
             delay_ns: self.delay,
             queue_packets: self.queue.packets(),
             queue_bytes: self.queue.bytes(),
+            ecn_packets: match ecn {
+                Some(QueueDepth::Packets(packets)) => Some(packets),
+                _ => None,
+            },
+            ecn_bytes: ecn.and_then(QueueDepth::bytes),
             routing: match self.routing {
                 RoutingKind::Weft => RoutingSpec::Weft,
                 RoutingKind::Ecmp => RoutingSpec::Ecmp,
@@ -248,6 +260,23 @@ impl FabricArgs {
                 common,
             }),
         })
+    }
+
+    /// Where switches begin to mark: below the end of the queue, or they never would.
+    fn ecn_threshold(&self) -> Result<Option<QueueDepth>, String> {
+        use QueueDepth::{Bytes, Packets};
+        let (Some(ecn), queue) = (self.ecn, self.queue) else {
+            return Ok(None);
+        };
+        let is_beyond = match (ecn, queue) {
+            (Packets(ecn), Packets(queue)) => ecn >= queue,
+            (Bytes(ecn), Bytes(queue)) => ecn >= queue,
+            (Bytes(_), Packets(_)) | (Packets(_), Bytes(_)) => ecn.packets() >= queue.packets(),
+        };
+        if is_beyond {
+            return Err("--ecn: give less than --queue, where packets are dropped".to_owned());
+        }
+        Ok(Some(ecn))
     }
 
     /// Refuses fabrics in which no flow can cross racks.
@@ -472,6 +501,23 @@ mod tests {
         );
         let packets = leaf_spine("--queue 64").common;
         assert_eq!((packets.queue_packets, packets.queue_bytes), (64, None));
+    }
+
+    #[test]
+    fn switches_mark_above_packets_or_bytes_that_fit_into_the_queue() {
+        let marks = |line: &str| {
+            let common = leaf_spine(line).common;
+            (common.ecn_packets, common.ecn_bytes)
+        };
+        assert_eq!(marks(""), (None, None));
+        assert_eq!(marks("--ecn 20"), (Some(20), None));
+        assert_eq!(marks("--ecn 30KB"), (None, Some(30_000)));
+        assert_eq!(marks("--queue 150KB --ecn 99"), (Some(99), None));
+        for line in ["--ecn 100", "--ecn 150KB", "--queue 30KB --ecn 30KB"] {
+            let error = parse(line).unwrap().topology().unwrap_err();
+            assert!(error.contains("less than --queue"), "{line}: {error}");
+        }
+        assert!(parse("--ecn 0").is_err());
     }
 
     #[test]

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Explicit congestion notification: a packet that met a queue above the threshold of
+// its port leaves with Congestion Experienced (RFC 3168, section 5), which is all
+// that DCTCP wants of switches (RFC 8257, section 3.1).
+//
+//   ECN-capable, and its      longer than `packets` when it came,      CE,
+//   port has a threshold ---> or it waited longer than `delay`  -----> ecn.marks
+//
+// A threshold in packets is compared with the queue as the packet joined it, which
+// counts too. One in bytes is set as the time in which the link sends them: in a queue
+// that is first in, first out, so long waits who finds them there. v1model knows no
+// bytes of a queue.
+
+#ifndef STAGES_ECN_P4_
+#define STAGES_ECN_P4_
+
+#include "headers.p4"
+#include "metadata.p4"
+#include "queue.p4"
+
+// Egress, before anything else changes the packet.
+control MarkCongestion(inout headers_t hdr,
+                       in standard_metadata_t standard_metadata) {
+    bit<32> most;
+    bit<32> met;
+
+    @name(".ecn.above_packets") @id(0x01000060)
+    action above_packets(@id(1) bit<32> packets) {
+        most = packets;
+        met = (bit<32>) standard_metadata.enq_qdepth;
+    }
+
+    @name(".ecn.above_delay") @id(0x01000061)
+    action above_delay(@id(1) bit<32> delay) {
+        most = delay;
+        met = standard_metadata.deq_timedelta;
+    }
+
+    @name(".ecn.never") @id(0x01000062)
+    action never() {
+        most = 0;
+        met = 0;
+    }
+
+    // A port that is not in it marks nothing.
+    @name(".ecn.threshold") @id(0x02000060)
+    table threshold {
+        key = {
+            standard_metadata.egress_port: exact @id(1);
+        }
+        actions = {
+            above_packets;
+            above_delay;
+            @defaultonly never;
+        }
+        const default_action = never();
+        size = PORTS;
+    }
+
+    @name(".ecn.marks") @id(0x12000060)
+    counter(PORTS, CounterType.packets) marks;
+
+    apply {
+        if (hdr.ipv4.isValid() &&
+            (hdr.ipv4.dscp_ecn & ECN_MASK) != ECN_NOT_CAPABLE) {
+            threshold.apply();
+            if (met > most) {
+                hdr.ipv4.dscp_ecn = hdr.ipv4.dscp_ecn | ECN_CONGESTED;
+                marks.count((bit<32>) standard_metadata.egress_port);
+            }
+        }
+    }
+}
+
+#endif  // STAGES_ECN_P4_
