@@ -7,6 +7,7 @@ from weft_topology.errors import UsageError
 
 _RATES = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9, "tbit": 10**12}
 _TIMES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+_SIZES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _QUANTITY = re.compile(r"(?P<number>\d+(\.\d+)?)(?P<unit>[a-z]+)")
 
 
@@ -18,6 +19,11 @@ def rate_bps(text: str) -> int:
 def time_ns(text: str) -> int:
     """Nanoseconds of `text`."""
     return _quantity(text, _TIMES, "a time", "10us")
+
+
+def size_bytes(text: str) -> int:
+    """Bytes of `text`: 1000 in a KB, 1024 in a KiB."""
+    return _quantity(text, _SIZES, "a size", "150KB")
 
 
 def _quantity(text: str, units: dict[str, int], what: str, example: str) -> int:

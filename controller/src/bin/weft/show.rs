@@ -25,6 +25,10 @@ pub struct ShowArgs {
     /// Write a picture with all nodes and links, instead of a text with the first and last
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+
+    /// Print topology.json
+    #[arg(long, conflicts_with = "svg")]
+    json: bool,
 }
 
 /// Draws it.
@@ -37,7 +41,12 @@ pub async fn show(args: &ShowArgs) -> Outcome {
             topology.ok_or_else(|| anyhow!("lab {name} has no network"))?
         }
     };
-    let drawing = drawn(&topology, args.svg.is_some())?;
+    let how = match (args.svg.is_some(), args.json) {
+        (true, _) => Some("--svg"),
+        (_, true) => Some("--json"),
+        (false, false) => None,
+    };
+    let drawing = drawn(&topology, how)?;
     match &args.svg {
         None => display::out(drawing),
         Some(file) => Ok(write_whole(file, &drawing)?),
@@ -45,11 +54,11 @@ pub async fn show(args: &ShowArgs) -> Outcome {
 }
 
 /// What Python makes of it, which alone knows what a fabric looks like.
-fn drawn(topology: &TopologySpec, as_svg: bool) -> Result<String, Failure> {
+fn drawn(topology: &TopologySpec, how: Option<&str>) -> Result<String, Failure> {
     let python = installation::root()?.join(".venv/bin/python");
     let mut command = Command::new(&python);
     command.args(["-m", "weft_topology", "draw", "-"]);
-    command.args(as_svg.then_some("--svg"));
+    command.args(how);
     let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut process = pipes
         .stderr(Stdio::piped())
