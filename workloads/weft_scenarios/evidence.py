@@ -9,6 +9,9 @@ import polars as pl
 
 from weft_scenarios.curves import Curve, course, number, quantiles
 
+PACKET_BYTES = 1424
+"""Data in a full packet of MPTCP: 1500 less IPv4, TCP and its options with a DSS."""
+
 FOLDER = "evidence"
 CAPTURE = "capture"
 """What `weft run` captured; nobody needs it once there is evidence."""
@@ -29,6 +32,7 @@ def metrics(run: Path, receivers: list[str]) -> dict[str, float]:
         return number((connections[column] * weight).sum()) / number(weight.sum())
 
     delays = _delays(run)
+    gap = gap_packets(run)["packets"]
     return {
         "ooo_delay_mean_us": mean("out_of_order_delay_mean_ns") / 1e3,
         "ooo_delay_p99_us": delays.at(99) / 1e3,
@@ -41,6 +45,8 @@ def metrics(run: Path, receivers: list[str]) -> dict[str, float]:
         "bursty_strength_mean_packets": number(ports["bursty_strength_mean_packets"].max()),
         "bursty_strength_max_packets": number(ports["bursty_strength_max_packets"].max()),
         "last_hop_loss_percent": 100 * number(ports["loss_rate"].max()),
+        "gap_mean_packets": number(gap.mean()),
+        "gap_max_packets": number(gap.max()),
         "reinjected_packets": number(connections["reinjected_packets"].sum()),
     }
 
@@ -58,7 +64,19 @@ def curves(run: Path, receivers: list[str]) -> dict[str, Curve]:
         acks = _read(run, "data_acks")
         first = acks.filter(pl.col("connection") == pl.col("connection").min())
         drawn["data_ack_kb"] = course(first["time_ns"] / 1e6, first["data_ack"] / 1e3)
+    gaps = gap_packets(run)
+    drawn["gap_packets"] = course(gaps["time_ms"], gaps["packets"])
     return drawn
+
+
+def gap_packets(run: Path) -> pl.DataFrame:
+    """Give how many packets the first connection left for other subflows, and when."""
+    if not (run / FOLDER / "gaps.csv").exists():  # Of an older run.
+        return pl.DataFrame(schema={"time_ms": pl.Float64, "packets": pl.Float64})
+    table = _read(run, "gaps")
+    first = table.filter(pl.col("connection") == pl.col("connection").min())
+    packets = (pl.col("unsent_bytes") / PACKET_BYTES).alias("packets")
+    return first.select((pl.col("time_ns") / 1e6).alias("time_ms"), packets)
 
 
 class _Distribution:

@@ -12,14 +12,16 @@ from typing import Any
 
 import polars as pl
 
-from weft_scenarios import curves, evidence, rb_model
+from weft_scenarios import curves, evidence, rb_model, samples
 from weft_scenarios.curves import Curve, course, number, quantiles
 from weft_scenarios.errors import ScenarioError
 
 _SHORT_BYTES, _LONG_BYTES = 100_000, 1_000_000
 """What short and long flows are: below, and from."""
-_PACKET_BYTES = 1424
-"""Data in a full packet of MPTCP: 1500 less IPv4, TCP and its options with a DSS."""
+
+
+_MODULES = (curves, evidence, rb_model, samples)
+"""What measures, besides this one."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Measured:
 
 def code() -> str:
     """Identify the code that measures: with other code, finished runs are measured again."""
-    files = (Path(module.__file__ or "").read_bytes() for module in (curves, evidence, rb_model))
+    files = (Path(module.__file__ or "").read_bytes() for module in _MODULES)
     own = Path(__file__).read_bytes()
     return hashlib.sha256(b"".join([*files, own])).hexdigest()[:12]
 
@@ -95,9 +97,13 @@ def _measure(folder: Path) -> Measured:
         "fct_ms": quantiles(completed["fct_ns"] / 1e6),
         "queue_packets": course(last_hop["time_ns"] / 1e6, last_hop["queue_max_packets"]),
     }
+    of_subflows, courses = samples.read(folder)
+    metrics |= of_subflows
+    drawn |= courses
     if (folder / evidence.FOLDER).exists():
         metrics |= evidence.metrics(folder, receivers)
         drawn |= evidence.curves(folder, receivers)
+    metrics |= _of_gap(drawn)
     return Measured(metrics, drawn, info["kernel"], info.get("revision") or "unknown", code())
 
 
@@ -168,9 +174,19 @@ def _of_model(info: Mapping[str, Any], subflows: float) -> dict[str, float]:
         window_packets=rb_model.WINDOW_PACKETS,
         queue_packets=queue,
         rtt_ms=4 * sum(longest.values()) / 1e6,
-        subflow_packets=workload["bytes"] / max(round(subflows), 1) / _PACKET_BYTES,
+        subflow_packets=workload["bytes"] / max(round(subflows), 1) / evidence.PACKET_BYTES,
     )
     return {"fct_model_ms": rb_model.fct_ms(setting, interleaves)}
+
+
+def _of_gap(drawn: Mapping[str, Curve]) -> dict[str, float]:
+    """Compare STMS's gap as it is sent with equation 2, over the last quarter of the run."""
+    ends = []
+    for name in ("gap_packets", "true_gap_packets"):
+        x, y = drawn.get(name, ((), ()))
+        last = [packets for time_ms, packets in zip(x, y, strict=True) if time_ms > 0.75 * x[-1]]
+        ends.append(sum(last) / max(len(last), 1))
+    return {"gap_end_ratio": ends[0] / ends[1]} if all(ends) else {}
 
 
 def _of_queries(flows: pl.DataFrame, workload: Mapping[str, Any]) -> dict[str, float]:

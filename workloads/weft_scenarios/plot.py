@@ -196,7 +196,8 @@ def _draw_course(axes: Axes, look: style.Look, frame: pl.DataFrame) -> None:
     runs = first.with_columns(idle.cum_sum().alias("run")).partition_by("run")
     for number, part in enumerate(runs):
         label = look.name if number == 0 else None
-        axes.plot(part["x"], part["y"], color=look.colour, linewidth=0.8, label=label)
+        how: dict[str, Any] = {"color": look.colour, "linestyle": look.line, "linewidth": 0.8}
+        axes.plot(part["x"], part["y"], label=label, **how)
 
 
 def _draw_points(

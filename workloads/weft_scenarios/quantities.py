@@ -48,6 +48,10 @@ METRICS: dict[str, Quantity] = {
     "path1_mbps": Quantity("Sent over the first path", "Mbit/s"),
     "path2_mbps": Quantity("Sent over the second path", "Mbit/s"),
     "queue_max_packets": Quantity("Longest queue of the last hop", "packets"),
+    # With samples.
+    "fast_free_window_mean_packets": Quantity("Mean free window of the fast subflow", "packets"),
+    "fast_free_window_max_packets": Quantity("Largest free window of the fast subflow", "packets"),
+    "fast_cwnd_mean_packets": Quantity("Mean window of the fast subflow", "packets"),
     # With evidence.
     "ooo_delay_mean_us": Quantity("Mean out-of-order delay", "µs"),
     "ooo_delay_p99_us": Quantity("99th percentile out-of-order delay", "µs"),
@@ -60,6 +64,9 @@ METRICS: dict[str, Quantity] = {
     "bursty_strength_mean_packets": Quantity("Mean bursty strength", "packets"),
     "bursty_strength_max_packets": Quantity("Maximum bursty strength", "packets"),
     "last_hop_loss_percent": Quantity("Packets lost at the last hop", "%"),
+    "gap_end_ratio": Quantity("Gap, as it is sent, by that of equation 2, at the end", ""),
+    "gap_mean_packets": Quantity("Mean gap, as it is sent", "packets"),
+    "gap_max_packets": Quantity("Largest gap, as it is sent", "packets"),
     "reinjected_packets": Quantity("Packets sent again on another subflow", ""),
 }
 """Of a whole run; `metrics.py` and `evidence.py` say how each is computed."""
@@ -69,6 +76,10 @@ CURVES: dict[str, Quantity] = {
     "queue_packets": Quantity("Queue of the last hop", "packets"),
     "ooo_delay_us": Quantity("Out-of-order delay", "µs"),
     "data_ack_leap_packets": Quantity("Data ACK leap", "packets"),
+    "fast_cwnd_packets": Quantity("Window of the fast subflow", "packets"),
+    "slow_cwnd_packets": Quantity("Window of the slow subflow", "packets"),
+    "true_gap_packets": Quantity("Gap by equation 2", "packets"),
+    "gap_packets": Quantity("Gap, as it is sent", "packets"),
     "data_ack_kb": Quantity("Data ACK of the first connection", "kB"),
 }
 """Distributions over flows or packets, and courses over time."""

@@ -51,6 +51,21 @@ pub trait Observer {
     fn packet(&mut self, direction: Direction, fate: Fate);
     /// The host sent a Data ACK that moved by so many packets.
     fn data_ack(&mut self, direction: Direction, ack: DataAck);
+    /// The host sent new data, and left earlier data for other subflows.
+    fn gap(&mut self, direction: Direction, gap: Gap);
+}
+
+/// Data that was sent before data that comes before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// When it left the host.
+    pub at_ns: u64,
+    /// Over which subflow.
+    pub subflow: u32,
+    /// Its first byte.
+    pub data_sequence: u64,
+    /// Bytes before it that were not sent yet.
+    pub unsent_bytes: u64,
 }
 
 /// A Data ACK that moved.
@@ -382,9 +397,19 @@ impl Exchange<'_> {
             connection.subflows.insert(self.subflow.number);
         }
         if self.outgoing {
+            let is_new = data_sequence >= connection.sender.highest();
+            let unsent_bytes = connection.sender.unsent_before(data_sequence);
             connection.sender.data(data_sequence, end, piece.late);
             if !counts {
                 connection.sender.totals = Sent::default();
+            } else if is_new && unsent_bytes > 0 {
+                let gap = Gap {
+                    at_ns: piece.at_ns,
+                    subflow: self.subflow.number,
+                    data_sequence,
+                    unsent_bytes,
+                };
+                observer.gap(connection.direction(true), gap);
             }
             return;
         }

@@ -37,6 +37,15 @@ impl Sender {
         }
     }
 
+    /// Bytes before `start` that were not sent yet: what a scheduler leaves for other subflows
+    /// when it sends from `start` now.
+    #[must_use]
+    pub fn unsent_before(&self, start: u64) -> u64 {
+        let ranges = self.sent.range(..start);
+        let sent: u64 = ranges.map(|(&at, &until)| until.min(start) - at).sum();
+        start - sent
+    }
+
     /// The end of what was sent.
     #[must_use]
     pub fn highest(&self) -> u64 {
@@ -80,6 +89,20 @@ mod tests {
         assert_eq!(sender.totals.retransmitted_packets, 1);
         assert_eq!(sender.totals.reinjected_packets, 1);
         assert_eq!(sender.sent.len(), 1);
+    }
+
+    #[test]
+    fn what_is_left_for_others_is_what_was_not_sent_before() {
+        let mut sender = Sender::default();
+        assert_eq!(sender.unsent_before(0), 0);
+        sender.data(0, 100, false);
+        assert_eq!(sender.unsent_before(100), 0);
+        assert_eq!(sender.unsent_before(350), 250);
+        sender.data(350, 450, false);
+        assert_eq!(sender.unsent_before(500), 300);
+        assert_eq!(sender.unsent_before(400), 250);
+        sender.data(100, 350, false);
+        assert_eq!(sender.unsent_before(450), 0);
     }
 
     proptest! {

@@ -12,7 +12,7 @@ use weft_topology::Topology;
 
 use crate::distribution::{Distribution, ratio};
 use crate::error::Error;
-use crate::host::{DataAck, Direction};
+use crate::host::{DataAck, Direction, Gap};
 use crate::port::Port;
 use crate::receiver::Fate;
 use crate::summary::Summary;
@@ -164,6 +164,7 @@ impl Tables {
         Ok(Some(PacketTables {
             packets: Lines::create(self.folder.join("packets.csv"), PACKETS_HEADER)?,
             data_acks: Lines::create(self.folder.join("data_acks.csv"), DATA_ACKS_HEADER)?,
+            gaps: Lines::create(self.folder.join("gaps.csv"), GAPS_HEADER)?,
             names: self.names.clone(),
             start_ns: self.start_ns,
         }))
@@ -292,12 +293,15 @@ const PACKETS_HEADER: &str = "time_ns,connection,source,destination,subflow,data
                               out_of_order_delay_ns,kind\n";
 const DATA_ACKS_HEADER: &str =
     "time_ns,connection,source,destination,subflow,data_ack,leap_packets\n";
+const GAPS_HEADER: &str =
+    "time_ns,connection,source,destination,subflow,data_sequence,unsent_bytes\n";
 
-/// `packets.csv` and `data_acks.csv`.
+/// `packets.csv`, `data_acks.csv` and `gaps.csv`.
 #[derive(Debug)]
 pub(crate) struct PacketTables {
     packets: Lines,
     data_acks: Lines,
+    gaps: Lines,
     names: BTreeMap<Ipv4Addr, String>,
     start_ns: u64,
 }
@@ -337,15 +341,30 @@ impl PacketTables {
         ));
     }
 
+    pub fn gap(&mut self, connection: usize, direction: Direction, gap: Gap) {
+        let (source, destination) = direction.ends();
+        self.gaps.write(format_args!(
+            "{},{connection},{},{},{},{},{}\n",
+            since(gap.at_ns, self.start_ns),
+            name(&self.names, &source),
+            name(&self.names, &destination),
+            gap.subflow,
+            gap.data_sequence,
+            gap.unsent_bytes,
+        ));
+    }
+
     /// Whether all could be written so far.
     pub fn check(&mut self) -> Result<(), Error> {
         self.packets.check()?;
-        self.data_acks.check()
+        self.data_acks.check()?;
+        self.gaps.check()
     }
 
     pub fn finish(mut self) -> Result<(), Error> {
         self.packets.finish()?;
-        self.data_acks.finish()
+        self.data_acks.finish()?;
+        self.gaps.finish()
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::distribution::Distribution;
 use crate::error::Error;
-use crate::host::{Connection, ConnectionId, DataAck, Direction, Ignored, Observer};
+use crate::host::{Connection, ConnectionId, DataAck, Direction, Gap, Ignored, Observer};
 use crate::receiver::{Fate, QueueBytes, Received};
 use crate::sender::Sent;
 use crate::tables::PacketTables;
@@ -150,6 +150,15 @@ impl Observer for Tally {
             let number = self.number(direction.connection);
             if let Some(packets) = &mut self.packets {
                 packets.packet(number, direction, fate);
+            }
+        }
+    }
+
+    fn gap(&mut self, direction: Direction, gap: Gap) {
+        if self.packets.is_some() {
+            let number = self.number(direction.connection);
+            if let Some(packets) = &mut self.packets {
+                packets.gap(number, direction, gap);
             }
         }
     }

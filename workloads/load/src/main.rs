@@ -16,8 +16,8 @@ use weft_load::plan::{self, Background, Flow};
 use weft_load::report;
 use weft_load::results::window::Window;
 use weft_load::results::{
-    self, FORMAT, FlowRow, More, Results, RunInfo, RunOutcome, SubflowRow, TopologySummary,
-    Workload,
+    self, FORMAT, FlowRow, More, Results, RunInfo, RunOutcome, SampleRow, SubflowRow, Tables,
+    TopologySummary, Workload,
 };
 use weft_load::shell::{self, Progress, Run, Sockets};
 use weft_load::usage::{EXIT_USAGE, one_line};
@@ -142,6 +142,7 @@ fn run(args: &RunArgs, traffic: &Traffic) -> Result<ExitCode> {
         send_buffer_bytes: args.workload.send_buffer,
         receive_buffer_bytes: args.workload.receive_buffer,
         port: args.port,
+        sample_ns: args.workload.sample,
     };
     let mut report = ProgressFile::new(&args.stats_dir, &plan);
     let run = shell::run(
@@ -160,8 +161,13 @@ fn run(args: &RunArgs, traffic: &Traffic) -> Result<ExitCode> {
         start_ns: run.start_ns,
         end_ns: run.end_ns + FLUSH.as_nanos() as u64,
     };
-    let subflows = subflow_rows(&run);
-    results::write(&args.out, &info, &rows, &subflows, &args.stats_dir, window)?;
+    let samples = sample_rows(&run);
+    let tables = Tables {
+        flows: &rows,
+        subflows: &subflow_rows(&run),
+        samples: args.workload.sample.map(|_| &samples[..]),
+    };
+    results::write(&args.out, &info, tables, &args.stats_dir, window)?;
     Ok(complain(&rows))
 }
 
@@ -204,7 +210,7 @@ fn scheduler(args: &RunArgs) -> Option<String> {
 }
 
 fn subflow_rows(run: &Run) -> Vec<SubflowRow> {
-    let row = |(flow, at_ns, subflow): &(usize, u64, shell::SubflowRtt)| SubflowRow {
+    let row = |(flow, at_ns, subflow): &shell::Sample| SubflowRow {
         flow: *flow,
         time_ns: at_ns.saturating_sub(run.start_ns),
         source: *subflow.source.ip(),
@@ -215,6 +221,21 @@ fn subflow_rows(run: &Run) -> Vec<SubflowRow> {
         min_rtt_ns: subflow.min_rtt_ns,
     };
     run.subflows.iter().map(row).collect()
+}
+
+fn sample_rows(run: &Run) -> Vec<SampleRow> {
+    let row = |(flow, at_ns, subflow): &shell::Sample| SampleRow {
+        flow: *flow,
+        time_ns: at_ns.saturating_sub(run.start_ns),
+        source: *subflow.source.ip(),
+        source_port: subflow.source.port(),
+        destination: *subflow.destination.ip(),
+        srtt_ns: subflow.srtt_ns,
+        min_rtt_ns: subflow.min_rtt_ns,
+        cwnd_packets: subflow.cwnd_packets,
+        in_flight_packets: subflow.in_flight_packets,
+    };
+    run.samples.iter().map(row).collect()
 }
 
 fn rows(run: &Run, topology: &Topology, fabric: &Fabric, args: &RunArgs) -> Vec<FlowRow> {

@@ -178,6 +178,11 @@ pub struct WorkloadArgs {
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = parse_scheduler_option)]
     pub scheduler_options: Vec<SchedulerOption>,
 
+    /// Look at the congestion windows, packets in flight and RTTs of all subflows so
+    /// often, for samples.csv [default: never]
+    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
+    pub sample: Option<u64>,
+
     /// Give up when no byte arrives anywhere for this long (virtual time in the
     /// lab)
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_stall)]
@@ -279,6 +284,7 @@ impl WorkloadArgs {
         for option in &self.scheduler_options {
             flag("scheduler-options", Some(option.to_string()));
         }
+        flag("sample", self.sample.map(|ns| format!("{ns}ns")));
         flag("stall-timeout", Some(format!("{}ns", self.stall_timeout)));
         argv.extend(self.background.to_argv());
         argv

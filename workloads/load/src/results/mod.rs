@@ -5,6 +5,7 @@
 //! | `run.json`     | every parameter, the seed, versions; see [`RunInfo`]      |
 //! | `flows.csv`    | a row per flow; see [`FlowRow`]                           |
 //! | `subflows.csv` | a row per subflow of each flow; see [`SubflowRow`]         |
+//! | `samples.csv`  | the same while flows go on, if it was asked for; see [`SampleRow`] |
 //! | `queues.csv`   | queue of every switch port, every ms in which it changed  |
 //! | `patterns.csv` | every allocation pattern that was in force                |
 //! | `loop.csv`     | when each reached which kernel; see `weft-controller`     |
@@ -308,6 +309,40 @@ pub struct SubflowRow {
     pub min_rtt_ns: u64,
 }
 
+/// A row of `samples.csv`: a subflow of a flow that goes on, at the end that sends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampleRow {
+    /// The flow, by its number in `flows.csv`.
+    pub flow: usize,
+    /// When, from the start of the run.
+    pub time_ns: u64,
+    /// Address of the sender.
+    pub source: Ipv4Addr,
+    /// Its port.
+    pub source_port: u16,
+    /// Address of the receiver.
+    pub destination: Ipv4Addr,
+    /// Smoothed RTT.
+    pub srtt_ns: u64,
+    /// Lowest RTT of late.
+    pub min_rtt_ns: u64,
+    /// Congestion window.
+    pub cwnd_packets: u32,
+    /// Packets that are under way.
+    pub in_flight_packets: u32,
+}
+
+/// The tables of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Tables<'a> {
+    /// `flows.csv`.
+    pub flows: &'a [FlowRow],
+    /// `subflows.csv`.
+    pub subflows: &'a [SubflowRow],
+    /// `samples.csv`, if there is to be one.
+    pub samples: Option<&'a [SampleRow]>,
+}
+
 /// Writes the folder `out`, which must not exist: everything, or nothing.
 /// Telemetry is taken from `stats`, as far as it is there.
 ///
@@ -316,8 +351,7 @@ pub struct SubflowRow {
 pub fn write(
     out: &Path,
     info: &RunInfo,
-    flows: &[FlowRow],
-    subflows: &[SubflowRow],
+    tables: Tables<'_>,
     stats: &Path,
     window: Window,
 ) -> Result<()> {
@@ -326,7 +360,7 @@ pub fn write(
         fs::remove_dir_all(&partial).with_context(|| partial.display().to_string())?;
     }
     fs::create_dir_all(&partial).with_context(|| partial.display().to_string())?;
-    let written = write_files(&partial, info, flows, subflows, stats, window)
+    let written = write_files(&partial, info, tables, stats, window)
         .and_then(|()| fs::rename(&partial, out).with_context(|| out.display().to_string()));
     if written.is_err() {
         let _ = fs::remove_dir_all(&partial);
@@ -337,13 +371,15 @@ pub fn write(
 fn write_files(
     folder: &Path,
     info: &RunInfo,
-    flows: &[FlowRow],
-    subflows: &[SubflowRow],
+    tables: Tables<'_>,
     stats: &Path,
     window: Window,
 ) -> Result<()> {
-    write_rows(&folder.join("flows.csv"), flows)?;
-    write_rows(&folder.join("subflows.csv"), subflows)?;
+    write_rows(&folder.join("flows.csv"), tables.flows)?;
+    write_rows(&folder.join("subflows.csv"), tables.subflows)?;
+    if let Some(samples) = tables.samples {
+        write_rows(&folder.join("samples.csv"), samples)?;
+    }
     let (from, to) = (|name| stats.join(name), |name| folder.join(name));
     window.copy_queues(&from("queues.csv"), &to("queues.csv"))?;
     window.copy_patterns(&from("patterns.csv"), &to("patterns.csv"))?;

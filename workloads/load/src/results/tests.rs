@@ -88,7 +88,12 @@ fn a_folder_reads_back_as_it_was_written() {
         srtt_ns: 131_000,
         min_rtt_ns: 118_000,
     };
-    write(&out, &info("rb"), &flows, &[subflow], folder.path(), WINDOW).unwrap();
+    let tables = Tables {
+        flows: &flows,
+        subflows: &[subflow],
+        samples: None,
+    };
+    write(&out, &info("rb"), tables, folder.path(), WINDOW).unwrap();
     let read = Results::read(&out).unwrap();
     assert_eq!(read.info, info("rb"));
     assert_eq!(read.flows, flows);
@@ -116,7 +121,12 @@ fn nothing_is_left_of_a_folder_that_could_not_be_written() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("x");
     fs::write(folder.path().join("queues.csv"), "nonsense\n1\n").unwrap();
-    assert!(write(&out, &info("rb"), &[], &[], folder.path(), WINDOW).is_err());
+    let tables = Tables {
+        flows: &[],
+        subflows: &[],
+        samples: None,
+    };
+    assert!(write(&out, &info("rb"), tables, folder.path(), WINDOW).is_err());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 

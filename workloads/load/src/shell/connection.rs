@@ -7,8 +7,9 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use nix::sys::socket::{self, MsgFlags};
 
 use super::counters::Counters;
-use super::subflows::{self, SubflowRtt};
+use super::subflows::{self, SubflowState};
 use super::{Sockets, sys};
+use crate::engine::FlowId;
 
 /// Bytes that wake a receiver. What lies unread closes the window, and reading
 /// it opens the window by as much at once: a burst. With 16 KiB, twice as many
@@ -22,8 +23,8 @@ pub(super) struct Connection {
     pub(super) address: SocketAddrV4,
     pub(super) connected: bool,
     pub(super) used: bool,
-    /// What it carries now: a flow's bytes, or a greeting.
-    pub(super) in_flow: bool,
+    /// The flow whose bytes it carries now, or carried last; none of a greeting.
+    pub(super) flow: Option<FlowId>,
     /// Bytes of a request that the receiver's end has yet to write.
     pub(super) to_ask: u64,
     /// Bytes of it that the sender's end has yet to read.
@@ -37,7 +38,7 @@ pub(super) struct Connection {
 
 impl Connection {
     /// The subflows now; none of plain TCP.
-    pub(super) fn subflows(&self) -> Vec<SubflowRtt> {
+    pub(super) fn subflows(&self) -> Vec<SubflowState> {
         subflows::read(self.sender.as_fd()).unwrap_or_default()
     }
 

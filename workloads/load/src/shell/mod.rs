@@ -12,9 +12,11 @@ mod background;
 mod connection;
 mod counters;
 mod hosts;
+mod samples;
 mod schedule;
 mod subflows;
 mod sys;
+mod token;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -35,8 +37,11 @@ use crate::plan::{Background, Flow};
 use connection::Connection;
 pub use counters::Counters;
 use hosts::Hosts;
-pub use subflows::SubflowRtt;
+pub use samples::Sample;
+use samples::Samples;
+pub use subflows::SubflowState;
 use sys::{Epoll, Interest, Ready};
+use token::Token;
 
 /// Bytes read or written by one system call.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -58,6 +63,8 @@ pub struct Sockets {
     pub receive_buffer_bytes: Option<u32>,
     /// Port that receivers listen on.
     pub port: u16,
+    /// How often the subflows of all flows are looked at.
+    pub sample_ns: Option<u64>,
 }
 
 /// What became of the plan.
@@ -67,8 +74,10 @@ pub struct Run {
     pub congestion: String,
     /// The plan, how each flow ended, and what its connection counted meanwhile.
     pub flows: Vec<(Flow, Outcome, Counters)>,
-    /// The subflows of each flow when it ended: flow, time, RTT.
-    pub subflows: Vec<(FlowId, u64, SubflowRtt)>,
+    /// The subflows of each flow when it ended.
+    pub subflows: Vec<Sample>,
+    /// The subflows of each flow while it went on, if they were to be looked at.
+    pub samples: Vec<Sample>,
     /// When the run started, on `CLOCK_MONOTONIC`.
     pub start_ns: u64,
     /// When its last flow ended.
@@ -130,13 +139,17 @@ pub fn run(
         if engine.is_done() {
             break;
         }
-        let timeouts = [engine.poll_timeout(), shell.other.poll_timeout()];
+        let sample_at = shell.samples.next_ns(engine.epoch_ns());
+        let timeouts = [engine.poll_timeout(), shell.other.poll_timeout(), sample_at];
         let next = timeouts.into_iter().flatten().min();
         let timeout = next.map(|at| punctual(at.saturating_sub(now)));
         let ready = shell.epoll.wait(timeout).context("epoll")?;
         now = sys::now_ns()?;
         for event in ready {
             shell.handle(&mut engine, event, now)?;
+        }
+        if sample_at.is_some_and(|at| at <= now) {
+            shell.samples.take(now, shell.connections.values());
         }
         shell.other.handle_timeout(now, &shell.zeroes);
         if engine.poll_timeout().is_some_and(|at| at <= now) {
@@ -148,6 +161,7 @@ pub fn run(
     Ok(Run {
         congestion,
         subflows: shell.subflows,
+        samples: shell.samples.taken,
         flows: plan
             .into_iter()
             .zip(outcomes)
@@ -193,41 +207,11 @@ struct Shell {
     unaccepted: BTreeMap<SocketAddrV4, ConnectionId>,
     /// By flow.
     counters: Vec<Counters>,
-    subflows: Vec<(FlowId, u64, SubflowRtt)>,
+    subflows: Vec<Sample>,
+    samples: Samples,
     received_bytes: u64,
     zeroes: Vec<u8>,
     scratch: Vec<u8>,
-}
-
-/// What an epoll token stands for: the kind in the low bits, the number above.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Token {
-    Listener(usize),
-    Sender(ConnectionId),
-    Receiver(ConnectionId),
-    /// An end of a background flow.
-    Background(usize),
-}
-
-impl Token {
-    fn encode(self) -> u64 {
-        match self {
-            Self::Listener(host) => (host as u64) << 2,
-            Self::Sender(connection) => (connection as u64) << 2 | 1,
-            Self::Receiver(connection) => (connection as u64) << 2 | 2,
-            Self::Background(end) => (end as u64) << 2 | 3,
-        }
-    }
-
-    fn decode(token: u64) -> Self {
-        let number = (token >> 2) as usize;
-        match token & 3 {
-            0 => Self::Listener(number),
-            1 => Self::Sender(number),
-            2 => Self::Receiver(number),
-            _ => Self::Background(number),
-        }
-    }
 }
 
 impl Shell {
@@ -251,6 +235,7 @@ impl Shell {
             )?;
             listeners.insert(host, fd);
         }
+        let samples = Samples::every(sockets.sample_ns);
         let other = background::Traffic::open(other, &mut hosts, &sockets, &epoll)?;
         Ok(Self {
             other,
@@ -263,6 +248,7 @@ impl Shell {
             unaccepted: BTreeMap::new(),
             counters: vec![Counters::default(); plan.len()],
             subflows: Vec::new(),
+            samples,
             received_bytes: 0,
             zeroes: vec![0; CHUNK_BYTES],
             scratch: vec![0; CHUNK_BYTES],
@@ -310,7 +296,8 @@ impl Shell {
                 if let Some(state) = self.connections.get(&connection) {
                     self.counters[flow] = state.counters(&self.sockets).since(state.before);
                     let subflows = state.subflows().into_iter();
-                    self.subflows.extend(subflows.map(|rtt| (flow, now, rtt)));
+                    self.subflows
+                        .extend(subflows.map(|state| (flow, now, state)));
                 }
             }
             Action::Close { connection } => {
@@ -351,7 +338,7 @@ impl Shell {
             address,
             connected: false,
             used: false,
-            in_flow: false,
+            flow: None,
             to_ask: 0,
             asked: 0,
             to_send: 0,
@@ -397,7 +384,7 @@ impl Shell {
             connection.before = connection.counters(&self.sockets);
         }
         connection.used = true;
-        connection.in_flow = flow.is_some();
+        connection.flow = flow;
         connection.to_send = bytes;
         connection.to_receive = bytes;
         connection.adjust_low_water();
@@ -462,7 +449,7 @@ impl Shell {
         };
         connection.to_receive = connection.to_receive.saturating_sub(count);
         connection.adjust_low_water();
-        if connection.in_flow {
+        if connection.flow.is_some() {
             self.received_bytes += count;
         }
         engine.handle_received(id, count, now);
@@ -480,17 +467,5 @@ mod tests {
             assert!(punctual(left_ns).as_nanos() * 1_001 / 1_000 <= u128::from(left_ns));
         }
         assert_eq!(punctual(99_999), Duration::from_nanos(99_999));
-    }
-
-    #[test]
-    fn tokens_keep_what_they_stand_for() {
-        for token in [
-            Token::Listener(1023),
-            Token::Sender(7),
-            Token::Receiver(1 << 40),
-            Token::Background(3),
-        ] {
-            assert_eq!(Token::decode(token.encode()), token);
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! What the kernel takes for the RTT of each subflow of a connection.
+//! What the kernel knows of each subflow of a connection: its RTT and its window.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -12,6 +12,13 @@ const HEADER_BYTES: usize = 16;
 const MAX_SUBFLOWS: usize = 16;
 /// Bytes of `tcp_info` that are asked for: up to and with `tcpi_min_rtt`, padded to 8.
 const TCP_INFO_BYTES: usize = 152;
+/// Where `tcpi_unacked`, `tcpi_sacked`, `tcpi_lost` and `tcpi_retrans` (u32, packets) stand.
+const UNACKED: usize = 24;
+const SACKED: usize = 28;
+const LOST: usize = 32;
+const RETRANS: usize = 36;
+/// Where `tcpi_snd_cwnd` (u32, packets) stands.
+const SND_CWND: usize = 80;
 /// Where `tcpi_rtt` (u32, microseconds) stands.
 const RTT: usize = 68;
 /// Where `tcpi_min_rtt` (u32, microseconds) stands.
@@ -19,9 +26,9 @@ const MIN_RTT: usize = 148;
 /// `struct mptcp_subflow_addrs`: two `sockaddr_storage`, the local one first.
 const ADDRESSES_BYTES: usize = 256;
 
-/// A subflow and its RTT, at the end that sends.
+/// A subflow at the end that sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SubflowRtt {
+pub struct SubflowState {
     /// The sender's end.
     pub source: SocketAddrV4,
     /// The receiver's end.
@@ -30,13 +37,17 @@ pub struct SubflowRtt {
     pub srtt_ns: u64,
     /// Lowest RTT of the last minutes.
     pub min_rtt_ns: u64,
+    /// Congestion window.
+    pub cwnd_packets: u32,
+    /// Packets that are under way, as congestion control counts them.
+    pub in_flight_packets: u32,
 }
 
 /// Reads the subflows of an MPTCP connection that are established.
 ///
 /// # Errors
 /// Of the system calls, also when the socket fell back to TCP.
-pub(super) fn read(fd: BorrowedFd) -> io::Result<Vec<SubflowRtt>> {
+pub(super) fn read(fd: BorrowedFd) -> io::Result<Vec<SubflowState>> {
     let mut infos = [0; HEADER_BYTES + MAX_SUBFLOWS * TCP_INFO_BYTES];
     ask(&mut infos, TCP_INFO_BYTES);
     sys::mptcp_tcpinfo(fd, &mut infos)?;
@@ -60,14 +71,19 @@ fn ask(buffer: &mut [u8], element_bytes: usize) {
 }
 
 /// `None` for a subflow without RTT, or that is not IPv4.
-fn subflow(info: &[u8], ends: &[u8]) -> Option<SubflowRtt> {
+fn subflow(info: &[u8], ends: &[u8]) -> Option<SubflowState> {
     let (local, remote) = ends.split_at(ADDRESSES_BYTES / 2);
     let rtt_us = u32_at(info, RTT);
-    (rtt_us > 0).then_some(SubflowRtt {
+    // `tcp_packets_in_flight` in include/net/tcp.h.
+    let out = u32_at(info, UNACKED) + u32_at(info, RETRANS);
+    let left = u32_at(info, SACKED) + u32_at(info, LOST);
+    (rtt_us > 0).then_some(SubflowState {
         source: ipv4(local)?,
         destination: ipv4(remote)?,
         srtt_ns: u64::from(rtt_us) * 1_000,
         min_rtt_ns: u64::from(u32_at(info, MIN_RTT)) * 1_000,
+        cwnd_packets: u32_at(info, SND_CWND),
+        in_flight_packets: out.saturating_sub(left),
     })
 }
 
@@ -88,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_subflow_has_its_ends_and_its_rtt_and_one_without_rtt_is_none() {
+    fn a_subflow_has_its_ends_rtt_and_window_and_one_without_rtt_is_none() {
         let mut info = [0; TCP_INFO_BYTES];
         let mut ends = [0; ADDRESSES_BYTES];
         for (at, end) in [(0, [1, 144, 10, 1, 1, 2]), (128, [19, 137, 10, 2, 1, 1])] {
@@ -98,11 +114,17 @@ mod tests {
         assert_eq!(subflow(&info, &ends), None);
         info[RTT..RTT + 4].copy_from_slice(&131_u32.to_ne_bytes());
         info[MIN_RTT..MIN_RTT + 4].copy_from_slice(&118_u32.to_ne_bytes());
-        let expected = SubflowRtt {
+        for (at, packets) in [(UNACKED, 20), (SACKED, 3), (LOST, 4), (RETRANS, 1)] {
+            info[at..at + 4].copy_from_slice(&u32::to_ne_bytes(packets));
+        }
+        info[SND_CWND..SND_CWND + 4].copy_from_slice(&30_u32.to_ne_bytes());
+        let expected = SubflowState {
             source: "10.1.1.2:400".parse().unwrap(),
             destination: "10.2.1.1:5001".parse().unwrap(),
             srtt_ns: 131_000,
             min_rtt_ns: 118_000,
+            cwnd_packets: 30,
+            in_flight_packets: 14,
         };
         assert_eq!(subflow(&info, &ends), Some(expected));
         ends[0] = 0xff;
