@@ -89,7 +89,7 @@ class _Data:
 def of(scenario: Scenario, results: Results, table: pl.DataFrame) -> Iterator[Chart]:
     """Give the charts that an experiment's results allow."""
     for experiment in scenario.experiments:
-        data = _data(experiment, results, table)
+        data = _data(experiment, _series(scenario, experiment), results, table)
         if data.flows.is_empty():
             continue
         name = experiment.name
@@ -128,13 +128,22 @@ def _chart(data: _Data, name: str, title: str, caption: str, draw: _Draw) -> Cha
     return Chart(name, title, caption, lambda: _panels(data, draw))
 
 
-def _data(experiment: Experiment, results: Results, table: pl.DataFrame) -> _Data:
+def _series(scenario: Scenario, experiment: Experiment) -> Axis:
+    """Give the axis whose points are compared: schedulers, or what the file's own plots compare."""
+    plotted = [p.series for p in scenario.plots if p.experiment == experiment.name]
+    for name in ("scheduler", *plotted):
+        axis = experiment.axis(name)
+        if axis and len(axis.points) > 1:
+            return axis
+    return experiment.axes[-1] if experiment.axes else Axis("", "", ())
+
+
+def _data(experiment: Experiment, series: Axis, results: Results, table: pl.DataFrame) -> _Data:
     axes = experiment.axes
-    series = experiment.axis("scheduler") or (axes[-1] if axes else Axis("", "", ()))
     mine = table.filter((pl.col("experiment") == experiment.name) & pl.col("fct_ns").is_not_null())
     texts = [_as_text(axis, mine) for axis in axes]
     mine = mine.with_columns(*texts, (pl.col("fct_ns") / 1e6).alias("fct_ms"))
-    others = [axis.name for axis in axes if axis.name != series.name]
+    others = [axis.name for axis in axes if axis.name != series.name and len(axis.points) > 1]
     there = mine.select([f"at {name}" for name in others]).unique(maintain_order=True)
     cells = [dict(zip(others, row, strict=True)) for row in there.rows()] or [{}]
     order = {axis.name: [point_text(value) for value in axis.values()] for axis in axes}
@@ -312,7 +321,8 @@ def _bars(
 
 def _draw_slowdown(axes: Axes, data: _Data, rows: pl.DataFrame, _cell: Cell) -> None:
     edges = np.unique(np.quantile(rows["bytes"].to_numpy(), np.linspace(0, 1, 9)))
-    middles = [float(np.sqrt(a * b)) for a, b in itertools.pairwise(edges)]
+    # Flows of one size are one point.
+    middles = [float(np.sqrt(a * b)) for a, b in itertools.pairwise(edges)] or [float(edges[0])]
     binned = rows.with_columns(_bins(rows, list(edges[1:-1])).alias("bin"))
     for look, seeds in _each(data, binned):
         for quantile, dashed in ((0.5, False), (0.95, True)):
@@ -373,8 +383,11 @@ def _heat(data: _Data) -> Figure:
     ratios = np.full((len(data.shown), len(data.cells)), np.nan)
     for (row, col), s in values.items():
         ratios[row, col] = s.mean / best[col] if best[col] else 1.0
-    wide = 0.75 * len(data.cells) + 1.8
-    figure, (axes,) = plot.panels(1, (max(wide, 3.2), 0.32 * len(data.shown) + 1.5))
+    wide = max(0.75 * len(data.cells) + 1.8, 3.2)
+    labels = [", ".join(cell.values()) for cell in data.cells]
+    are_long = max(map(len, labels)) > _HEAT_LETTERS
+    high = 0.32 * len(data.shown) + (2.3 if are_long else 1.5)
+    figure, (axes,) = plot.panels(1, (wide, high))
     top = max(float(np.nanmax(ratios)), 1.5)
     image = axes.imshow(ratios, cmap="cividis_r", vmin=1.0, vmax=top, aspect="auto")
     for (row, col), s in values.items():
@@ -384,16 +397,15 @@ def _heat(data: _Data) -> Figure:
                   color="white" if is_dark else "black")  # fmt: skip
     looks = data.looks()
     axes.set_yticks(range(len(data.shown)), [looks[value].name for value in data.shown])
-    labels = [", ".join(cell.values()) for cell in data.cells]
-    if max(map(len, labels)) > _HEAT_LETTERS:
+    if are_long:
         aslant: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
         axes.set_xticks(range(len(labels)), labels, **aslant)
     else:
         axes.set_xticks(range(len(labels)), labels)
-    names = [axis.label for axis in data.experiment.axes if axis.name != data.series.name]
-    axes.set_xlabel(", ".join(names))
+    varied = {name for cell in data.cells for name in cell}
+    axes.set_xlabel(", ".join(a.label for a in data.experiment.axes if a.name in varied))
     axes.grid(visible=False)
-    figure.colorbar(image, ax=axes, label="Times the best of the cell", pad=0.02)
+    figure.colorbar(image, ax=axes, label="Times the best\nof the cell", pad=0.02)
     return figure
 
 
