@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
-use weft_lab::{ExecRequest, Lab};
+use weft_lab::{ClockMode, ExecRequest, Lab};
 use weft_load::args::{SchedulerArgs, WorkloadArgs};
 use weft_load::report;
 use weft_load::results::Results;
@@ -70,7 +70,15 @@ pub async fn run(args: Args) -> Outcome {
     let workload = args.workload.absolute(&std::env::current_dir()?);
 
     let lab = running_lab(&args.lab.name)?;
-    let paths = lab.status().await?.spec.paths;
+    let status = lab.status().await?;
+    if status.clock == ClockMode::Paused {
+        eprintln!(
+            "weft: the clock of lab {name} stands still; flows start when `target/release/weft-lab \
+             clock --name {name} free` lets it go on",
+            name = status.name
+        );
+    }
+    let paths = status.spec.paths;
     let results = format!("results-{}", std::process::id());
     let argv = load_argv(
         &paths.bin,
