@@ -1,14 +1,14 @@
 //! What a switch or card should hold: its table entries and digest subscriptions.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use weft_p4runtime::p4::v1::{DigestEntry, TableEntry, digest_entry};
+use weft_p4runtime::p4::v1::{DigestEntry, TableEntry};
 use weft_topology::ways::Uplink;
 use weft_topology::{Host, Role, Routing, Switch};
 
 use super::digest::{INT_DIGEST, QUEUE_DIGEST, RTT_DIGEST};
 use super::program::{Error, Key, Program};
+use super::subscription::subscriptions;
 use crate::fabric::{FULL_SIZE_BYTES, Fabric, LeafPair};
 use crate::probe;
 
@@ -16,10 +16,6 @@ use crate::probe;
 /// quarter of the shortest RTT: hosts notice nothing sooner, and a message costs as
 /// much as many packets.
 const SAMPLE_INTERVAL_NS: (u64, u64) = (1_000_000, 10_000_000);
-
-/// So long a sample waits in a switch for others to share its digest message: a
-/// tenth of what the way into kernels may take.
-pub const DIGEST_WAIT_NS: u64 = 20_000;
 
 /// A path or a queue that has not changed is reported after so long.
 const LONGEST_INTERVAL_NS: u64 = 10_000_000;
@@ -35,12 +31,6 @@ const NIC_DIGEST_BYTES: u128 = 262_144;
 
 /// Fraction of a clock unit that the leaf counts the time of a byte in.
 const PER_BYTE_SHIFT: u32 = 16;
-
-/// A digest message leaves a switch with so many samples at the latest.
-const DIGEST_SAMPLES: i32 = 64;
-
-/// Samples that were not acknowledged for so long may come again.
-const DIGEST_ACK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What the timestamps of switches count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,19 +177,7 @@ fn with_telemetry(
             ("digest_bytes", digest_bytes),
         ],
     )?);
-    let digests = digests
-        .iter()
-        .map(|name| {
-            Ok(DigestEntry {
-                digest_id: program.digest_id(name)?,
-                config: Some(digest_entry::Config {
-                    max_timeout_ns: DIGEST_WAIT_NS as i64,
-                    max_list_size: DIGEST_SAMPLES,
-                    ack_timeout_ns: DIGEST_ACK_TIMEOUT.as_nanos() as i64,
-                }),
-            })
-        })
-        .collect::<Result<_, Error>>()?;
+    let digests = subscriptions(program, digests, unit)?;
     Ok(Desired { entries, digests })
 }
 

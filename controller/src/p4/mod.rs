@@ -8,3 +8,4 @@ pub mod digest;
 pub mod program;
 pub mod reconcile;
 pub mod session;
+mod subscription;

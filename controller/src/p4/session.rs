@@ -20,10 +20,11 @@ use weft_p4runtime::p4::v1::{
     stream_message_request, stream_message_response,
 };
 
-use super::desired::{DIGEST_WAIT_NS, Desired};
+use super::desired::Desired;
 use super::digest::Decoder;
 use super::program::Program;
 use super::reconcile::{Found, plan};
+use super::subscription::DIGEST_WAIT_NS;
 use crate::hub::Hub;
 use crate::probe;
 
@@ -391,43 +392,71 @@ impl Writer<'_> {
 
     /// Reads all entries, the default entries that matter, and digests.
     async fn read(&mut self) -> Result<Found, Error> {
-        let every_entry = entity::Entity::TableEntry(p4::TableEntry::default());
-        let every_digest = entity::Entity::DigestEntry(p4::DigestEntry::default());
         let defaults = self
             .target
             .desired
             .entries
             .iter()
             .filter(|entry| entry.is_default_action)
-            .map(|entry| {
-                entity::Entity::TableEntry(p4::TableEntry {
-                    table_id: entry.table_id,
-                    is_default_action: true,
-                    ..p4::TableEntry::default()
-                })
+            .map(|entry| p4::TableEntry {
+                table_id: entry.table_id,
+                is_default_action: true,
+                ..p4::TableEntry::default()
             });
-        let entities = [every_entry, every_digest]
-            .into_iter()
+        let entries = std::iter::once(p4::TableEntry::default())
             .chain(defaults)
-            .map(|entity| Entity {
-                entity: Some(entity),
-            })
+            .map(entity::Entity::TableEntry)
             .collect();
-        let mut responses = self
-            .client
-            .read(p4::ReadRequest {
-                device_id: self.target.device_id,
-                entities,
-                ..p4::ReadRequest::default()
-            })
-            .await
-            .map_err(call("reading tables"))?
-            .into_inner();
         let mut found = Found::default();
-        while let Some(response) = responses.message().await.map_err(call("reading tables"))? {
+        let read = self.read_entities(entries, &mut found).await;
+        read.map_err(call("reading tables"))?;
+        self.read_digests(&mut found)
+            .await
+            .map_err(call("reading digests"))?;
+        Ok(found)
+    }
+
+    /// Reads all digests: at once, or, as BMv2 wants it, one by one.
+    async fn read_digests(&mut self, found: &mut Found) -> Result<(), Status> {
+        let every = entity::Entity::DigestEntry(p4::DigestEntry::default());
+        match self.read_entities(vec![every], found).await {
+            Err(status) if status.code() == Code::Unimplemented => {}
+            read => return read,
+        }
+        let target = self.target;
+        for digest in &target.desired.digests {
+            let one = p4::DigestEntry {
+                digest_id: digest.digest_id,
+                ..p4::DigestEntry::default()
+            };
+            let one = entity::Entity::DigestEntry(one);
+            match self.read_entities(vec![one], found).await {
+                // Nobody has subscribed to it yet.
+                Err(status) if status.code() == Code::NotFound => {}
+                read => read?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_entities(
+        &mut self,
+        entities: Vec<entity::Entity>,
+        found: &mut Found,
+    ) -> Result<(), Status> {
+        let entities = entities.into_iter().map(|entity| Entity {
+            entity: Some(entity),
+        });
+        let request = p4::ReadRequest {
+            device_id: self.target.device_id,
+            entities: entities.collect(),
+            ..p4::ReadRequest::default()
+        };
+        let mut responses = self.client.read(request).await?.into_inner();
+        while let Some(response) = responses.message().await? {
             found.extend(response.entities);
         }
-        Ok(found)
+        Ok(())
     }
 }
 
