@@ -39,10 +39,10 @@ help: ## this list
 	@echo "  workload, run: SCHEDULER    compare: SCHEDULERS JOBS    run, topo: CPU"
 	@echo "  selftests: SCHEDULERS TESTS (quick, all or names) REPEATS SEED JOBS OUT"
 	@echo "  fuzz: SEED REPEATS ROUNDS JOBS"
-	@echo "  topo: CLOCK SEED    a lab that stays up: NAME    queries: JSON=1"
+	@echo "  topo: SWITCH CLOCK SEED    a lab that stays up: NAME    queries: JSON=1"
 
 topo: build kernel ## boot a fabric and leave it running
-	@$(WEFT) topo up $(call flags,NAME CLOCK SEED CPU $(FABRIC))
+	@$(WEFT) topo up $(call flags,NAME CLOCK SEED CPU SWITCH $(FABRIC))
 
 workload: $(WEFT) ## run flows in the running lab
 	@$(WEFT) workload $(call flags,NAME $(TRAFFIC) SCHEDULER)

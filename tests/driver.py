@@ -55,10 +55,11 @@ class Weft:
 class Lab:
     """A lab that is up, under a name of its own."""
 
-    def __init__(self, weft: Weft, name: str) -> None:
-        """The lab `name` is up already."""
+    def __init__(self, weft: Weft, name: str, said: str) -> None:
+        """The lab `name` is up already, and `said` that when it was started."""
         self.weft = weft
         self.name = name
+        self.said = said
 
     def run(self, *arguments: str) -> str:
         """Run a command of `weft` with this lab."""
@@ -90,8 +91,8 @@ class Labs:
         """Start a lab with these flags."""
         name = f"test{os.getpid()}-{len(self._names)}"
         self._names.append(name)
-        self._weft.run("topo", "up", "--name", name, *arguments)
-        return Lab(self._weft, name)
+        said = self._weft.run("topo", "up", "--name", name, *arguments)
+        return Lab(self._weft, name, said)
 
     def down(self) -> None:
         """Stop them all."""

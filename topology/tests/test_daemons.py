@@ -6,16 +6,16 @@ import time
 from pathlib import Path
 
 import pytest
-from weft_topology.daemons import Daemon
+from weft_topology.daemons import Daemon, FileDaemon
 from weft_topology.errors import StepError, UsageError
 
 
-def daemon(folder: Path, script: str) -> Daemon:
+def daemon(folder: Path, script: str) -> FileDaemon:
     """Give a daemon that runs `script`, which has the ready file as $2."""
     program = folder / "program"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    return Daemon("program", [str(program)], folder)
+    return FileDaemon("program", [str(program)], folder)
 
 
 def nobody_ends(ended: Daemon, status: int) -> None:
@@ -49,7 +49,7 @@ def test_one_that_never_gets_ready_is_a_failed_step(
 
 
 def test_a_program_that_is_not_there_is_a_failed_step(tmp_path: Path) -> None:
-    missing = Daemon("weft-switch", [str(tmp_path / "weft-switch")], tmp_path)
+    missing = FileDaemon("weft-switch", [str(tmp_path / "weft-switch")], tmp_path)
     with pytest.raises(StepError, match="make build"):
         missing.start(nobody_ends)
 

@@ -21,7 +21,9 @@ from weft_topology.fabrics import LeafSpineSpec
 def seen(*argv):
     return json.loads(subprocess.run(argv, check=True, capture_output=True).stdout)
 
-net = WeftNet(LeafSpine(LeafSpineSpec(**json.loads(sys.argv[1]))))
+given = json.loads(sys.argv[1])
+wired = given.pop("wired", False)
+net = WeftNet(LeafSpine(LeafSpineSpec(**given)), wired)
 net.build()
 try:
     result = eval(sys.argv[2])
@@ -118,11 +120,41 @@ def test_only_cables_to_hosts_are_interfaces_of_the_machine() -> None:
     ]
 
 
-def test_nobody_speaks_ipv6() -> None:
+def test_links_of_switches_that_are_processes_are_wires_that_carry_telemetry_besides() -> None:
+    links, text = in_network(
+        '(seen("ip", "-j", "link"), net.links[-1].status())',
+        wired=True,
+        hosts=1,
+        spines=1,
+        delay_ns=0,
+    )
+    mtus = {link["ifname"]: link["mtu"] for link in links if link["operstate"] == "UP"}
+    assert mtus == {
+        "leaf1-eth1": 1500,
+        "leaf2-eth1": 1500,
+        "leaf1-eth2": 2000,
+        "spine1-eth1": 2000,
+        "leaf2-eth2": 2000,
+        "spine1-eth2": 2000,
+    }
+    assert text == "(OK OK)"
+
+
+def test_wires_leave_nothing_when_they_stop() -> None:
+    left = in_network(
+        '[i["ifname"] for i in seen("ip", "-j", "link")]', when="after", wired=True, delay_ns=0
+    )
+    assert left == ["lo"]
+
+
+@pytest.mark.parametrize("wired", [False, True])
+def test_nobody_speaks_ipv6(wired: bool) -> None:
     families = in_network(
         '[a["family"] for n in ((), ("-n", "h1_1")) for i in seen("ip", *n, "-j", "addr") '
         'if i["ifname"] != "lo" for a in i["addr_info"]]',
+        wired=wired,
         hosts=1,
+        delay_ns=0,
     )
     assert set(families) <= {"inet"}
 

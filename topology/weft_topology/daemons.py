@@ -1,15 +1,15 @@
-"""The processes that make the network run: switch, controller, agent."""
+"""Processes that make the network run: how they start, are watched and end."""
 
-import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from weft_topology import files, units
+from weft_topology import files
 from weft_topology.errors import StepError, UsageError
-from weft_topology.spec import LabSpec
 
 READY_TIMEOUT_S = 60.0
 """Of virtual time, in which a start takes milliseconds."""
@@ -17,15 +17,14 @@ READY_TIMEOUT_S = 60.0
 LOG_TAIL_LINES = 20
 
 
-class Daemon:
-    """A process that says when it is ready by making a file, and logs to another one."""
+class Daemon(ABC):
+    """A process that logs to a file; a subclass knows when it is ready."""
 
     def __init__(self, name: str, argv: list[str], rundir: Path) -> None:
-        """Takes the command line without `--ready-file`."""
+        """Takes the command line."""
         self.name = name
         self.log = rundir / "log" / f"{name}.log"
-        self._ready = rundir / f"{name}.ready"
-        self._argv = [*argv, "--ready-file", str(self._ready)]
+        self._argv = argv
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -41,12 +40,16 @@ class Daemon:
         """
         if self.pid is not None:
             raise UsageError(f"{self.name} is running already (pid {self.pid})")
-        self._ready.unlink(missing_ok=True)
         self.log.parent.mkdir(exist_ok=True)
-        with files.watching(self._ready.parent) as watch:
+        with self._readiness() as wait:
             process = self._spawn()
             self._process = process
-            if not files.wait_for(self._ready, watch, process.pid, READY_TIMEOUT_S):
+            try:
+                is_ready = wait(process.pid)
+            except BaseException:
+                self.stop()
+                raise
+            if not is_ready:
                 status = process.poll()
                 self.stop()
                 reason = (
@@ -55,8 +58,14 @@ class Daemon:
                     else f"ended with {_status(status)} before it was ready"
                 )
                 raise StepError(self.name, reason, self._log_tail())
-        self._ready.unlink(missing_ok=True)
         threading.Thread(target=self._attend, args=(process, on_exit), daemon=True).start()
+
+    @abstractmethod
+    def _readiness(self) -> AbstractContextManager[Callable[[int], bool]]:
+        """Give, before the process starts, what waits until it is ready.
+
+        That takes its process id, and gives False when it ended or took too long.
+        """
 
     def send(self, what: signal.Signals) -> None:
         """Send it a signal that does not end it."""
@@ -109,54 +118,20 @@ class Daemon:
         return StepError(self.name, f"ended with {_status(status)}", self._log_tail())
 
 
-CONTROLLER_PORT = 9339
-"""Of the first controller's weft.v1 server; the others follow it."""
+class FileDaemon(Daemon):
+    """One of ours: it says when it is ready by making a file."""
 
+    def __init__(self, name: str, argv: list[str], rundir: Path) -> None:
+        """Takes the command line without `--ready-file`."""
+        self._ready = rundir / f"{name}.ready"
+        super().__init__(name, [*argv, "--ready-file", str(self._ready)], rundir)
 
-def of_lab(spec: LabSpec, rundir: Path, topology: Path) -> list[Daemon]:
-    """Give the daemons of a lab in the order of their start.
-
-    The controller that starts last outbids the others: the first, which users ask.
-    """
-    controllers = {_controller_name(n): CONTROLLER_PORT + n for n in range(spec.controllers)}
-    common = ["--topology", str(topology)]
-    stats = ["--stats-dir", str(rundir)]
-    switch = ["--timestamps", "ns", "--seed", str(spec.seed), *_capture(spec)]
-    patterns = ["--pattern-ttl", units.duration(spec.pattern_ttl_ns)]
-    patterns += ["--pattern-input", spec.pattern_input]
-    pipelines = ["--pipelines", str(spec.paths.pipelines)]
-    urls = [f"http://127.0.0.1:{port}" for port in controllers.values()]
-    agent = [word for url in urls for word in ("--controller", url)]
-
-    def daemon(name: str, program: str, *words: str) -> Daemon:
-        return Daemon(name, [os.fspath(spec.paths.bin / program), *common, *words], rundir)
-
-    return [
-        daemon("weft-switch", "weft-switch", *stats, *switch),
-        *(
-            daemon(
-                name,
-                "weft-controller",
-                *stats,
-                *pipelines,
-                "--listen",
-                f"127.0.0.1:{port}",
-                *patterns,
-            )
-            for name, port in reversed(controllers.items())
-        ),
-        daemon("weft-agent", "weft-agent", *agent, "--path-manager", spec.path_manager),
-    ]
-
-
-def _controller_name(number: int) -> str:
-    return f"weft-controller-{number + 1}" if number else "weft-controller"
-
-
-def _capture(spec: LabSpec) -> list[str]:
-    if spec.capture is None:
-        return []
-    return ["--capture", ",".join(spec.capture.hosts), "--arrivals", spec.capture.arrivals]
+    @contextmanager
+    def _readiness(self) -> Iterator[Callable[[int], bool]]:
+        self._ready.unlink(missing_ok=True)
+        with files.watching(self._ready.parent) as watch:
+            yield lambda pid: files.wait_for(self._ready, watch, pid, READY_TIMEOUT_S)
+        self._ready.unlink(missing_ok=True)
 
 
 def _status(status: int) -> str:

@@ -3,8 +3,9 @@
 Mininet starts a shell for every node and configures each interface with several
 commands; a fork and exec costs 10-50 ms in the lab, where boots have to be short. Here
 a node's shell starts when it is first used, all interfaces are made by netlink, and
-switches are no processes: one `weft-switch` serves them all. What a user of the Mininet
-prompt or of Mininet's Python API sees is the same.
+switches are no processes of Mininet's: one `weft-switch` serves them all, or a BMv2 each
+(`bmv2`), whose links are `wires`. What a user of the Mininet prompt or of Mininet's Python
+API sees is the same.
 """
 
 import os
@@ -16,7 +17,7 @@ from contextlib import suppress
 from subprocess import Popen
 from typing import Any
 
-from weft_topology import namespaces, netlink, offloads, sysctls
+from weft_topology import namespaces, netlink, offloads, sysctls, wires
 
 
 def _without_distutils() -> None:
@@ -137,10 +138,10 @@ class FabricHost(_LazyShell, Host):  # type: ignore[misc]
 
 
 class FabricSwitch(_LazyShell, Switch):  # type: ignore[misc]
-    """A switch whose ports `weft-switch` serves, in the namespace of the lab itself."""
+    """A switch whose ports a daemon serves, in the namespace of the lab itself."""
 
     def start(self, controllers: list[Any]) -> None:
-        """Nothing to start: all switches are one process."""
+        """Nothing to start: that is the daemons' part."""
 
     def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803
         """End its shell."""
@@ -172,7 +173,10 @@ class FabricIntf(Intf):  # type: ignore[misc]
 
 
 class FabricLink(Link):  # type: ignore[misc]
-    """A cable. One to a host is a veth pair; one between switches is inside weft-switch."""
+    """A cable. One to a host is a veth pair; one between switches only if it is a wire."""
+
+    is_wire = False
+    """Whether it is a veth pair between two switches."""
 
     @classmethod
     def makeIntfPair(cls, *_args: Any, **_options: Any) -> None:  # noqa: N802
@@ -181,7 +185,7 @@ class FabricLink(Link):  # type: ignore[misc]
     def status(self) -> str:
         """Give what Mininet's `links` command shows."""
         hosts = [i.node for i in (self.intf1, self.intf2) if isinstance(i.node, FabricHost)]
-        return super().status() if hosts else "(inside weft-switch)"
+        return super().status() if hosts or self.is_wire else "(inside weft-switch)"
 
     def stop(self) -> None:
         """Nothing to do: a veth pair ends with the host's namespace."""
@@ -190,8 +194,13 @@ class FabricLink(Link):  # type: ignore[misc]
 class WeftNet(Mininet):  # type: ignore[misc]
     """A running network of a described topology. `build` makes it, `stop` leaves nothing."""
 
-    def __init__(self, topo: Topo) -> None:
-        """Takes the description; `build` is the caller's to call."""
+    def __init__(self, topo: Topo, wired: bool = False) -> None:
+        """Takes the description; `build` is the caller's to call.
+
+        `wired`: links between switches are veth pairs, with their delays; otherwise they are
+        the switches' own affair.
+        """
+        self._wired = wired
         # Mininet would raise system-wide limits by a dozen commands; none matters here.
         Mininet.inited = True
         super().__init__(
@@ -224,18 +233,27 @@ class WeftNet(Mininet):  # type: ignore[misc]
                 port = cables[host.name].intf2.name
                 offloads.disable(control, port)
                 sysctls.silence(port)
+            if self._wired:
+                for link in self._trunks():
+                    link.is_wire = True
+                wires.connect(self.links, fabric, control)
 
     def stop(self) -> None:
         """End all shells, remove all cables and namespaces."""
         for node in [*self.switches, *self.hosts]:
             node.terminate()
         with netlink.Netlink() as fabric:
-            for link in self._cables().values():
+            made = [*self._cables().values(), *(self._trunks() if self._wired else [])]
+            for link in made:
                 # A build that failed has not made them all.
                 with suppress(netlink.NetlinkError):
                     fabric.send([netlink.link_delete(link.intf2.name)])
         for host in self.hosts:
             namespaces.delete(host.name)
+
+    def _trunks(self) -> list[FabricLink]:
+        """Give the links between switches."""
+        return [link for link in self.links if not isinstance(link.intf1.node, FabricHost)]
 
     def _cables(self) -> dict[str, FabricLink]:
         """Give each host's cable by the host's name."""

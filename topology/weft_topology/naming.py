@@ -37,6 +37,9 @@ PREFIX_LEN = 24
 P4RUNTIME_PORT = 9559
 """The first switch's P4Runtime port (the one IANA gave); the others follow."""
 
+THRIFT_PORT = 10559
+"""Of the first BMv2, where the rates of its queues are set; the others follow."""
+
 SCHEDULE_SOCKET = "/run/weft-switch.sock"
 """Where weft-switch is told that traffic starts, when links are to change."""
 

@@ -15,6 +15,9 @@ MTU_BYTES = 1500
 FRAME_BYTES = 14 + MTU_BYTES
 """A full-size Ethernet frame as captured."""
 
+WIRE_MTU_BYTES = 2000
+"""Between switches, where a frame may carry in-band telemetry besides."""
+
 TBF_LIMIT_BYTES = 1 << 26
 """Of a host's own queue: so long that TCP's own limit (TSQ) is what senders feel."""
 
@@ -117,26 +120,29 @@ def veth(
 
     `peer_index` is the interface index that the far end gets; `peer_netns` a descriptor.
     """
-    peer = _link(peer_index) + b"".join(
-        (
-            _text(_IFLA_IFNAME, peer_name),
-            _attribute(_IFLA_ADDRESS, _mac(peer_mac)),
-            _u32(_IFLA_MTU, MTU_BYTES),
-            _u32(_IFLA_NET_NS_FD, peer_netns),
-        )
-    )
+    end = _text(_IFLA_IFNAME, name) + _attribute(_IFLA_ADDRESS, _mac(mac))
+    peer = _text(_IFLA_IFNAME, peer_name) + _attribute(_IFLA_ADDRESS, _mac(peer_mac))
+    peer += _u32(_IFLA_NET_NS_FD, peer_netns)
+    pair = _pair(end, _link(peer_index) + peer, MTU_BYTES)
+    return Request(f"veth {name} to {peer_name}", _NEWLINK, pair)
+
+
+def wire(name: str, peer_name: str) -> Request:
+    """Make a pair of interfaces here, both down, for frames between two switches.
+
+    They get Ethernet addresses that no frame bears.
+    """
+    ends = (_text(_IFLA_IFNAME, name), _link(0) + _text(_IFLA_IFNAME, peer_name))
+    return Request(f"veth {name} to {peer_name}", _NEWLINK, _pair(*ends, WIRE_MTU_BYTES))
+
+
+def _pair(end: bytes, peer: bytes, mtu_bytes: int) -> bytes:
+    """Body of a request for a veth pair; `peer` starts with its link header."""
+    mtu = _u32(_IFLA_MTU, mtu_bytes)
     info = _text(_IFLA_INFO_KIND, "veth") + _attribute(
-        _IFLA_INFO_DATA | _NESTED, _attribute(_VETH_INFO_PEER | _NESTED, peer)
+        _IFLA_INFO_DATA | _NESTED, _attribute(_VETH_INFO_PEER | _NESTED, peer + mtu)
     )
-    body = _link(0) + b"".join(
-        (
-            _text(_IFLA_IFNAME, name),
-            _attribute(_IFLA_ADDRESS, _mac(mac)),
-            _u32(_IFLA_MTU, MTU_BYTES),
-            _attribute(_IFLA_LINKINFO | _NESTED, info),
-        )
-    )
-    return Request(f"veth {name} to {peer_name}", _NEWLINK, body)
+    return _link(0) + end + mtu + _attribute(_IFLA_LINKINFO | _NESTED, info)
 
 
 def link_up(link: int | str) -> Request:
@@ -216,9 +222,10 @@ def token_bucket(index: int, rate_bps: int, overhead_bytes: int = 0) -> Request:
     return Request(f"token bucket of interface {index}", _NEWQDISC, body)
 
 
-def delay(index: int, delay_ns: int) -> Request:
-    """Let everything that an interface sends arrive so much later, in order."""
-    options = struct.pack("=IIIIII", 0, NETEM_LIMIT_PACKETS, 0, 0, 0, 0)
+def delay(index: int, delay_ns: int, loss_ppm: int = 0) -> Request:
+    """Let everything that an interface sends arrive so much later, in order; or not at all."""
+    loss = loss_ppm * 0xFFFF_FFFF // 10**6
+    options = struct.pack("=IIIIII", 0, NETEM_LIMIT_PACKETS, loss, 0, 0, 0)
     options += _attribute(_TCA_NETEM_LATENCY64, struct.pack("=q", delay_ns))
     body = struct.pack("=BxxxiIII", socket.AF_UNSPEC, index, 0, _TC_ROOT, 0)
     body += _text(_TCA_KIND, "netem") + _attribute(_TCA_OPTIONS, options)

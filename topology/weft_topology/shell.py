@@ -180,14 +180,16 @@ class Server:
         try:
             while True:
                 request, client = self._shells.get()
-                try:
-                    self._prompt(str(request.get("tty")), bool(request.get("terminal", True)))
-                    _reply(client, {"done": True})
-                except OSError as error:
-                    _reply(client, {"error": str(error)})
-                finally:
-                    client.close()
-                    self._shell_busy.release()
+                answer: dict[str, Any] = {"done": True}
+                with client:
+                    try:
+                        self._prompt(str(request.get("tty")), bool(request.get("terminal", True)))
+                    except OSError as error:
+                        answer = {"error": str(error)}
+                    finally:
+                        # Who hears of the end may want the next one at once.
+                        self._shell_busy.release()
+                    _reply(client, answer)
         finally:
             self._listener.close()
             SOCKET.unlink(missing_ok=True)

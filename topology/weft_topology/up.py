@@ -15,8 +15,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from weft_topology import document, netlink, spec, topos
-from weft_topology.daemons import Daemon, of_lab
+from weft_topology import circle, document, netlink, spec, topos, wires
+from weft_topology.daemons import Daemon
 from weft_topology.emulation import WeftNet
 from weft_topology.errors import StepError, UsageError
 from weft_topology.shell import Daemons, Server
@@ -57,14 +57,15 @@ def run(lab: Path) -> int:
 def _run(lab: spec.LabSpec, rundir: Path) -> None:
     steps = Steps(rundir)
     topo = topos.of(lab.topology)
-    net = WeftNet(topo)
+    fabric = document.of_topo(topo)
+    net = WeftNet(topo, wired=lab.bmv2 is not None)
     daemons = Daemons(
-        of_lab(lab, rundir, rundir / "topology.json"),
+        circle.of_lab(lab, rundir, fabric),
         lambda daemon, status: _lost(rundir, daemon, status),
     )
     try:
         net.build()
-        document.write(document.of_topo(topo), rundir / "topology.json")
+        document.write(fabric, rundir / "topology.json")
         net.start()
         _delay_control(lab.control_delay_ns)
         steps.done("network")
@@ -92,9 +93,8 @@ def _raise_limits() -> None:
 
 def _delay_control(delay_ns: int) -> None:
     """Make the root namespace's loopback the control network: nothing else is on it."""
-    if delay_ns > 0:
-        with netlink.Netlink() as socket:
-            socket.send([netlink.delay(netlink.LOOPBACK_INDEX, delay_ns)])
+    with netlink.Netlink() as socket:
+        wires.hold(socket, "lo", delay_ns)
 
 
 class Steps:

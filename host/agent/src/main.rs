@@ -71,6 +71,10 @@ struct Serve {
     /// adaptive:interval=100ms,max=4,gain=10%)
     #[arg(long, value_name = "HOW", default_value = "kernel")]
     path_manager: PathManager,
+    /// Follow no controller: for kernels without the family weft, which take no
+    /// patterns
+    #[arg(long)]
+    no_patterns: bool,
     /// File to make when every host follows the controller
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
@@ -159,12 +163,19 @@ async fn run(serve: &Serve) -> Result<()> {
         let manager = manage_subflows(&host, &serve.path_manager)
             .with_context(|| format!("{}: MPTCP path manager", host.name))?;
         working.extend(manager.map(|manager| manager.run().boxed_local()));
+        if serve.no_patterns {
+            continue;
+        }
         let kernel = Weft::open(&host.netns).with_context(|| host.name.clone())?;
         let (followed, first) = oneshot::channel();
         following.push(first);
         let controllers = controllers.clone();
         let follow = async move { follow::follow(&host.name, kernel, controllers, followed).await };
         working.push(follow.boxed_local());
+    }
+    if serve.no_patterns {
+        info!("no patterns: subflows only");
+        working.push(std::future::pending().boxed_local());
     }
     let ready = async {
         join_all(following).await;

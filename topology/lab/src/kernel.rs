@@ -1,4 +1,4 @@
-//! Starts the lab kernel: a User-Mode Linux process.
+//! Starts the lab kernel: a User-Mode Linux process, or what stands in for it natively.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -15,8 +15,8 @@ use tokio::process::{Child, Command};
 
 use crate::clock::TIME_OF_DAY_NS;
 use crate::error::{Context, Error, Result};
-use crate::rundir;
-use crate::spec::LabSpec;
+use crate::spec::{ClockMode, LabSpec};
+use crate::{native, rundir};
 
 /// What the kernel is started with.
 #[derive(Debug)]
@@ -45,17 +45,27 @@ pub struct Kernel {
 impl Kernel {
     /// Starts it. It dies with this thread, however that ends.
     pub fn start(options: KernelOptions<'_>) -> Result<Self> {
-        let path = &options.spec.paths.kernel;
+        let is_native = options.spec.clock == ClockMode::Native;
+        let (what, path) = match is_native {
+            true => ("program", Path::new(native::PROGRAM)),
+            false => ("lab kernel", &*options.spec.paths.kernel),
+        };
         File::open(path).map_err(|source| Error::Missing {
-            what: "lab kernel",
-            path: path.clone(),
+            what,
+            path: path.into(),
             source,
         })?;
         let (console, console_writer) = console_pipe().context(|| "console".into())?;
         let serial = options.serial.as_raw_fd();
         let mut command = Command::new(path);
         command
-            .args(arguments(&options))
+            .args(match is_native {
+                true => {
+                    let weft_lab = options.spec.paths.bin.join("weft-lab");
+                    native::arguments(&weft_lab, options.rundir, options.serial.as_raw_fd())
+                }
+                false => arguments(&options),
+            })
             .env_clear()
             .env("TMPDIR", options.memory_dir)
             .env("HOME", options.rundir)
@@ -72,9 +82,11 @@ impl Kernel {
             command.pre_exec(move || {
                 setsid()?;
                 prctl::set_pdeathsig(Signal::SIGKILL)?;
-                // Addresses decide about hash order and cache layout inside.
-                let persona = personality::get()?;
-                personality::set(persona | Persona::ADDR_NO_RANDOMIZE)?;
+                if !is_native {
+                    // Addresses decide about hash order and cache layout inside.
+                    let persona = personality::get()?;
+                    personality::set(persona | Persona::ADDR_NO_RANDOMIZE)?;
+                }
                 let serial = std::os::fd::BorrowedFd::borrow_raw(serial);
                 fcntl(serial, FcntlArg::F_SETFD(FdFlag::empty()))?;
                 Ok(())

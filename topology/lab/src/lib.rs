@@ -17,6 +17,7 @@ pub mod lab;
 mod line;
 mod machine;
 mod mux;
+mod native;
 mod rundir;
 pub mod spec;
 mod starter;

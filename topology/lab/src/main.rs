@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -102,9 +103,19 @@ enum Command {
     /// Process 1 of a lab.
     #[command(hide = true)]
     Guest,
+    /// Process 1 of a network on this machine's own kernel.
+    #[command(hide = true)]
+    GuestNative {
+        rundir: PathBuf,
+        #[arg(long)]
+        line: RawFd,
+    },
     /// The worker of process 1.
     #[command(hide = true)]
-    GuestWorker,
+    GuestWorker {
+        #[arg(long)]
+        line: Option<RawFd>,
+    },
 }
 
 fn policy(text: &str) -> Result<ClockPolicy, String> {
@@ -131,7 +142,10 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<i32> {
     match command {
         Command::Guest => weft_lab::guest::init().map_err(inside).map(|()| 0),
-        Command::GuestWorker => weft_lab::guest::worker().map_err(inside).map(|()| 0),
+        Command::GuestNative { rundir, line } => weft_lab::guest::init_native(&rundir, line)
+            .map_err(inside)
+            .map(|()| 0),
+        Command::GuestWorker { line } => weft_lab::guest::worker(line).map_err(inside).map(|()| 0),
         command => {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -219,7 +233,7 @@ async fn run_outside(command: Command) -> Result<i32> {
             supervisor::run_started(options).await?;
             Ok(0)
         }
-        Command::Guest | Command::GuestWorker => Ok(0),
+        Command::Guest | Command::GuestNative { .. } | Command::GuestWorker { .. } => Ok(0),
     }
 }
 

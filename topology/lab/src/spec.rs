@@ -37,6 +37,9 @@ pub struct LabSpec {
     /// What the switches capture, packet by packet; `None` for nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<CaptureSpec>,
+    /// A `simple_switch_grpc` that every switch runs in place of `weft-switch`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bmv2: Option<PathBuf>,
     /// Where things are on this machine; the lab sees them at the same paths.
     pub paths: Paths,
     /// What to run once the network is ready; the lab stops after it. `None`
@@ -281,6 +284,8 @@ pub enum ClockMode {
     Paced,
     /// Stands still.
     Paused,
+    /// There is none: the network runs on this machine's own kernel, in real time.
+    Native,
 }
 
 /// What the switches write to the folder `capture`.
@@ -403,6 +408,7 @@ mod tests {
                 hosts: vec!["h1_1".into()],
                 arrivals: ArrivalsSpec::All,
             }),
+            bmv2: Some("/usr/bin/simple_switch_grpc".into()),
             paths: Paths {
                 repo: "/weft".into(),
                 bin: "/weft/bin".into(),

@@ -15,7 +15,7 @@ use tokio::net::UnixStream;
 use crate::control::Event;
 use crate::error::{Context, Error, Result};
 use crate::rundir;
-use crate::spec::LabSpec;
+use crate::spec::{ClockMode, LabSpec};
 use crate::supervisor::Options;
 
 /// How long a supervisor may take to clean up after it was told to stop.
@@ -39,7 +39,9 @@ impl Started {
     ) -> Result<Self> {
         let program = spec.paths.bin.join("weft-lab");
         check("launcher", &program)?;
-        check("lab kernel", &spec.paths.kernel)?;
+        if spec.clock != ClockMode::Native {
+            check("lab kernel", &spec.paths.kernel)?;
+        }
         for module in &spec.paths.modules {
             check("kernel module", module)?;
         }

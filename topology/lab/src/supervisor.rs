@@ -117,13 +117,27 @@ struct Shared {
     console: Cell<Instant>,
 }
 
+impl Shared {
+    fn is_native(&self) -> bool {
+        self.spec.clock == ClockMode::Native
+    }
+
+    /// Virtual time since boot; natively that is real time.
+    fn now_ns(&self) -> u64 {
+        match self.is_native() {
+            true => self.clock.wall().as_nanos() as u64,
+            false => self.clock.now_ns(),
+        }
+    }
+}
+
 struct Supervisor {
     shared: Rc<Shared>,
     kernel: Kernel,
     watch: Watch,
     stall_limit: Duration,
     steps_seen: usize,
-    _cpu: machine::Cpu,
+    _cpu: Option<machine::Cpu>,
 }
 
 impl Supervisor {
@@ -135,8 +149,16 @@ impl Supervisor {
             .map_err(io::Error::from)
             .context(|| rundir.join(rundir::SPEC).display().to_string())?;
         let name = rundir.file_name().unwrap_or_default().to_string_lossy();
-        let cpu = machine::pin(options.cpu)?;
-        let memory_dir = machine::memory_dir(options.memory_bytes)?;
+        let is_native = spec.clock == ClockMode::Native;
+        // Processes of a native network run side by side.
+        let cpu = match options.cpu {
+            None if is_native => None,
+            wanted => Some(machine::pin(wanted)?),
+        };
+        let memory_dir = match is_native {
+            true => PathBuf::new(),
+            false => machine::memory_dir(options.memory_bytes)?,
+        };
         let watch = Watch::new(rundir).context(context)?;
         let (here, there) = std::os::unix::net::UnixStream::pair().context(context)?;
         here.set_nonblocking(true).context(context)?;
@@ -250,7 +272,7 @@ impl Supervisor {
             self.report_step(reports, "network".into()).await;
             if self.shared.spec.batch.is_none() {
                 self.shared.clock.set_policy(match self.shared.spec.clock {
-                    ClockMode::Free => ClockPolicy::Free,
+                    ClockMode::Free | ClockMode::Native => ClockPolicy::Free,
                     ClockMode::Paced => ClockPolicy::Paced { ratio: 1.0 },
                     ClockMode::Paused => ClockPolicy::Paused,
                 });
@@ -313,6 +335,10 @@ impl Supervisor {
         let console = fs::read(self.shared.rundir.join(rundir::LOG).join("console.log"));
         let console = String::from_utf8_lossy(&console.unwrap_or_default()).into_owned();
         End::Failed(match panic_in(&console) {
+            _ if self.shared.is_native() => {
+                let said = console.lines().last().unwrap_or("it said nothing");
+                format!("the network ended ({how}) {}: {said}", self.when())
+            }
             Some(panic) => format!("the lab kernel panicked: {panic}"),
             None => format!("the lab kernel ended ({how}) {}", self.when()),
         })
@@ -443,12 +469,16 @@ fn answer(shared: &Shared, request: Request) -> Answer {
         Request::Clock(ClockPolicy::Paced { ratio }) if !(ratio > 0.0 && ratio.is_finite()) => {
             Answer::Refused(format!("pace {ratio}: give a number above 0"))
         }
+        Request::Clock(_) if shared.is_native() => {
+            Answer::Refused("it runs in real time, on this machine's own kernel".into())
+        }
         Request::Clock(policy) => {
             shared.clock.set_policy(policy);
             Answer::Done
         }
         Request::Status => {
             let (clock, ratio) = match shared.clock.policy() {
+                _ if shared.is_native() => (ClockMode::Native, 1.0),
                 ClockPolicy::Free => (ClockMode::Free, 1.0),
                 ClockPolicy::Paced { ratio } => (ClockMode::Paced, ratio),
                 ClockPolicy::Paused => (ClockMode::Paused, 1.0),
@@ -457,7 +487,7 @@ fn answer(shared: &Shared, request: Request) -> Answer {
                 name: shared.name.clone(),
                 state: shared.state.get(),
                 pid: std::process::id() as i32,
-                virtual_ns: shared.clock.now_ns(),
+                virtual_ns: shared.now_ns(),
                 wall: shared.clock.wall(),
                 clock,
                 ratio,

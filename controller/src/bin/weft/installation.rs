@@ -48,8 +48,18 @@ fn bin(root: &Path) -> PathBuf {
 
 /// Everything a lab needs, checked to be there.
 pub fn paths() -> Result<Paths> {
+    with_kernel(Some(Kernel::find()?))
+}
+
+/// Everything a network on this machine's own kernel needs, checked to be there.
+pub fn native_paths() -> Result<Paths> {
+    with_kernel(None)
+}
+
+fn with_kernel(kernel: Option<Kernel>) -> Result<Paths> {
     let root = root()?;
-    let kernel = Kernel::find()?;
+    let is_lab = kernel.is_some();
+    let kernel = kernel.unwrap_or_default();
     let paths = Paths {
         bin: bin(&root),
         python: root.join(".venv/bin/python"),
@@ -66,11 +76,12 @@ pub fn paths() -> Result<Paths> {
         (paths.bin.join("weft-controller"), "make build"),
         (paths.bin.join("weft-agent"), "make build"),
         (paths.bin.join("weft-load"), "make build"),
-        (paths.kernel.clone(), "make kernel"),
         (paths.pipelines.join("leaf.json"), "make p4"),
     ];
+    let kernel = is_lab.then(|| (paths.kernel.clone(), "make kernel"));
     for (path, target) in needed
         .into_iter()
+        .chain(kernel)
         .chain(modules.map(|module| (module, "make kernel")))
     {
         if !path.exists() {
@@ -81,7 +92,7 @@ pub fn paths() -> Result<Paths> {
 }
 
 /// What `topology/lab/kernel/build.py` has built last.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 struct Kernel {
     /// The User-Mode Linux program.
     kernel: PathBuf,

@@ -16,6 +16,7 @@ mod outdir;
 mod progress;
 mod query;
 mod show;
+mod switch_args;
 mod telemetry;
 mod topo;
 mod workload;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
+use std::path::Path;
 
 use clap::{Args, Subcommand, ValueEnum};
 use weft_lab::{
-    ClockMode, ExecRequest, FatTreeSpec, HostsSpec, Lab, ManyToOneSpec, State, Status,
+    ClockMode, ExecRequest, FatTreeSpec, HostsSpec, Lab, LabSpec, ManyToOneSpec, State, Status,
     TopologySpec, UpOptions,
 };
 use weft_load::units::{format_duration, format_rate, parse_bytes};
@@ -14,7 +15,11 @@ use crate::client::running_lab;
 use crate::fabric_args::FabricArgs;
 use crate::progress::RunBar;
 use crate::show::{ShowArgs, show};
-use crate::{Failure, Outcome, display, installation};
+use crate::switch_args::SwitchArgs;
+use crate::{Failure, Outcome, display, installation, switch_args};
+
+/// Where a kernel shows that it has the schedulers and their netlink family.
+const WEFT_MODULE: &str = "/sys/module/weft";
 
 /// Commands on labs.
 #[derive(Debug, Subcommand)]
@@ -59,8 +64,12 @@ pub struct UpArgs {
     #[command(flatten)]
     fabric: FabricArgs,
 
+    #[command(flatten)]
+    switch: SwitchArgs,
+
     /// Virtual time: at most as fast as real time (paced), as fast as the
-    /// machine can (free), or standing still (paused)
+    /// machine can (free), or standing still (paused). Or none: on this machine's
+    /// own kernel, in namespaces (native)
     #[arg(
         long,
         value_enum,
@@ -83,6 +92,7 @@ enum ClockKind {
     Paced,
     Free,
     Paused,
+    Native,
 }
 
 /// A question about a lab.
@@ -134,11 +144,20 @@ async fn up(args: &UpArgs) -> Outcome {
         ClockKind::Paced => ClockMode::Paced,
         ClockKind::Free => ClockMode::Free,
         ClockKind::Paused => ClockMode::Paused,
+        ClockKind::Native => ClockMode::Native,
     };
-    let spec = args
+    let paths = match args.clock {
+        ClockKind::Native => installation::native_paths()?,
+        _ => installation::paths()?,
+    };
+    let mut spec = args
         .fabric
-        .lab(args.seed, clock, installation::paths()?)
+        .lab(args.seed, clock, paths)
         .map_err(Failure::Usage)?;
+    args.switch.apply(&mut spec)?;
+    for notice in [switch_args::notice(&spec), native_notice(&spec)] {
+        display::out(notice.unwrap_or_default())?;
+    }
     let options = UpOptions {
         name: args.lab.name.clone(),
         cpu: args.machine.cpu,
@@ -156,6 +175,16 @@ async fn up(args: &UpArgs) -> Outcome {
         fabric_text(status.spec.topology.as_ref()),
         format_duration(status.wall.as_nanos() as f64),
     ))
+}
+
+/// What a network on this machine's own kernel lacks.
+fn native_notice(spec: &LabSpec) -> Option<String> {
+    let is_native = spec.clock == ClockMode::Native;
+    (is_native && !Path::new(WEFT_MODULE).exists()).then(|| {
+        "this machine's kernel has no module weft: hosts take no patterns and have the kernel's \
+         own scheduler\n"
+            .to_owned()
+    })
 }
 
 /// That nothing is there to stop is no failure.
@@ -184,6 +213,7 @@ fn status_text(status: &Status) -> String {
         ClockMode::Free => "free".to_owned(),
         ClockMode::Paced => format!("paced, {} x real time", status.ratio),
         ClockMode::Paused => "paused".to_owned(),
+        ClockMode::Native => "native".to_owned(),
     };
     format!(
         "lab {}: {state}\n  fabric  {}\n  clock   {clock}; {} of virtual time in {} of real time\n  \

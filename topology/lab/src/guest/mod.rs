@@ -11,6 +11,7 @@ mod worker;
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -34,17 +35,37 @@ const AGE: Duration = Duration::from_secs(1);
 
 /// Process 1. Ends by switching the lab off, so it does not return.
 pub fn init() -> io::Result<()> {
+    check_first()?;
+    if let Err(error) = boot() {
+        fail(&format!("start inside: {error}"));
+    }
+    sync();
+    reboot(RebootMode::RB_POWER_OFF)?;
+    Ok(())
+}
+
+/// Process 1 of a network on this machine's own kernel, which ends with it. The folder is
+/// `rundir`, the line to the outside the descriptor `line`.
+pub fn init_native(rundir: &Path, line: RawFd) -> io::Result<()> {
+    check_first()?;
+    // Before that folder is in its place nobody outside would find a word about it.
+    mounts::native(rundir)?;
+    step("namespaces");
+    let spec = read_spec()?;
+    sethostname("weft")?;
+    if let Err(error) = loopback::up().and_then(|()| work(&spec, Some(line))) {
+        fail(&format!("start inside: {error}"));
+    }
+    Ok(())
+}
+
+fn check_first() -> io::Result<()> {
     if std::process::id() != 1 {
         return Err(io::Error::new(
             io::ErrorKind::Unsupported,
             "`guest` is process 1 of a lab and nothing else",
         ));
     }
-    if let Err(error) = boot() {
-        fail(&format!("start inside: {error}"));
-    }
-    sync();
-    reboot(RebootMode::RB_POWER_OFF)?;
     Ok(())
 }
 
@@ -58,8 +79,14 @@ fn boot() -> io::Result<()> {
     mounts::hidden(&spec)?;
     sethostname("weft")?;
     loopback::up()?;
+    work(&spec, None)
+}
+
+/// Runs the worker to its end.
+fn work(spec: &LabSpec, line: Option<RawFd>) -> io::Result<()> {
     let worker = Command::new("/proc/self/exe")
         .arg("guest-worker")
+        .args(line.map(|line| format!("--line={line}")))
         .env_clear()
         .env("PATH", PATH)
         .env("HOME", "/tmp")

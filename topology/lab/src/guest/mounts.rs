@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -58,6 +59,28 @@ pub fn rundir(outside: &Path) -> io::Result<()> {
     attach("hostfs", GUEST_RUNDIR, flags, Some(text(outside)?))
 }
 
+/// Makes a network's folder, whose path is `outside`, appear where it is in a lab, `/run`
+/// empty besides, and `/sys` tell of the network's own interfaces: BMv2 looks there whether
+/// they are up. The namespace of mounts is this process's own.
+pub fn native(outside: &Path) -> io::Result<()> {
+    let folder = fs::File::open(outside)?;
+    let quiet = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    attach("sysfs", "/sys", quiet, None)?;
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    attach("tmpfs", "/run", flags, None)?;
+    fs::create_dir_all(GUEST_RUNDIR)?;
+    // It may have been in `/run` itself.
+    let folder = format!("/proc/self/fd/{}", folder.as_raw_fd());
+    mount(
+        Some(folder.as_str()),
+        GUEST_RUNDIR,
+        None::<&str>,
+        MsFlags::MS_BIND,
+        None::<&str>,
+    )?;
+    Ok(())
+}
+
 /// Mounts again, read-only, what the lab needs and [`system`] has covered:
 /// somebody's checkout in `/tmp`.
 pub fn hidden(spec: &LabSpec) -> io::Result<()> {
@@ -69,6 +92,7 @@ pub fn hidden(spec: &LabSpec) -> io::Result<()> {
         paths.pipelines.clone(),
     ]);
     needed.extend(paths.modules.iter().filter_map(|module| folder_of(module)));
+    needed.extend(spec.bmv2.iter().filter_map(|program| folder_of(program)));
     needed.extend(spec.batch.iter().flat_map(|batch| batch.needs.clone()));
     // An interpreter is of no use without what is beside its `bin`.
     let programs = folder_of(&paths.python);

@@ -2,13 +2,15 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::process::Stdio;
 
 use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::kmod::{ModuleInitFlags, finit_module};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::process::{Child, Command};
 
 use super::{fail, inside, read_spec, step};
@@ -25,24 +27,31 @@ const CONTROLLER: &str = "127.0.0.1:9339";
 /// The line to the outside.
 const SERIAL: &str = "/dev/ttyS0";
 
-/// The worker of process 1. Returns when the lab has nothing more to do.
-pub fn run() -> io::Result<()> {
+/// The worker of process 1. Returns when the lab has nothing more to do. The line to the
+/// outside is the descriptor `line`, or else the serial one.
+pub fn run(line: Option<RawFd>) -> io::Result<()> {
+    // SAFETY: process 1 handed it down, and nobody else in this process has it.
+    let line = line.map(|line| unsafe { OwnedFd::from_raw_fd(line) });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async {
-        if let Err(error) = work().await {
+        if let Err(error) = work(line).await {
             fail(&error.to_string());
         }
     });
     Ok(())
 }
 
-async fn work() -> io::Result<()> {
+async fn work(line: Option<OwnedFd>) -> io::Result<()> {
     let spec = read_spec()?;
-    // A batch gets no input from outside: when it came would be chance.
-    if spec.batch.is_none() {
+    if let Some(line) = line {
+        // Not for those that are started here.
+        fcntl(&line, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
+        tokio::task::spawn_local(serve_line(line));
+    } else if spec.batch.is_none() {
+        // A batch gets no input from outside: when it came would be chance.
         tokio::task::spawn_local(serve_outside());
     }
     for module in &spec.paths.modules {
@@ -160,15 +169,31 @@ async fn serve_outside() {
             .open(SERIAL)?
             .into();
         let _raw = RawMode::new(line.try_clone()?)?;
-        let (line, carry) = line::reliable(AsyncTty::new(line)?, line::End::Inside);
-        let serve = mux::inside(line, |stream| {
-            tokio::task::spawn_local(serve_stream(stream));
-        });
-        tokio::try_join!(carry, serve).map(drop)
+        serve(AsyncTty::new(line)?).await
     };
     if let Err(error) = result.await {
         fail(&format!("serial line: {error}"));
     }
+}
+
+/// The same over a socket.
+async fn serve_line(line: OwnedFd) {
+    let result = async {
+        let line = std::os::unix::net::UnixStream::from(line);
+        line.set_nonblocking(true)?;
+        serve(UnixStream::from_std(line)?).await
+    };
+    if let Err(error) = result.await {
+        fail(&format!("line to the outside: {error}"));
+    }
+}
+
+async fn serve(line: impl AsyncRead + AsyncWrite) -> io::Result<()> {
+    let (line, carry) = line::reliable(line, line::End::Inside);
+    let serve = mux::inside(line, |stream| {
+        tokio::task::spawn_local(serve_stream(stream));
+    });
+    tokio::try_join!(carry, serve).map(drop)
 }
 
 async fn serve_stream(mut stream: Stream) {

@@ -178,6 +178,7 @@ impl FabricArgs {
             seed,
             clock,
             capture: None,
+            bmv2: None,
             paths,
             batch: None,
             kernel_arguments: Vec::new(),

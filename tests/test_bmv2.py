@@ -1,0 +1,77 @@
+"""The same circle on BMv2, where that is installed: a simple_switch_grpc for every switch."""
+
+import csv
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from driver import Lab, Labs
+
+PROGRAM = "simple_switch_grpc"
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.skipif(
+        shutil.which(PROGRAM) is None, reason=f"no {PROGRAM} on PATH; p4lang-bmv2 has it"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def lab(labs: Labs) -> Lab:
+    """A lab of 4 hosts; spine 2 is far away."""
+    return labs.up(*"--switch bmv2 --hosts 2 --rate 200mbit --spine-delay 2=300us".split())
+
+
+def test_what_it_cannot_do_is_said_at_start(lab: Lab) -> None:
+    for what in ("nanoseconds", "bit rates", "200mbit is 16513 frames/s", "speed"):
+        assert what in lab.said
+
+
+def test_every_host_reaches_every_other(lab: Lab) -> None:
+    assert "*** Results: 0% dropped (12/12 received)" in lab.shell("pingall")
+
+
+def test_every_switch_is_a_process_of_its_own(lab: Lab) -> None:
+    daemons = dict(
+        line.split(maxsplit=1) for line in lab.shell("daemons").splitlines() if "pid " in line
+    )
+    assert daemons.keys() >= {"leaf1", "leaf2", "spine1", "spine2", "weft-controller"}
+    assert len(set(daemons.values())) == len(daemons)
+
+
+def test_a_ping_takes_the_time_that_its_path_has(lab: Lab) -> None:
+    """Frames wait nowhere, and take no time but the delays of four links each way."""
+    ways = {path: lab.shell(f"h1_1 ping -c 5 -i 0.01 -I 10.1.1.{path} 10.2.1.1") for path in (1, 2)}
+    found = {
+        float(ms[0])
+        for text in ways.values()
+        if (ms := re.findall(r"rtt min/avg/max/mdev = ([\d.]+)/", text))
+    }
+    assert sorted(found) == [pytest.approx(0.08, abs=0.02), pytest.approx(1.24, abs=0.04)]
+
+
+def test_patterns_follow_what_its_leaves_measure(lab: Lab, tmp_path: Path) -> None:
+    out = tmp_path / "x"
+    lab.run(*"workload --pattern bulk --bytes 3000000 --scheduler rb --out".split(), str(out))
+    with (out / "flows.csv").open() as rows:
+        assert all(int(flow["subflows"]) == 2 for flow in csv.DictReader(rows))
+    (there, _) = lab.json("paths")
+    near, far = there["paths"]
+    assert (near["via"], far["via"]) == ("spine1", "spine2")
+    assert near["rtt_min_ns"] == pytest.approx(92_000, abs=30_000)
+    assert far["rtt_min_ns"] == pytest.approx(1_252_000, abs=60_000)
+    assert lab.patterns()[1, 2]["acknowledged_by"] == ["h1_1", "h1_2"]
+
+
+def test_a_queue_serves_no_more_frames_than_its_rate(lab: Lab) -> None:
+    """200 Mbit/s are 16513 frames a second: some 1400 full-size ones in a row take 84 ms."""
+    text = lab.shell("h2_2 iperf3 --server --one-off --daemon", "h1_2 iperf3 -c h2_2 -n 2M -f m")
+    (mbps,) = re.findall(r"([\d.]+) Mbits/sec.*receiver", text)
+    assert 150 < float(mbps) < 200
+
+
+def test_a_switch_that_restarts_gets_its_queues_and_its_entries_again(lab: Lab) -> None:
+    lab.shell("daemon restart leaf1")
+    assert "0% dropped" in lab.shell("sh sleep 2", "pingall")
