@@ -5,6 +5,7 @@ autotuning (`tcp_rmem`, `tcp_wmem`), minimum RTO, delayed ACKs, the MPTCP schedu
 workload chooses it).
 """
 
+from contextlib import suppress
 from pathlib import Path
 
 HOST = {
@@ -43,10 +44,14 @@ def apply(settings: dict[str, str]) -> None:
 
 
 def allow_congestion_controls() -> None:
-    """Let hosts choose any TCP congestion control: Linux keeps some, as DCTCP, from namespaces."""
+    """Let hosts choose any TCP congestion control: Linux keeps some, as DCTCP, from namespaces.
+
+    Only its first namespace may say so, which is a lab's own and natively somebody else's.
+    """
     ipv4 = Path("/proc/sys/net/ipv4")
     available = (ipv4 / "tcp_available_congestion_control").read_text()
-    (ipv4 / "tcp_allowed_congestion_control").write_text(available)
+    with suppress(PermissionError):
+        (ipv4 / "tcp_allowed_congestion_control").write_text(available)
 
 
 def silence(interface: str) -> None:
