@@ -52,24 +52,24 @@ def test_a_ping_takes_the_time_that_its_path_has(lab: Lab) -> None:
     assert sorted(found) == [pytest.approx(0.08, abs=0.02), pytest.approx(1.24, abs=0.04)]
 
 
-def test_patterns_follow_what_its_leaves_measure(lab: Lab, tmp_path: Path) -> None:
+def test_patterns_follow_what_its_leaves_measure_and_queues_keep_their_rates(
+    lab: Lab, tmp_path: Path
+) -> None:
     out = tmp_path / "x"
     lab.run(*"workload --pattern bulk --bytes 3000000 --scheduler rb --out".split(), str(out))
     with (out / "flows.csv").open() as rows:
-        assert all(int(flow["subflows"]) == 2 for flow in csv.DictReader(rows))
+        (flow,) = csv.DictReader(rows)
+    assert flow["subflows"] == "2"
+    # Two paths of 16513 frames a second, with 1448 bytes each at most, and queues that start
+    # empty: what fits into those goes at the host's rate.
+    fastest_ns = (3_000_000 / 1448 - 2 * 100) / (2 * 16_513) * 1e9
+    assert int(flow["fct_ns"]) > fastest_ns
     (there, _) = lab.json("paths")
     near, far = there["paths"]
     assert (near["via"], far["via"]) == ("spine1", "spine2")
     assert near["rtt_min_ns"] == pytest.approx(92_000, abs=30_000)
     assert far["rtt_min_ns"] == pytest.approx(1_252_000, abs=60_000)
     assert lab.patterns()[1, 2]["acknowledged_by"] == ["h1_1", "h1_2"]
-
-
-def test_a_queue_serves_no_more_frames_than_its_rate(lab: Lab) -> None:
-    """200 Mbit/s are 16513 frames a second: some 1400 full-size ones in a row take 84 ms."""
-    text = lab.shell("h2_2 iperf3 --server --one-off --daemon", "h1_2 iperf3 -c h2_2 -n 2M -f m")
-    (mbps,) = re.findall(r"([\d.]+) Mbits/sec.*receiver", text)
-    assert 150 < float(mbps) < 200
 
 
 def test_a_switch_that_restarts_gets_its_queues_and_its_entries_again(lab: Lab) -> None:
