@@ -23,7 +23,7 @@ OF_SPINES: Mapping[str, tuple[str, str, Callable[[str], int]]] = {
 def add(parser: argparse.ArgumentParser) -> None:
     """Add them all."""
     flag = parser.add_argument
-    flag("--topology", default="leaf-spine", choices=[*fabrics.KINDS], metavar="KIND",
+    flag("--topology", default="leaf-spine", metavar="KIND",
          help=", ".join(fabrics.KINDS))  # fmt: skip
     flag("--leaves", type=_count, help="racks of a leaf-spine")
     flag("--spines", type=_count, help="of a leaf-spine: paths between racks")
@@ -46,9 +46,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     flag("--change", action="append", default=[], metavar="CHANGE",
          help="'at 20ms link leaf1-spine2 down', '2s:spine1:rate=0.5'")  # fmt: skip
     flag("--host-jitter", default="0ns", metavar="TIME", help="mean stall of hosts' packets")
-    flag("--nic", default="plain", choices=fabrics.NICS, help="network cards of hosts")
-    flag("--int", default="off", choices=fabrics.IN_BAND, help="in-band telemetry")
-    flag("--routing", default="weft", choices=fabrics.ROUTINGS, help="how leaves choose paths")
+    flag("--nic", default="plain", metavar="KIND", help="network cards of hosts: plain, p4")
+    flag("--int", default="off", metavar="KIND", help="in-band telemetry: off, md")
+    flag("--routing", default="weft", metavar="HOW", help="how leaves choose paths: weft, ecmp")
 
 
 def document(options: argparse.Namespace) -> dict[str, Any]:
