@@ -73,7 +73,8 @@ def gap_packets(run: Path) -> pl.DataFrame:
     """Give how many packets the first connection left for other subflows, and when."""
     if not (run / FOLDER / "gaps.csv").exists():  # Of an older run.
         return pl.DataFrame(schema={"time_ms": pl.Float64, "packets": pl.Float64})
-    table = _read(run, "gaps")
+    # Nothing tells what a table without rows would hold.
+    table = _read(run, "gaps").cast(pl.Float64)
     first = table.filter(pl.col("connection") == pl.col("connection").min())
     packets = (pl.col("unsent_bytes") / PACKET_BYTES).alias("packets")
     return first.select((pl.col("time_ns") / 1e6).alias("time_ms"), packets)
