@@ -45,14 +45,24 @@ def test_a_run_that_was_not_sampled_has_no_such_numbers(tmp_path: Path) -> None:
     assert samples.read(sampled(tmp_path, [])) == ({}, {})
 
 
+def captured(run: Path, *gaps: str) -> Path:
+    head = "time_ns,connection,source,destination,subflow,data_sequence,unsent_bytes"
+    (run / evidence.FOLDER).mkdir()
+    (run / evidence.FOLDER / "gaps.csv").write_text("\n".join([head, *gaps]) + "\n")
+    return run
+
+
 def test_gaps_are_in_packets_of_the_first_connection(tmp_path: Path) -> None:
-    (tmp_path / evidence.FOLDER).mkdir()
-    (tmp_path / evidence.FOLDER / "gaps.csv").write_text(
-        "time_ns,connection,source,destination,subflow,data_sequence,unsent_bytes\n"
-        f"1000000,3,h1_1,h2_1,1,9999,{5 * evidence.PACKET_BYTES}\n"
-        f"2000000,3,h1_1,h2_1,1,99999,{7 * evidence.PACKET_BYTES}\n"
-        "2000000,4,h1_1,h2_1,1,99999,1\n"
+    run = captured(
+        tmp_path,
+        f"1000000,3,h1_1,h2_1,1,9999,{5 * evidence.PACKET_BYTES}",
+        f"2000000,3,h1_1,h2_1,1,99999,{7 * evidence.PACKET_BYTES}",
+        "2000000,4,h1_1,h2_1,1,99999,1",
     )
-    gaps = evidence.gap_packets(tmp_path)
+    gaps = evidence.gap_packets(run)
     assert gaps["time_ms"].to_list() == [1, 2]
     assert gaps["packets"].to_list() == [5, 7]
+
+
+def test_a_capture_of_which_no_packet_left_a_gap_has_none(tmp_path: Path) -> None:
+    assert evidence.gap_packets(captured(tmp_path)).is_empty()

@@ -73,11 +73,12 @@ def gap_packets(run: Path) -> pl.DataFrame:
     """Give how many packets the first connection left for other subflows, and when."""
     if not (run / FOLDER / "gaps.csv").exists():  # Of an older run.
         return pl.DataFrame(schema={"time_ms": pl.Float64, "packets": pl.Float64})
-    # Nothing tells what a table without rows would hold.
-    table = _read(run, "gaps").cast(pl.Float64)
+    table = _read(run, "gaps")
     first = table.filter(pl.col("connection") == pl.col("connection").min())
-    packets = (pl.col("unsent_bytes") / PACKET_BYTES).alias("packets")
-    return first.select((pl.col("time_ns") / 1e6).alias("time_ms"), packets)
+    # A table without rows does not tell what its columns hold.
+    time_ms = pl.col("time_ns").cast(pl.Float64) / 1e6
+    packets = pl.col("unsent_bytes").cast(pl.Float64) / PACKET_BYTES
+    return first.select(time_ms.alias("time_ms"), packets.alias("packets"))
 
 
 class _Distribution:
