@@ -7,7 +7,7 @@ from statistics import mean
 from typing import Any
 
 import pytest
-from driver import Weft
+from driver import ROOT, Weft
 
 pytestmark = pytest.mark.lab
 
@@ -29,6 +29,28 @@ def test_the_same_seed_gives_the_same_bytes(weft: Weft, tmp_path: Path) -> None:
         run(weft, tmp_path / name, "--workload websearch --load 0.3 --flows 40 --seed 7")
     for file in ("flows.csv", "patterns.csv", "queues.csv"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes(), file
+
+
+def test_what_else_python_has_installed_changes_no_byte(
+    weft: Weft, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Looking for modules leaves work to the kernel, which must not reach into the run."""
+    flags = "--workload websearch --load 0.5 --flows 40 --seed 7"
+    run(weft, tmp_path / "here", flags)
+    elsewhere = tmp_path / "root"
+    (elsewhere / ".venv" / "bin").mkdir(parents=True)
+    for name in ("topology", "p4", "host", "target"):
+        (elsewhere / name).symlink_to(ROOT / name)
+    python = elsewhere / ".venv" / "bin" / "python"
+    more = ":".join(f"/nowhere/{number}" for number in range(60))
+    python.write_text(
+        f'#!/bin/sh\nPYTHONPATH="{more}:$PYTHONPATH" exec {ROOT}/.venv/bin/python "$@"\n'
+    )
+    python.chmod(0o755)
+    monkeypatch.setenv("WEFT_ROOT", str(elsewhere))
+    run(weft, tmp_path / "there", flags)
+    for file in ("flows.csv", "patterns.csv", "queues.csv"):
+        assert (tmp_path / "here" / file).read_bytes() == (tmp_path / "there" / file).read_bytes()
 
 
 def test_another_seed_gives_other_flows(weft: Weft, tmp_path: Path) -> None:

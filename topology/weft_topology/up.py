@@ -24,6 +24,11 @@ from weft_topology.shell import Daemons, Server
 _OPEN_FILES = 1 << 16
 """Of a process: one that serves a thousand hosts has several for each."""
 
+_SETTLED_NS = 100_000_000
+"""Daemons start at a whole multiple of this. What the network has left to the kernel, grace
+periods of RCU above all, has ended then: how much that is depends on how many files Python has
+looked for, and would move a run by a tick from one installation to another."""
+
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -68,6 +73,7 @@ def _run(lab: spec.LabSpec, rundir: Path) -> None:
         document.write(fabric, rundir / "topology.json")
         net.start()
         _delay_control(lab.control_delay_ns)
+        _settle()
         steps.done("network")
         for name in daemons.names():
             daemons.act("start", name)
@@ -95,6 +101,14 @@ def _delay_control(delay_ns: int) -> None:
     """Make the root namespace's loopback the control network: nothing else is on it."""
     with netlink.Netlink() as socket:
         wires.hold(socket, "lo", delay_ns)
+
+
+def _settle() -> None:
+    """Sleep until everything has come to rest, to the nanosecond in virtual time."""
+    slack_ns = Path("/proc/self/timerslack_ns")
+    slack_ns.write_text("1")  # The default, 50 us, depends on what else wakes up then.
+    time.sleep((_SETTLED_NS - time.monotonic_ns() % _SETTLED_NS) / 1e9)
+    slack_ns.write_text("0")  # The default, which the daemons inherit.
 
 
 class Steps:
