@@ -53,6 +53,11 @@ def test_what_else_python_has_installed_changes_no_byte(
         assert (tmp_path / "here" / file).read_bytes() == (tmp_path / "there" / file).read_bytes()
 
 
+def test_time_passes_in_a_network_without_delay(weft: Weft, tmp_path: Path) -> None:
+    (flow,) = run(weft, tmp_path / "x", "--pattern bulk --bytes 200000 --hosts 2 --delay 0ns")
+    assert not flow["error"]
+
+
 def test_another_seed_gives_other_flows(weft: Weft, tmp_path: Path) -> None:
     sizes = [
         [f["bytes"] for f in run(weft, tmp_path / str(seed), f"--flows 10 --seed {seed}")]

@@ -158,7 +158,8 @@ impl DataPlane {
         seed: u64,
     ) -> Result<Self, Error> {
         let world = shared.lock();
-        let lookahead_ns = world.fabric().lookahead_ns();
+        // Without any delay, the present at least: what is due now has to happen now.
+        let lookahead_ns = world.fabric().lookahead_ns().max(1);
         let mut interfaces = Vec::new();
         let mut pacing = Pacing::Kernel;
         let mut rate_bps = 0;
