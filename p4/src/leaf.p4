@@ -6,12 +6,17 @@
 //     |
 //     +-- from the controller --------> PacketOut ------------------.
 //     |                                                             |
-//   Check -> LeafRouting -> Telemetry -> Rtt -> Int... -> SampleQueue ---+
-//     |           |                       |      |         |   ^         |
-//     '-> Drop <--'                       v      v         v   |         v
-//                                         d i g e s t s     registers  queues
-//                                                              |         |
-//   deparser <- checksum <- PacketIn <- IntHop <- Mark... <- RecordQueue <-'
+//   CountBlock -> Check -> LeafRouting -> Telemetry -> Int... -> Rtt -.  |
+//                   |           |                       |      |      |  |
+//                   '-> Drop <--'                       v      v      |  |
+//                                                     d i g e s t s   |  |
+//                                                       ^      ^      |  |
+//                                            SampleQueue <- TellLoss <'  |
+//                                                 |  ^                   |
+//                                                 v  |                   v
+//                                                 registers          queues
+//                                                    |                   |
+//   deparser <- checksum <- PacketIn <- Mark... <- IntHop <- RecordQueue <-'
 //                           (to the controller)
 //
 // Tables, and who reads what they write:
@@ -26,9 +31,11 @@
 //   int.source            (none)        -> how often packets carry telemetry
 //   int.node              (none)        -> name of this switch in it
 //   ecn.threshold         egress port   -> queue above which packets are marked
+//   loss.links            egress port   -> packets are marked
 //
-// Digests: rtt_sample_t, queue_sample_t, int_sample_t. Counters: routing.drops by drop_reason_t,
-// routing.routed by route, routing.path_traffic by path, ecn.marks by port.
+// Digests: rtt_sample_t, queue_sample_t, loss_sample_t, int_sample_t. Counters:
+// routing.drops by drop_reason_t, routing.routed by route, routing.path_traffic by path,
+// ecn.marks by port.
 //
 // Ids are part of the contract with controllers: an id is never given to
 // something else.
@@ -47,6 +54,7 @@
 #include "stages/rtt.p4"
 #include "stages/queue.p4"
 #include "stages/ecn.p4"
+#include "stages/loss.p4"
 #include "stages/int_md.p4"
 #include "stages/int_ends.p4"
 
@@ -59,8 +67,9 @@ control LeafIngress(inout headers_t hdr,
     Telemetry() telemetry;
     Rtt() rtt;
     IntSource() int_source;
-    IntRestore() int_restore;
     IntReport() int_report;
+    CountBlock() count_block;
+    TellLoss() tell_loss;
     SampleQueue() sample_queue;
     AccountDigest() account_digest;
     Drop() drop;
@@ -69,6 +78,7 @@ control LeafIngress(inout headers_t hdr,
         if (hdr.packet_out.isValid()) {
             from_controller.apply(hdr, standard_metadata);
         } else {
+            count_block.apply(hdr, meta.loss, standard_metadata);
             check.apply(hdr, standard_metadata, meta.route);
             if (meta.route.drop_reason == drop_reason_t.NOT_DROPPED) {
                 routing.apply(hdr, meta.route, standard_metadata);
@@ -79,14 +89,12 @@ control LeafIngress(inout headers_t hdr,
                                meta.route.next_hop == next_hop_t.HOST;
                 telemetry.apply(meta.telemetry);
                 if (is_sink) {
-                    int_restore.apply(hdr);
-                }
-                rtt.apply(hdr, meta.route, meta.telemetry, standard_metadata);
-                if (is_sink) {
                     int_report.apply(hdr, meta.telemetry, now);
                 } else {
                     int_source.apply(hdr, meta.route, meta.int_state, now);
                 }
+                rtt.apply(hdr, meta.route, meta.telemetry, standard_metadata);
+                tell_loss.apply(meta.loss, meta.telemetry, standard_metadata);
                 sample_queue.apply(meta.telemetry, standard_metadata);
                 account_digest.apply(meta.telemetry, standard_metadata);
             } else {
@@ -102,12 +110,14 @@ control LeafEgress(inout headers_t hdr,
     RecordQueue() record_queue;
     MarkCongestion() mark_congestion;
     IntHop() int_hop;
+    MarkBlock() mark_block;
     PacketIn() to_controller;
 
     apply {
         record_queue.apply(standard_metadata);
         mark_congestion.apply(hdr, standard_metadata);
         int_hop.apply(hdr, meta.int_state, standard_metadata);
+        mark_block.apply(hdr, standard_metadata);
         to_controller.apply(hdr, standard_metadata);
     }
 }

@@ -5,14 +5,18 @@
 //
 //   parser
 //     |
-//     +-- from the controller --------> PacketOut -----------.
-//     |                                                      |
-//   Check -> SpineRouting -> Telemetry -> SampleQueue -------+
-//     |           |                        |   ^             |
-//     '-> Drop <--'                        v   |             v
-//                                     digest registers    queues
-//                                              |             |
-//   deparser <- checksum <- PacketIn <- IntHop <- Mark... <- RecordQueue <-'
+//     +-- from the controller --------> PacketOut ----------------------.
+//     |                                                                 |
+//   CountBlock -> Check -> SpineRouting -> Telemetry -> TellLoss -.     |
+//                   |           |                          |      |     |
+//                   '-> Drop <--'                          v      |     |
+//                                                      digests    |     |
+//                                                          ^      |     |
+//                                                         SampleQueue --+
+//                                                              ^        v
+//                                                          registers  queues
+//                                                              |        |
+//   deparser <- checksum <- PacketIn <- Mark... <- IntHop <- RecordQueue
 //                           (to the controller)
 //
 // Tables, and who reads what they write:
@@ -24,8 +28,9 @@
 //   telemetry.policy      (none)        -> interval of the digest
 //   int.node              (none)        -> name of this switch in telemetry
 //   ecn.threshold         egress port   -> queue above which packets are marked
+//   loss.links            egress port   -> packets are marked
 //
-// Digest: queue_sample_t. Counters: routing.drops by drop_reason_t,
+// Digests: queue_sample_t, loss_sample_t. Counters: routing.drops by drop_reason_t,
 // routing.routed by route, routing.path_traffic by path, ecn.marks by port.
 //
 // Ids are part of the contract with controllers: an id is never given to
@@ -44,6 +49,7 @@
 #include "stages/telemetry.p4"
 #include "stages/queue.p4"
 #include "stages/ecn.p4"
+#include "stages/loss.p4"
 #include "stages/int_md.p4"
 
 control SpineIngress(inout headers_t hdr,
@@ -53,6 +59,8 @@ control SpineIngress(inout headers_t hdr,
     Check() check;
     SpineRouting() routing;
     Telemetry() telemetry;
+    CountBlock() count_block;
+    TellLoss() tell_loss;
     SampleQueue() sample_queue;
     AccountDigest() account_digest;
     Drop() drop;
@@ -61,12 +69,14 @@ control SpineIngress(inout headers_t hdr,
         if (hdr.packet_out.isValid()) {
             from_controller.apply(hdr, standard_metadata);
         } else {
+            count_block.apply(hdr, meta.loss, standard_metadata);
             check.apply(hdr, standard_metadata, meta.route);
             if (meta.route.drop_reason == drop_reason_t.NOT_DROPPED) {
                 routing.apply(hdr, meta.route, standard_metadata);
             }
             if (meta.route.drop_reason == drop_reason_t.NOT_DROPPED) {
                 telemetry.apply(meta.telemetry);
+                tell_loss.apply(meta.loss, meta.telemetry, standard_metadata);
                 sample_queue.apply(meta.telemetry, standard_metadata);
                 account_digest.apply(meta.telemetry, standard_metadata);
             } else {
@@ -82,12 +92,14 @@ control SpineEgress(inout headers_t hdr,
     RecordQueue() record_queue;
     MarkCongestion() mark_congestion;
     IntHop() int_hop;
+    MarkBlock() mark_block;
     PacketIn() to_controller;
 
     apply {
         record_queue.apply(standard_metadata);
         mark_congestion.apply(hdr, standard_metadata);
         int_hop.apply(hdr, meta.int_state, standard_metadata);
+        mark_block.apply(hdr, standard_metadata);
         to_controller.apply(hdr, standard_metadata);
     }
 }

@@ -79,22 +79,17 @@ control IntSource(in headers_t hdr,
     }
 }
 
-// Ingress, a packet for a host: before anything looks at its length.
-control IntRestore(inout headers_t hdr) {
-    apply {
-        hdr.ipv4.total_len = hdr.ipv4.total_len - INT_SHIM_END_BYTES -
-                             ((bit<16>) hdr.int_shim.length << 2);
-        hdr.ipv4.protocol = hdr.int_shim.protocol;
-    }
-}
-
-// The same, after other digests.
+// Ingress, a packet for a host: before anything looks at its length. What the packet
+// has collected is here now or never, so it goes before digests that are about
+// registers: these wait for the next packet.
 control IntReport(inout headers_t hdr,
                   inout telemetry_t telemetry,
                   in time_t now) {
     apply {
-        if (telemetry.enabled == 1 && telemetry.affordable == 1 &&
-            telemetry.reported == 0) {
+        hdr.ipv4.total_len = hdr.ipv4.total_len - INT_SHIM_END_BYTES -
+                             ((bit<16>) hdr.int_shim.length << 2);
+        hdr.ipv4.protocol = hdr.int_shim.protocol;
+        if (telemetry.enabled == 1 && telemetry.affordable == 1) {
             int_sample_t sample;
             sample = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, now };
             if (hdr.int_hops[0].isValid()) {

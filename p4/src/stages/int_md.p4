@@ -7,8 +7,7 @@
 //               egress     IntHop      puts UDP, shim and MD header in front of TCP
 //   first leaf, spines,
 //               egress     IntHop      adds switch, ports, latency, depth of the queue
-//   last leaf,  ingress    IntRestore  the IPv4 header is what it was
-//                          IntReport   digest; and nothing is left for hosts to see
+//   last leaf,  ingress    IntReport   digest; and nothing is left for hosts to see
 //
 //   IPv4 | UDP | shim | MD | hop n ... hop 1 | TCP | payload
 //

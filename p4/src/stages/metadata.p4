@@ -61,10 +61,16 @@ struct int_state_t {
     bit<8> unparsed;  // hops that the parser has still to extract
 }
 
+// count (ingress) -> tell
+struct loss_t {
+    bit<1> has_ended;  // a block of packets, with this one
+}
+
 struct metadata_t {
     route_t     route;
     telemetry_t telemetry;
     int_state_t int_state;
+    loss_t      loss;
 }
 
 #endif  // STAGES_METADATA_P4_

@@ -10,7 +10,7 @@
 //
 // The digest leaves at once when it is the route's first, when `smoothed` is
 // 1/16 or more from what was told (at most once in `rtt_interval`), and when
-// `longest_interval` is over.
+// `longest_interval` is over. Where a packet has another digest, the next one tells.
 
 #ifndef STAGES_SMOOTH_RTT_P4_
 #define STAGES_SMOOTH_RTT_P4_
@@ -146,7 +146,7 @@ control SmoothRtt(in flow_t flow,
                        (has_moved && may_be_told &&
                         telemetry.affordable == 1) ||
                        (is_old && telemetry.spare == 1);
-        if (telemetry.enabled == 1 && is_news) {
+        if (telemetry.enabled == 1 && telemetry.reported == 0 && is_news) {
             telemetry.reported = 1;
             rtt_sampled.write(route, now);
             rtt_told.write(route, estimate);

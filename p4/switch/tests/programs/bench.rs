@@ -55,6 +55,15 @@ pub struct QueueSample {
     pub at: u64,
 }
 
+/// What did not come in by a port, of everything since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LossSample {
+    pub port: u16,
+    pub blocks: u32,
+    pub lost: u32,
+    pub at: u64,
+}
+
 /// What a packet met in a queue, as it collected it in band.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Hop {
@@ -94,6 +103,7 @@ pub struct Outcome {
     pub sent: Option<(u16, Vec<u8>)>,
     pub rtt: Vec<RttSample>,
     pub queues: Vec<QueueSample>,
+    pub losses: Vec<LossSample>,
     /// Of every packet: what it met, the last queue first.
     pub collected: Vec<Vec<Hop>>,
 }
@@ -129,6 +139,7 @@ impl Bench {
         for path in 0..PATHS {
             let set_uplink = ("routing.set_uplink", vec![uplink(path as u8).into()]);
             bench.insert("routing.path_select", exact(path), set_uplink);
+            bench.mark(uplink(path as u8));
         }
         bench.path_policy("routing.weft_paths");
         bench.sample_every(Intervals::default());
@@ -141,6 +152,7 @@ impl Bench {
         for leaf in 1..=LEAVES {
             let to_port = ("routing.to_port", vec![leaf.into()]);
             bench.route(Ipv4Addr::new(10, leaf as u8, 0, 0), 16, to_port);
+            bench.mark(leaf);
         }
         bench.sample_every(Intervals::default());
         bench
@@ -219,6 +231,11 @@ impl Bench {
             intervals.digest_bytes.into(),
         ];
         self.set_default("telemetry.policy", ("telemetry.sample_every", arguments));
+    }
+
+    /// Behind this port there is a switch.
+    fn mark(&mut self, port: u16) {
+        self.insert("loss.links", exact(port), ("loss.mark", vec![]));
     }
 
     /// What the controller expects of a remote leaf and path.
@@ -378,6 +395,12 @@ impl Bench {
                     port: values[0] as u16,
                     depth_packets: values[1] as u32,
                     delay: values[2],
+                    at: values[3],
+                }),
+                "loss_sample_t" => outcome.losses.push(LossSample {
+                    port: values[0] as u16,
+                    blocks: values[1] as u32,
+                    lost: values[2] as u32,
                     at: values[3],
                 }),
                 "int_sample_t" => {

@@ -174,20 +174,25 @@ fn no_more_hops_are_added_than_there_is_room_for() {
 }
 
 #[test]
-fn rtts_are_measured_all_the_same() {
+fn a_report_goes_first_and_the_rtt_of_its_packet_counts_with_the_next() {
     let mut way = Way::new();
     let flow = Tcp::subflow(address(1, 1, 1), address(2, 1, 1));
-    let rtt = |way: &mut Way, segment: Tcp, at: u64| {
+    let mut back = Bench::leaf(2);
+    back.collect_as(2);
+    back.start_collecting_every(MS);
+    let mut acknowledged = |segment: Tcp, at: u64| {
         way.up(&segment.frame(), at);
-        let mut back = Bench::leaf(2);
-        back.collect_as(2);
-        back.start_collecting_every(MS);
         let ack = flow.ack_of(segment.seq + 1).frame();
         let ack = back.send(1, &ack, at).sent.unwrap().1;
-        way.first.send(uplink(0), &ack, at + 70_000).rtt
+        way.first.send(uplink(0), &ack, at + 70_000)
     };
-    let samples = rtt(&mut way, flow.syn(0), 5 * MS);
-    assert_eq!((samples[0].rtt, samples[0].length_bytes), (70_000, 52));
+    let syn = acknowledged(flow.syn(0), 5 * MS);
+    assert_eq!((syn.collected.len(), syn.rtt.len()), (1, 0));
+    let next = acknowledged(flow.data(1, 1), 5 * MS + 1_000);
+    assert_eq!((next.collected.len(), next.rtt.len()), (0, 1));
+    let sample = &next.rtt[0];
+    assert_eq!((sample.rtt, sample.length_bytes), (70_000, 53));
+    assert_eq!(sample.minimum, 70_000);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod bench;
 mod ecn;
 mod fabric;
 mod int_md;
+mod loss;
 mod nic;
 mod packet;
 mod queue;
