@@ -12,17 +12,22 @@
 //! controller, which remembers nothing.
 
 mod assess;
+mod decision;
+mod links;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use weft_topology::Routing;
 
 pub use assess::{Assessment, Verdict};
+pub use decision::{Decision, Pattern, Rule, Trigger};
+pub use links::{Fault, LinkNews};
 
 use crate::cost::{Input, QUEUE_FRESH_NS};
 use crate::fabric::{Fabric, LeafPair};
 use crate::gray::Links;
 use crate::liveness::{Liveness, Probe, both_ways};
+use crate::loss::{self, Losses};
 use crate::pacing::{self, Pace};
 use crate::telemetry::{PathStats, Sample, Telemetry};
 
@@ -37,7 +42,7 @@ const LATE_NS: u64 = 5_000_000;
 const RESTART_NS: u64 = 10_000_000_000;
 
 /// How to decide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
     /// What patterns follow from.
     pub input: Input,
@@ -46,97 +51,19 @@ pub struct Config {
     /// Added to the time in versions: with the difference between real time and
     /// the clock of `now_ns`, versions of controllers on several machines compare.
     pub epoch_ns: u64,
+    /// A link that loses so many of a million packets is avoided.
+    pub gray_ppm: u32,
 }
 
-/// The pattern of a leaf pair.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern {
-    /// Grows with every pattern of the pair.
-    pub version: u64,
-    /// When it was computed.
-    pub at_ns: u64,
-    /// What it was computed from, per path.
-    pub costs_ns: Vec<u64>,
-    /// Packets per path.
-    pub gaps: Vec<u32>,
-    /// Path of every position.
-    pub sequence: Vec<u8>,
-}
-
-/// Why a pattern was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
-    /// It is the first: every path has a cost now.
-    First,
-    /// A cost went clearly beyond where a gap changes.
-    Moved,
-    /// No path has had samples of late: queues have drained.
-    Idle,
-    /// A path carries nothing any more.
-    Failed,
-    /// A path carries packets again.
-    Returned,
-    /// Patterns have chased their own queues: these are left out for a while.
-    Herd,
-}
-
-impl Rule {
-    /// Whether samples, not probes or time, lead to it.
-    #[must_use]
-    pub fn follows_samples(self) -> bool {
-        matches!(self, Self::First | Self::Moved)
-    }
-
-    /// Its name in `loop.csv` and for users.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::First => "first",
-            Self::Moved => "moved",
-            Self::Idle => "idle",
-            Self::Failed => "failed",
-            Self::Returned => "returned",
-            Self::Herd => "herd",
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            input: Input::default(),
+            limits: pacing::Limits::default(),
+            epoch_ns: 0,
+            gray_ppm: loss::GRAY_PPM,
         }
     }
-}
-
-/// A link that carries less than it should.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SlowLink {
-    /// The switch in front of it.
-    pub switch: String,
-    /// Its port there.
-    pub port: u16,
-    /// What it carries at most, in percent of its rate.
-    pub percent: u64,
-}
-
-/// What made the engine look at a pair.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trigger {
-    /// When the sample came here.
-    pub at_ns: u64,
-    /// No later than when it was taken, by the same clock; `None` if the switch's
-    /// clock is another.
-    pub sampled_ns: Option<u64>,
-    /// Who took it.
-    pub switch: String,
-    /// The sample.
-    pub sample: Sample,
-}
-
-/// A pattern and how it came about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
-    /// What was decided.
-    pub pattern: Pattern,
-    /// Why.
-    pub rule: Rule,
-    /// The sample that led to it; `None` when time alone did.
-    pub trigger: Option<Trigger>,
-    /// Whether it had to wait because the pattern before it was too young.
-    pub rested: bool,
 }
 
 /// Decides on patterns. Takes samples and the time, returns changes.
@@ -151,7 +78,8 @@ pub struct Engine {
     liveness: Liveness,
     probes: Vec<Probe>,
     links: Links,
-    slow: Vec<SlowLink>,
+    losses: Losses,
+    news: Vec<LinkNews>,
     pairs: BTreeMap<LeafPair, Pair>,
     /// Pairs to look at again, and when.
     due: BTreeMap<LeafPair, u64>,
@@ -181,7 +109,8 @@ impl Engine {
             liveness: Liveness::default(),
             probes: Vec::new(),
             links: Links::default(),
-            slow: Vec::new(),
+            losses: Losses::new(config.gray_ppm),
+            news: Vec::new(),
             pairs: BTreeMap::new(),
             due: BTreeMap::new(),
         };
@@ -248,19 +177,14 @@ impl Engine {
             Sample::Queue(sample) => {
                 self.telemetry
                     .record_queue(&self.fabric, now_ns, switch, sample);
-                let percent = self.links.sampled(&self.fabric, now_ns, switch, sample);
-                let is_news = percent.is_some();
-                self.slow.extend(percent.map(|percent| SlowLink {
-                    switch: switch.to_owned(),
-                    port: sample.port,
-                    percent,
-                }));
+                let is_news = self.slowed(now_ns, switch, sample);
                 match self.config.input {
                     Input::RttAndQueue => self.pairs_through(switch, sample.port),
                     Input::Rtt if is_news => self.pairs_through(switch, sample.port),
                     Input::Srtt | Input::Rtt => Vec::new(),
                 }
             }
+            Sample::Loss(sample) => self.lost(now_ns, switch, sample),
             Sample::Rtt(sample) => {
                 let pair = self.telemetry.record_rtt(&self.fabric, now_ns, sample);
                 let path = sample.path;
@@ -273,6 +197,10 @@ impl Engine {
         for key in concerned {
             self.due.insert(key, now_ns);
             let pair = self.pairs.entry(key).or_default();
+            if matches!(sample, Sample::Loss(_)) {
+                // It leads to something by itself.
+                pair.trigger = None;
+            }
             pair.trigger.get_or_insert_with(|| Trigger {
                 at_ns: now_ns,
                 sampled_ns,
@@ -314,6 +242,9 @@ impl Engine {
 
     /// Notes that `probe` has arrived at the far leaf.
     pub fn probed(&mut self, now_ns: u64, probe: Probe) {
+        if self.gray_probe_arrived(now_ns, probe) {
+            return;
+        }
         if self.liveness.arrived(now_ns, probe) {
             for pair in both_ways(probe.pair) {
                 self.due.insert(pair, now_ns);
@@ -321,46 +252,17 @@ impl Engine {
         }
     }
 
-    /// Links that have turned out to be slow since the last call.
-    pub fn take_slow(&mut self) -> Vec<SlowLink> {
-        std::mem::take(&mut self.slow)
-    }
-
-    /// The share of its rate, in percent, that the slowest link on the data's way carries
-    /// at most, if one is slow.
-    #[must_use]
-    pub fn slow_percent(&self, pair: LeafPair, path: u8) -> Option<u64> {
-        let steps = self.fabric.steps(pair, path);
-        steps.filter_map(|at| self.links.slow_percent(at)).min()
-    }
-
-    /// What the slowest link on the data's way carries: as the topology has it, or less
-    /// if queues show that. `None` if there is no such path.
-    #[must_use]
-    pub fn rate_bps(&self, pair: LeafPair, path: u8) -> Option<u64> {
-        let rate_bps = |at| {
-            let percent = self.links.slow_percent(at).unwrap_or(100);
-            self.fabric.rate_bps(at).saturating_mul(percent.max(1)) / 100
-        };
-        self.fabric.steps(pair, path).map(rate_bps).min()
-    }
-
     /// Probes that [`Engine::poll`] wants to be sent.
     pub fn take_probes(&mut self) -> Vec<Probe> {
         std::mem::take(&mut self.probes)
-    }
-
-    /// Pairs whose data goes through `port` of `switch`.
-    fn pairs_through(&self, switch: &str, port: u16) -> Vec<LeafPair> {
-        let port = self.fabric.port(switch, port);
-        port.map_or_else(Vec::new, |port| self.fabric.pairs_through(port).to_vec())
     }
 
     /// When [`Engine::poll`] may have something without further samples.
     #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
         let due_ns = self.due.values().copied().min();
-        [due_ns, self.liveness.next_deadline_ns()]
+        let losses_ns = self.losses.next_deadline_ns();
+        [due_ns, self.liveness.next_deadline_ns(), losses_ns]
             .into_iter()
             .flatten()
             .min()
@@ -373,6 +275,7 @@ impl Engine {
         for pair in lost {
             self.due.insert(pair, now_ns);
         }
+        self.probe_gray_links(now_ns);
         let due: Vec<LeafPair> = self
             .due
             .iter()
@@ -433,7 +336,9 @@ impl Engine {
                     let limits = self.config.limits;
                     pair.pace.changed(limits, now_ns, slowest_ns, old, new);
                 }
-                Rule::Failed | Rule::Returned | Rule::Herd => pair.pace.settled(now_ns),
+                Rule::Failed | Rule::Gray | Rule::Returned | Rule::Herd => {
+                    pair.pace.settled(now_ns);
+                }
             }
         }
         if pair.history.len() >= HISTORY_DECISIONS {

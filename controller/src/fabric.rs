@@ -216,6 +216,15 @@ impl Fabric {
         }
     }
 
+    /// The port of another switch whose packets come in by this one.
+    #[must_use]
+    pub fn sender_to(&self, at: Step) -> Option<Step> {
+        let peer = self
+            .topology
+            .peer(at.switch(&self.topology), at.port(&self.topology));
+        self.port(&peer.node, peer.port)
+    }
+
     /// The pairs whose data leave by a port, on some path.
     #[must_use]
     pub fn pairs_through(&self, at: Step) -> &[LeafPair] {

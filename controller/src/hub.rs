@@ -11,7 +11,7 @@ use weft_proto::v1;
 use weft_topology::Host;
 
 use crate::clock::{Alarm, now_ns};
-use crate::engine::{Engine, SlowLink};
+use crate::engine::{Engine, Fault, LinkNews};
 use crate::fabric::LeafPair;
 use crate::followers::{Followers, Updates, Versions};
 use crate::liveness::Probe;
@@ -109,14 +109,7 @@ impl Hub {
         for sample in samples {
             state.engine.record(now_ns, sampled_ns, switch, sample);
         }
-        for SlowLink {
-            switch,
-            port,
-            percent,
-        } in state.engine.take_slow()
-        {
-            warn!(switch, port, percent, "a link carries less than it should");
-        }
+        report(&mut state.engine);
         self.publish_changes(&mut state, now_ns);
         self.rearm(&state, now_ns);
         drop(state);
@@ -460,6 +453,24 @@ impl Hub {
 impl State {
     fn is_standby(&self) -> bool {
         2 * self.lost_switches.len() > self.engine.fabric().topology().devices().count()
+    }
+}
+
+/// Says what has turned out about links.
+fn report(engine: &mut Engine) {
+    for LinkNews {
+        switch,
+        port,
+        fault,
+    } in engine.take_news()
+    {
+        match fault {
+            Fault::Slow { percent } => {
+                warn!(switch, port, percent, "a link carries less than it should");
+            }
+            Fault::Lossy { loss_ppm } => warn!(switch, port, loss_ppm, "a link loses packets"),
+            Fault::None => info!(switch, port, "a link does not lose packets any more"),
+        }
     }
 }
 

@@ -24,6 +24,7 @@ pub mod followers;
 pub mod gray;
 pub mod hub;
 pub mod liveness;
+pub mod loss;
 pub mod p4;
 pub mod pacing;
 pub mod pattern;

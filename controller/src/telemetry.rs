@@ -24,6 +24,7 @@ use std::net::Ipv4Addr;
 use weft_topology::ways::Step;
 
 use crate::fabric::{Fabric, LeafPair, PortUse};
+pub use crate::loss::LossSample;
 
 /// After so long without a sample a path counts as idle: longer than queues
 /// take to drain.
@@ -73,13 +74,15 @@ pub struct QueueSample {
     pub at_ns: u64,
 }
 
-/// Either digest.
+/// A digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sample {
     /// A round-trip time.
     Rtt(RttSample),
     /// A queue.
     Queue(QueueSample),
+    /// What a link loses.
+    Loss(LossSample),
 }
 
 /// What is known about a path of a leaf pair.

@@ -7,6 +7,7 @@ use weft_topology::Host;
 
 use crate::engine::{Decision, Engine, Pattern, Verdict};
 use crate::fabric::LeafPair;
+use crate::loss::BLOCK_PACKETS;
 use crate::telemetry::Sample;
 
 /// What telemetry says of every path of `pair`.
@@ -42,6 +43,7 @@ pub fn paths(engine: &Engine, now_ns: u64, pair: LeafPair) -> Vec<v1::PathState>
                     .and_then(|percent| u32::try_from(percent).ok())
                     .unwrap_or(0),
                 rate_bps: engine.rate_bps(pair, path).unwrap_or(0),
+                loss_ppm: engine.loss_ppm(pair, path).unwrap_or(0),
             }
         })
         .collect()
@@ -168,6 +170,11 @@ pub fn telemetry_event(now_ns: u64, switch: &str, sample: &Sample) -> v1::Teleme
                 port: sample.port.into(),
                 depth_packets: sample.depth_packets,
                 delay_ns: sample.delay_ns,
+            }),
+            Sample::Loss(sample) => Shown::Loss(v1::LossSample {
+                port: sample.port.into(),
+                packets: u64::from(sample.blocks) * u64::from(BLOCK_PACKETS),
+                lost_packets: sample.lost,
             }),
         }),
     }

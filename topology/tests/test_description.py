@@ -194,8 +194,12 @@ def test_a_lab_document_is_read() -> None:
     assert lab.paths.bin == Path("/b")
     assert (lab.pattern_ttl_ns, lab.seed) == (200_000_000, 7)
     assert (lab.path_manager, lab.pattern_input, lab.control_delay_ns) == ("kernel", "rtt", 0)
-    loop = spec.lab_of(LAB | {"pattern_input": "rtt+queue", "control_delay_ns": 20_000})
+    assert lab.gray_loss_ppm == 5_000
+    loop = spec.lab_of(
+        LAB | {"pattern_input": "rtt+queue", "control_delay_ns": 20_000, "gray_loss_ppm": 7}
+    )
     assert (loop.pattern_input, loop.control_delay_ns) == ("rtt+queue", 20_000)
+    assert loop.gray_loss_ppm == 7
     assert spec.lab_of(LAB | {"path_manager": "fixed:2"}).path_manager == "fixed:2"
 
 

@@ -55,6 +55,8 @@ class LabSpec:
     """Who opens subflows, as `weft-agent --path-manager` takes it."""
     pattern_input: str = "rtt"
     """What patterns follow from, as `weft-controller --pattern-input` takes it."""
+    gray_loss_ppm: int = 5_000
+    """Paths that lose so much are avoided, as `weft-controller --gray-loss` takes it."""
     controllers: int = 1
     """One of them is primary."""
     control_delay_ns: int = 0
@@ -90,6 +92,7 @@ def lab_of(document: Any) -> LabSpec:
         path_manager=string({"path_manager": "kernel"} | document, "path_manager"),
         paths=Paths(**{f.name: Path(string(paths, f.name)) for f in fields(Paths)}),
         pattern_input=string({"pattern_input": "rtt"} | document, "pattern_input"),
+        gray_loss_ppm=integer({"gray_loss_ppm": 5_000} | document, "gray_loss_ppm"),
         controllers=integer({"controllers": 1} | document, "controllers"),
         control_delay_ns=integer({"control_delay_ns": 0} | document, "control_delay_ns"),
         capture=_capture(document.get("capture")),

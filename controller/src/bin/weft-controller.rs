@@ -26,6 +26,7 @@ use weft_controller::p4::session::{self, Target};
 use weft_controller::pacing::Limits;
 use weft_controller::record::Recorder;
 use weft_controller::{api, clock, units};
+use weft_load::units::parse_share_ppm;
 use weft_topology::{Role, Topology};
 
 /// Exit status for command lines and files that cannot be used.
@@ -60,6 +61,10 @@ struct Args {
     /// trips, 200us at least, and up to 10ms while patterns turn to and fro]
     #[arg(long, value_name = "DURATION", value_parser = interval)]
     pattern_interval: Option<u64>,
+    /// Paths over links that lose this share of packets more than the topology says are
+    /// left out of patterns; 100% for never
+    #[arg(long, value_name = "SHARE", default_value = "0.5%", value_parser = parse_share_ppm)]
+    gray_loss: u32,
     /// What the timestamps of the switches count; BMv2's are us
     #[arg(long, value_enum, default_value_t = Timestamps::Ns)]
     timestamps: Timestamps,
@@ -125,6 +130,7 @@ fn prepare(args: &Args) -> anyhow::Result<(Vec<Target>, Hub)> {
             .pattern_interval
             .map_or_else(Limits::default, Limits::at_least),
         epoch_ns: clock::epoch_ns(),
+        gray_ppm: args.gray_loss,
     };
     let engine = Engine::new(fabric, config);
     let hub = Hub::new(engine, args.pattern_ttl, Some(recorder), json);

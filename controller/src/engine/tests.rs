@@ -9,8 +9,8 @@ use crate::pattern::letters;
 use crate::telemetry::{IDLE_NS, QueueSample, RttSample};
 use crate::testing::{fabric, leaf_spine};
 
-const MS: u64 = 1_000_000;
-const PAIR: LeafPair = LeafPair {
+pub(super) const MS: u64 = 1_000_000;
+pub(super) const PAIR: LeafPair = LeafPair {
     source: 1,
     destination: 2,
 };
@@ -37,12 +37,12 @@ fn sample(engine: &Engine, path: u8, queueing_ns: u64) -> Sample {
     })
 }
 
-fn record(engine: &mut Engine, now_ns: u64, path: u8, queueing_ns: u64) {
+pub(super) fn record(engine: &mut Engine, now_ns: u64, path: u8, queueing_ns: u64) {
     let sample = sample(engine, path, queueing_ns);
     engine.record(now_ns, None, "leaf1", &sample);
 }
 
-fn letters_of(engine: &Engine) -> String {
+pub(super) fn letters_of(engine: &Engine) -> String {
     letters(&engine.pattern(PAIR).unwrap().sequence)
 }
 

@@ -6,7 +6,7 @@ use weft_p4runtime::p4::v1::{DigestEntry, TableEntry};
 use weft_topology::ways::Uplink;
 use weft_topology::{Host, Role, Routing, Switch};
 
-use super::digest::{INT_DIGEST, QUEUE_DIGEST, RTT_DIGEST};
+use super::digest::{INT_DIGEST, LOSS_DIGEST, QUEUE_DIGEST, RTT_DIGEST};
 use super::program::{Error, Key, Program};
 use super::subscription::subscriptions;
 use crate::fabric::{FULL_SIZE_BYTES, Fabric, LeafPair};
@@ -74,12 +74,14 @@ pub fn desired(
     let (mut entries, digests) = match switch.role {
         Role::Leaf => (
             leaf_entries(fabric, switch, program, unit)?,
-            &[RTT_DIGEST, QUEUE_DIGEST, INT_DIGEST][..],
+            &[RTT_DIGEST, QUEUE_DIGEST, LOSS_DIGEST, INT_DIGEST][..],
         ),
-        Role::Aggregation | Role::Spine | Role::Core | Role::Nic => {
-            (spine_entries(fabric, switch, program)?, &[QUEUE_DIGEST][..])
-        }
+        Role::Aggregation | Role::Spine | Role::Core | Role::Nic => (
+            spine_entries(fabric, switch, program)?,
+            &[QUEUE_DIGEST, LOSS_DIGEST][..],
+        ),
     };
+    entries.extend(marked_ports(fabric, switch, program)?);
     if fabric.topology().int_md {
         entries.extend(in_band(fabric, switch, program, unit)?);
     }
@@ -117,6 +119,24 @@ fn marking(
         )?);
     }
     Ok(entries)
+}
+
+/// The ports whose links are watched for losses: those to other switches.
+fn marked_ports(
+    fabric: &Fabric,
+    switch: &Switch,
+    program: &Program,
+) -> Result<Vec<TableEntry>, Error> {
+    let topology = fabric.topology();
+    let ports = switch.ports.iter();
+    ports
+        .filter(|port| fabric.place(&topology.peer(switch, port).node).is_some())
+        .map(|port| {
+            let number = Key::Exact(port.number.into());
+            let key = ("standard_metadata.egress_port", number);
+            program.entry("loss.links", &[key], "loss.mark", &[])
+        })
+        .collect()
 }
 
 /// What makes packets carry telemetry of `switch`.
@@ -459,15 +479,15 @@ mod tests {
     #[test]
     fn a_leaf_reaches_its_hosts_the_other_leaves_and_every_spine() {
         let desired = desired_of(Role::Leaf);
-        // 4 hosts (route, RTT), 2 leaves, probes, 2 uplinks and 2 paths to each leaf;
-        // path policy and telemetry.
-        assert_eq!(desired.entries.len(), 4 * 2 + 2 + 1 + 2 + 2 * 2 + 2);
+        // 4 hosts (route, RTT), 2 leaves, probes, 2 uplinks (way, losses) and 2 paths to
+        // each leaf; path policy and telemetry.
+        assert_eq!(desired.entries.len(), 4 * 2 + 2 + 1 + 2 * 2 + 2 * 2 + 2);
         let defaults = desired
             .entries
             .iter()
             .filter(|entry| entry.is_default_action);
         assert_eq!(defaults.count(), 2);
-        assert_eq!(desired.digests.len(), 3);
+        assert_eq!(desired.digests.len(), 4);
     }
 
     #[test]
@@ -497,17 +517,19 @@ mod tests {
     #[test]
     fn a_spine_reaches_every_leaf() {
         let desired = desired_of(Role::Spine);
-        assert_eq!(desired.entries.len(), 3 + 1);
-        assert_eq!(desired.digests.len(), 1);
+        // Three leaves (way, losses); telemetry.
+        assert_eq!(desired.entries.len(), 3 * 2 + 1);
+        assert_eq!(desired.digests.len(), 2);
     }
 
     #[test]
     fn aggregation_knows_its_pod_and_sends_the_rest_up_by_path() {
         let tree = Fabric::new(fat_tree(4)).unwrap();
         let aggregation = desired_in(&tree, Role::Aggregation);
-        // Two leaves, everybody else, four paths; path policy and telemetry.
-        assert_eq!(aggregation.entries.len(), 2 + 1 + 4 + 2);
-        assert_eq!(desired_in(&tree, Role::Core).entries.len(), 8 + 1);
+        // Two leaves, everybody else, four paths; losses of four links; path policy and
+        // telemetry.
+        assert_eq!(aggregation.entries.len(), 2 + 1 + 4 + 4 + 2);
+        assert_eq!(desired_in(&tree, Role::Core).entries.len(), 8 + 4 + 1);
         // Leaves 1 to 8: 10.0.0.0/12.
         assert!(matches!(fabric_prefix(&tree), Key::Prefix(0x0a00_0000, 12)));
     }
@@ -515,18 +537,18 @@ mod tests {
     #[test]
     fn where_ways_are_more_than_paths_they_are_spread_over_all_uplinks() {
         let tree = Fabric::new(fat_tree(8)).unwrap();
-        // Four leaves, everybody else, eight paths, four uplinks; policies.
+        // Four leaves, everybody else, eight paths, four uplinks; eight links; policies.
         let aggregation = desired_in(&tree, Role::Aggregation);
-        assert_eq!(aggregation.entries.len(), 4 + 1 + 8 + 4 + 2);
+        assert_eq!(aggregation.entries.len(), 4 + 1 + 8 + 4 + 8 + 2);
         let mut wide = leaf_spine(2, 20, 1);
         wide.paths = 8;
         for host in &mut wide.hosts {
             host.addresses.truncate(8);
         }
         let wide = Fabric::new(wide).unwrap();
-        // A host (route, RTT), a leaf, probes, 8 paths to it; policies.
+        // A host (route, RTT), a leaf, probes, 8 paths to it, 20 links; policies.
         let leaf = desired_in(&wide, Role::Leaf);
-        assert_eq!(leaf.entries.len(), 2 + 1 + 1 + 8 + 8 + 20 + 2);
+        assert_eq!(leaf.entries.len(), 2 + 1 + 1 + 8 + 8 + 2 * 20 + 2);
     }
 
     #[test]

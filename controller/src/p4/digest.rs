@@ -8,13 +8,16 @@ use weft_topology::Role;
 
 use super::desired::TimestampUnit;
 use super::program::{Error, Program};
-use crate::telemetry::{QueueSample, RttSample, Sample};
+use crate::telemetry::{LossSample, QueueSample, RttSample, Sample};
 
 /// Struct of RTT samples, which leaves and network cards send.
 pub const RTT_DIGEST: &str = "rtt_sample_t";
 
 /// Struct of queue samples, which switches send.
 pub const QUEUE_DIGEST: &str = "queue_sample_t";
+
+/// Struct of loss samples, which switches send.
+pub const LOSS_DIGEST: &str = "loss_sample_t";
 
 /// Struct of what packets have collected in band, which leaves send.
 pub const INT_DIGEST: &str = "int_sample_t";
@@ -49,6 +52,7 @@ struct IntFields {
 pub struct Decoder {
     rtt: Option<(u32, [usize; 10])>,
     queue: Option<(u32, [usize; 4])>,
+    loss: Option<(u32, [usize; 4])>,
     int: Option<IntFields>,
     unit_ns: u64,
 }
@@ -86,9 +90,18 @@ impl Decoder {
                 Some((program.digest_id(QUEUE_DIGEST)?, fields))
             }
         };
+        let loss = match role {
+            Role::Nic => None,
+            Role::Leaf | Role::Aggregation | Role::Spine | Role::Core => {
+                let fields = ["port", "blocks", "lost", "at"];
+                let fields = program.struct_fields(LOSS_DIGEST, fields)?;
+                Some((program.digest_id(LOSS_DIGEST)?, fields))
+            }
+        };
         Ok(Self {
             rtt,
             queue,
+            loss,
             int: match role {
                 Role::Leaf => Some(IntFields::of(program)?),
                 Role::Aggregation | Role::Spine | Role::Core | Role::Nic => None,
@@ -145,8 +158,8 @@ impl Decoder {
     }
 
     fn sample(&self, digest_id: u32, data: &P4Data) -> Option<Sample> {
-        match (&self.rtt, &self.queue) {
-            (Some((id, fields)), _) if *id == digest_id => {
+        match (&self.rtt, &self.queue, &self.loss) {
+            (Some((id, fields)), _, _) if *id == digest_id => {
                 let [
                     source,
                     destination,
@@ -172,12 +185,21 @@ impl Decoder {
                     at_ns: at.checked_mul(self.unit_ns)?,
                 }))
             }
-            (_, Some((id, fields))) if *id == digest_id => {
+            (_, Some((id, fields)), _) if *id == digest_id => {
                 let [port, depth, delay, at] = values(data, fields)?;
                 Some(Sample::Queue(QueueSample {
                     port: port.try_into().ok()?,
                     depth_packets: depth.try_into().ok()?,
                     delay_ns: delay.checked_mul(self.unit_ns)?,
+                    at_ns: at.checked_mul(self.unit_ns)?,
+                }))
+            }
+            (_, _, Some((id, fields))) if *id == digest_id => {
+                let [port, blocks, lost, at] = values(data, fields)?;
+                Some(Sample::Loss(LossSample {
+                    port: port.try_into().ok()?,
+                    blocks: blocks.try_into().ok()?,
+                    lost: lost.try_into().ok()?,
                     at_ns: at.checked_mul(self.unit_ns)?,
                 }))
             }
@@ -290,6 +312,21 @@ mod tests {
         assert_eq!(decoder.hops(&met), Some(expected));
         assert_eq!(decoder.hops(&list(id + 1, &[])), None);
         assert_eq!(decoder.hops(&list(id, &[7])), Some(vec![]));
+    }
+
+    #[test]
+    fn a_loss_sample_has_the_counts_of_its_port() {
+        let spine = program(Role::Spine);
+        let decoder = Decoder::new(&spine, Role::Spine, TimestampUnit::Microseconds).unwrap();
+        let id = spine.digest_id(LOSS_DIGEST).unwrap();
+        let (samples, _) = decoder.samples(&list(id, &[2, 1_000, 17, 5]));
+        let expected = LossSample {
+            port: 2,
+            blocks: 1_000,
+            lost: 17,
+            at_ns: 5_000,
+        };
+        assert_eq!(samples, [Sample::Loss(expected)]);
     }
 
     #[test]

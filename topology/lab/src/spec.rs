@@ -19,6 +19,10 @@ pub struct LabSpec {
     /// What patterns follow from, as `weft-controller --pattern-input` takes it.
     #[serde(default = "rtt")]
     pub pattern_input: String,
+    /// Paths that lose so many of a million packets are avoided, as `weft-controller
+    /// --gray-loss` takes it.
+    #[serde(default = "gray_loss")]
+    pub gray_loss_ppm: u32,
     /// How many controllers there are; one is primary, the others stand by.
     #[serde(default = "one")]
     pub controllers: u8,
@@ -343,6 +347,10 @@ fn one() -> u8 {
     1
 }
 
+fn gray_loss() -> u32 {
+    5_000
+}
+
 fn rtt() -> String {
     "rtt".to_owned()
 }
@@ -399,6 +407,7 @@ mod tests {
             })),
             pattern_ttl_ns: 200_000_000,
             pattern_input: "rtt+queue".to_owned(),
+            gray_loss_ppm: 20_000,
             controllers: 2,
             control_delay_ns: 20_000,
             path_manager: "fixed:2".to_owned(),

@@ -132,10 +132,7 @@ fn path_row(pair: &Explanation, place: usize, path: &PathState) -> Vec<String> {
     vec![
         String::new(),
         display::path_letter(path.path).to_string(),
-        match path.slow_percent {
-            0 => path.via.clone(),
-            percent => format!("{} (at {percent}% of its rate)", path.via),
-        },
+        format!("{}{}", path.via, faults(path)),
         duration(path.rtt_ns),
         duration(path.rtt_min_ns),
         format_duration(path.queue_delay_ns as f64),
@@ -143,11 +140,25 @@ fn path_row(pair: &Explanation, place: usize, path: &PathState) -> Vec<String> {
         format_rate(path.rate_bps),
         match pair.costs_ns.get(place) {
             _ if path.dead => "dead".to_owned(),
+            Some(0) if path.loss_ppm > 0 => "gray".to_owned(),
             cost => duration(cost.copied().unwrap_or(0)),
         },
         number(&pair.plain_gaps),
         number(&pair.gaps),
     ]
+}
+
+/// What is wrong with the links of a path.
+fn faults(path: &PathState) -> String {
+    let slow = match path.slow_percent {
+        0 => String::new(),
+        percent => format!(" (at {percent}% of its rate)"),
+    };
+    let lossy = match path.loss_ppm {
+        0 => String::new(),
+        ppm => format!(" (loses {:.1}%)", f64::from(ppm) / 1e4),
+    };
+    slow + &lossy
 }
 
 fn history_text(pair: &Explanation) -> String {
@@ -172,7 +183,7 @@ fn decision_text(decision: &Decision) -> String {
         .costs_ns
         .iter()
         .map(|&ns| match ns {
-            0 => "dead".to_owned(),
+            0 => "out".to_owned(),
             ns => format_duration(ns as f64),
         })
         .collect();
@@ -200,8 +211,9 @@ fn rule_text(rule: &str) -> &str {
         "moved" => "a cost went clearly beyond where a gap changes",
         "idle" => "no samples for a while: queues are empty",
         "failed" => "a path carries nothing any more",
+        "gray" => "a path loses packets",
         "herd" => "patterns chased their own queues: the lowest RTTs decide for a while",
-        "returned" => "a path carries packets again",
+        "returned" => "a path carries packets again, or loses none any more",
         other => other,
     }
 }
@@ -251,6 +263,7 @@ fn document(pair: &Explanation) -> Value {
             "rate_bps": path.rate_bps,
             "dead": path.dead,
             "slow_percent": Some(path.slow_percent).filter(|percent| *percent > 0),
+            "loss_ppm": Some(path.loss_ppm).filter(|ppm| *ppm > 0),
         })
     };
     json!({
@@ -341,7 +354,7 @@ mod tests {
                 "path via RTT lowest queueing samples rate cost gap by both gap",
                 "A spine1 132 us 118 us 0 ns 9 1gbit 118 us 1 1",
                 "B spine2 132 us 118 us 0 ns 9 1gbit dead 0 0",
-                "in force 1.600000 A a path carries nothing any more (118 us, dead)",
+                "in force 1.600000 A a path carries nothing any more (118 us, out)",
                 "now another is wanted; the last one is too young for 250 us more",
             ]
         );

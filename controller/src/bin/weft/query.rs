@@ -74,6 +74,7 @@ fn pattern_text(pattern: &LeafPairPattern) -> String {
         row.extend(path_cells(state));
         row.push(match state.gap {
             0 if state.dead => "dead".to_owned(),
+            0 if state.loss_ppm > 0 => "gray".to_owned(),
             0 => "-".to_owned(),
             gap => gap.to_string(),
         });
@@ -207,6 +208,7 @@ struct PathDocument<'a> {
     gap: Option<u32>,
     dead: bool,
     slow_percent: Option<u32>,
+    loss_ppm: Option<u32>,
     samples: u64,
     sample_age_ns: Option<u64>,
 }
@@ -224,6 +226,7 @@ impl<'a> PathDocument<'a> {
             gap: Some(state.gap).filter(|gap| *gap > 0),
             dead: state.dead,
             slow_percent: Some(state.slow_percent).filter(|percent| *percent > 0),
+            loss_ppm: Some(state.loss_ppm).filter(|ppm| *ppm > 0),
             samples: state.samples,
             sample_age_ns: Some(state.sample_age_ns).filter(|_| state.samples > 0),
         }

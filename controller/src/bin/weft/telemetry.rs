@@ -48,6 +48,10 @@ pub fn text(event: &TelemetryEvent) -> String {
             queue.depth_packets,
             format_duration(queue.delay_ns as f64),
         ),
+        Some(Sample::Loss(loss)) => format!(
+            "loss  port {:<3} {:>4} of {} packets",
+            loss.port, loss.lost_packets, loss.packets,
+        ),
         None => "sample of a kind this program does not know".to_owned(),
     };
     format!("{seconds:12.6}  {:<8}  {what}", event.switch)
@@ -74,6 +78,13 @@ pub fn document(event: &TelemetryEvent) -> Value {
                 "delay_ns": queue.delay_ns,
             });
         }
+        Some(Sample::Loss(loss)) => {
+            document["loss"] = json!({
+                "port": loss.port,
+                "packets": loss.packets,
+                "lost_packets": loss.lost_packets,
+            });
+        }
         None => {}
     }
     document
@@ -90,7 +101,7 @@ fn ends(rtt: &RttSample) -> (String, String) {
 
 #[cfg(test)]
 mod tests {
-    use weft_proto::v1::QueueSample;
+    use weft_proto::v1::{LossSample, QueueSample};
 
     use super::*;
 
@@ -124,6 +135,13 @@ mod tests {
             delay_ns: 145_000,
         }));
         assert!(text(&queue).ends_with("queue port 3     12 packets  145 us"));
+        let loss = event(Sample::Loss(LossSample {
+            port: 1,
+            packets: 12_800,
+            lost_packets: 131,
+        }));
+        assert!(text(&loss).ends_with("loss  port 1    131 of 12800 packets"));
+        assert_eq!(document(&loss)["loss"]["lost_packets"], 131);
         assert!(!document(&queue).to_string().contains('\n'));
     }
 }

@@ -143,6 +143,11 @@ pub struct FabricArgs {
     #[arg(long, value_name = "INPUT", default_value_t = Input::default())]
     pattern_input: Input,
 
+    /// Paths over links that lose this share of packets more than the topology says are
+    /// left out of patterns; 100% for never
+    #[arg(long, value_name = "SHARE", default_value = "0.5%", value_parser = parse_share_ppm)]
+    gray_loss: u32,
+
     /// Number of controllers: one is primary, the others take over when it dies
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=3))]
     controllers: u8,
@@ -172,6 +177,7 @@ impl FabricArgs {
             topology: Some(topology),
             pattern_ttl_ns: self.pattern_ttl,
             pattern_input: self.pattern_input.to_string(),
+            gray_loss_ppm: self.gray_loss,
             controllers: self.controllers,
             control_delay_ns: self.control_delay,
             path_manager: self.path_manager.to_string(),

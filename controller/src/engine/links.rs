@@ -1,0 +1,312 @@
+//! Links that fail in part: slow ones, and those that lose packets.
+
+use weft_topology::ways::Step;
+
+use super::Engine;
+use crate::fabric::LeafPair;
+use crate::liveness::Probe;
+use crate::loss::Round;
+use crate::telemetry::{LossSample, QueueSample};
+
+/// In the round of a probe over a gray link, in place of a round of liveness: no path is
+/// probed so often. Then the place of the switch in front of the link, that of its port,
+/// and the number of the probe.
+const OF_GRAY_LINK: u64 = 1 << 63;
+const SWITCH_SHIFT: u32 = 47;
+const PORT_SHIFT: u32 = 38;
+const PORT_MASK: u64 = 0x1ff;
+const SWITCH_MASK: u64 = 0xffff;
+const NUMBER_MASK: u64 = (1 << PORT_SHIFT) - 1;
+
+/// A link about which there is something new.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkNews {
+    /// The switch in front of it.
+    pub switch: String,
+    /// Its port there.
+    pub port: u16,
+    /// What is wrong with it.
+    pub fault: Fault,
+}
+
+/// What is wrong with a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It carries no more than this, in percent of its rate.
+    Slow {
+        /// The share.
+        percent: u64,
+    },
+    /// It loses so many packets of a million.
+    Lossy {
+        /// The share.
+        loss_ppm: u32,
+    },
+    /// Nothing any more: it loses none.
+    None,
+}
+
+impl Engine {
+    /// What has turned out about links since the last call.
+    pub fn take_news(&mut self) -> Vec<LinkNews> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// The share of its rate, in percent, that the slowest link on the data's way carries
+    /// at most, if one is slow.
+    #[must_use]
+    pub fn slow_percent(&self, pair: LeafPair, path: u8) -> Option<u64> {
+        let steps = self.fabric.steps(pair, path);
+        steps.filter_map(|at| self.links.slow_percent(at)).min()
+    }
+
+    /// What the slowest link on the data's way carries: as the topology has it, or less
+    /// if queues show that. `None` if there is no such path.
+    #[must_use]
+    pub fn rate_bps(&self, pair: LeafPair, path: u8) -> Option<u64> {
+        let rate_bps = |at| {
+            let percent = self.links.slow_percent(at).unwrap_or(100);
+            self.fabric.rate_bps(at).saturating_mul(percent.max(1)) / 100
+        };
+        self.fabric.steps(pair, path).map(rate_bps).min()
+    }
+
+    /// Of a million packets, those that the worst link on the data's way loses, if one is
+    /// gray.
+    #[must_use]
+    pub fn loss_ppm(&self, pair: LeafPair, path: u8) -> Option<u32> {
+        let steps = self.fabric.steps(pair, path);
+        steps.filter_map(|at| self.losses.gray_ppm(at)).max()
+    }
+
+    /// Takes a queue sample; gives the pairs that it concerns if it has made a link slow.
+    pub(super) fn slowed(&mut self, now_ns: u64, switch: &str, sample: &QueueSample) -> bool {
+        let percent = self.links.sampled(&self.fabric, now_ns, switch, sample);
+        self.news.extend(percent.map(|percent| LinkNews {
+            switch: switch.to_owned(),
+            port: sample.port,
+            fault: Fault::Slow { percent },
+        }));
+        percent.is_some()
+    }
+
+    /// Takes a loss sample; gives the pairs whose data cross a link that has turned gray
+    /// or well.
+    pub(super) fn lost(&mut self, now_ns: u64, switch: &str, sample: &LossSample) -> Vec<LeafPair> {
+        let changed = self.losses.sampled(&self.fabric, now_ns, switch, sample);
+        changed.map_or_else(Vec::new, |at| self.tell_of(at))
+    }
+
+    fn tell_of(&mut self, at: Step) -> Vec<LeafPair> {
+        let topology = self.fabric.topology();
+        self.news.push(LinkNews {
+            switch: at.switch(topology).name.clone(),
+            port: at.port(topology).number,
+            fault: match self.losses.gray_ppm(at) {
+                Some(loss_ppm) => Fault::Lossy { loss_ppm },
+                None => Fault::None,
+            },
+        });
+        self.fabric.pairs_through(at).to_vec()
+    }
+
+    /// Sends probes over gray links, so that they can show that they are well.
+    pub(super) fn probe_gray_links(&mut self, now_ns: u64) {
+        let (rounds, forgotten) = self.losses.poll(now_ns);
+        for at in forgotten {
+            for pair in self.tell_of(at) {
+                self.due.insert(pair, now_ns);
+            }
+        }
+        if !self.makes_patterns() {
+            // Nothing avoids these links.
+            return;
+        }
+        for Round { at, numbers } in rounds {
+            let numbered = numbers.filter_map(|number| self.probe_over(at, number));
+            let probes: Vec<Probe> = numbered.collect();
+            self.probes.extend(probes);
+        }
+    }
+
+    /// Takes the arrival of a probe, if it is one over a gray link.
+    pub(super) fn gray_probe_arrived(&mut self, now_ns: u64, probe: Probe) -> bool {
+        let round = probe.round;
+        if round & OF_GRAY_LINK == 0 {
+            return false;
+        }
+        let at = Step {
+            switch: (round >> SWITCH_SHIFT & SWITCH_MASK) as usize,
+            port: (round >> PORT_SHIFT & PORT_MASK) as usize,
+        };
+        if self.losses.arrived(now_ns, at, round & NUMBER_MASK) {
+            for pair in self.tell_of(at) {
+                self.due.insert(pair, now_ns);
+            }
+        }
+        true
+    }
+
+    fn probe_over(&self, at: Step, number: u64) -> Option<Probe> {
+        let pair = *self.fabric.pairs_through(at).first()?;
+        let mut paths = 0..self.fabric.paths();
+        let path = paths.find(|&path| self.fabric.steps(pair, path).any(|step| step == at))?;
+        Some(Probe {
+            pair,
+            path,
+            round: OF_GRAY_LINK
+                | (at.switch as u64 & SWITCH_MASK) << SWITCH_SHIFT
+                | (at.port as u64 & PORT_MASK) << PORT_SHIFT
+                | number & NUMBER_MASK,
+        })
+    }
+
+    /// Pairs whose data goes through `port` of `switch`.
+    pub(super) fn pairs_through(&self, switch: &str, port: u16) -> Vec<LeafPair> {
+        let port = self.fabric.port(switch, port);
+        port.map_or_else(Vec::new, |port| self.fabric.pairs_through(port).to_vec())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{MS, PAIR, letters_of, record};
+    use super::super::{Config, Rule};
+    use super::*;
+    use crate::fabric::Fabric;
+    use crate::telemetry::Sample;
+    use crate::testing::leaf_spine;
+
+    /// Four spines; `change` may change their links.
+    fn engine_of(change: impl Fn(&mut weft_topology::Link)) -> Engine {
+        let mut topology = leaf_spine(2, 4, 2);
+        topology.links.iter_mut().for_each(change);
+        let fabric = Fabric::new(topology).unwrap();
+        let mut engine = Engine::new(fabric, Config::default());
+        measure(&mut engine, 50 * MS);
+        engine.poll(50 * MS);
+        engine
+    }
+
+    fn started() -> Engine {
+        let engine = engine_of(|_| {});
+        assert_eq!(letters_of(&engine), "ABCD");
+        engine
+    }
+
+    /// An RTT of every path.
+    fn measure(engine: &mut Engine, now_ns: u64) {
+        for path in 0..4 {
+            record(engine, now_ns, path, 0);
+        }
+    }
+
+    /// What a spine tells of its link from leaf1 after so many blocks, one in a
+    /// millisecond, of which each lost as much; until there is a new pattern.
+    fn lose(engine: &mut Engine, spine: u8, blocks: std::ops::Range<u32>, lost: u32) -> u64 {
+        let first = blocks.start;
+        for block in blocks {
+            let at_ns = u64::from(block) * MS;
+            let sample = Sample::Loss(LossSample {
+                port: 1,
+                blocks: block,
+                lost: (block - first) * lost,
+                at_ns,
+            });
+            measure(engine, at_ns);
+            engine.record(at_ns, None, &format!("spine{spine}"), &sample);
+            if engine.poll(at_ns).contains(&PAIR) {
+                return at_ns;
+            }
+        }
+        u64::MAX
+    }
+
+    #[test]
+    fn a_path_that_loses_packets_leaves_the_patterns_and_says_why() {
+        let mut engine = started();
+        let gray_ns = lose(&mut engine, 2, 60..90, 2);
+        assert!((63 * MS..75 * MS).contains(&gray_ns), "{gray_ns}");
+        assert_eq!(letters_of(&engine), "ACD");
+        let decision = engine.history(PAIR).next_back().unwrap();
+        assert_eq!(decision.rule, Rule::Gray);
+        let trigger = decision.trigger.as_ref().unwrap();
+        assert_eq!((&*trigger.switch, trigger.at_ns), ("spine2", gray_ns));
+        assert!(engine.loss_ppm(PAIR, 1).is_some_and(|ppm| ppm > 10_000));
+        assert_eq!(engine.loss_ppm(PAIR, 0), None);
+        let news = engine.take_news();
+        assert_eq!((&*news[0].switch, news[0].port), ("leaf1", 4));
+        assert!(matches!(news[0].fault, Fault::Lossy { .. }));
+    }
+
+    #[test]
+    fn a_gray_path_returns_when_600_probes_have_crossed_it() {
+        let mut engine = started();
+        let gray_ns = lose(&mut engine, 2, 60..90, 2);
+        engine.take_probes();
+        let mut now_ns = gray_ns + MS;
+        while letters_of(&engine) == "ACD" {
+            now_ns += MS;
+            assert!(now_ns < gray_ns + 200 * MS, "it does not return");
+            measure(&mut engine, now_ns);
+            engine.poll(now_ns);
+            for probe in engine.take_probes() {
+                assert_eq!((probe.pair, probe.path), (PAIR, 1));
+                engine.probed(now_ns, probe);
+            }
+        }
+        // Four in a millisecond.
+        assert!(now_ns > gray_ns + 150 * MS);
+        assert_eq!(letters_of(&engine), "ABCD");
+        let last = engine.history(PAIR).next_back().unwrap();
+        assert_eq!(last.rule, Rule::Returned);
+        assert_eq!(engine.take_news().last().unwrap().fault, Fault::None);
+    }
+
+    #[test]
+    fn acks_that_get_lost_take_no_path_from_the_data() {
+        let mut engine = started();
+        for block in 0..50 {
+            let sample = Sample::Loss(LossSample {
+                port: 4,
+                blocks: block,
+                lost: block * 2,
+                at_ns: 0,
+            });
+            engine.record(60 * MS, None, "leaf1", &sample);
+        }
+        let back = LeafPair {
+            source: 2,
+            destination: 1,
+        };
+        assert!(engine.loss_ppm(back, 1).is_some());
+        assert_eq!(engine.loss_ppm(PAIR, 1), None);
+        assert_eq!(letters_of(&engine), "ABCD");
+    }
+
+    #[test]
+    fn where_the_other_paths_have_too_little_rate_all_are_used() {
+        let mut engine = started();
+        assert!(lose(&mut engine, 2, 60..90, 2) < u64::MAX);
+        // Two of four would be half of it.
+        assert!(lose(&mut engine, 1, 90..120, 2) < u64::MAX);
+        assert_eq!(letters_of(&engine), "ABCD");
+
+        let mut engine = engine_of(|link| {
+            if link.b.node != "spine2" {
+                link.rate_bps = 500_000_000;
+            }
+        });
+        let used = letters_of(&engine);
+        assert_eq!(lose(&mut engine, 2, 60..90, 2), u64::MAX);
+        assert!(engine.loss_ppm(PAIR, 1).is_some());
+        assert_eq!(letters_of(&engine), used);
+    }
+
+    #[test]
+    fn links_are_not_avoided_by_who_does_not_want_it() {
+        let mut engine = started();
+        engine.losses = crate::loss::Losses::new(1_000_000);
+        assert_eq!(lose(&mut engine, 2, 60..200, 100), u64::MAX);
+    }
+}

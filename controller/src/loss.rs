@@ -1,0 +1,482 @@
+//! Links that lose packets, by what switches count on them (`p4/src/stages/loss.p4`).
+//!
+//! A switch tells how many blocks of packets have come in by a port, and how many packets
+//! of them have not, all since its program started. What full queues drop is not among
+//! them. The counts between two samples are put to a sequential test against a limit:
+//!
+//! ```text
+//! the link is gray     lost - 2 * sqrt(lost)      >=  limit * packets
+//! it is well           lost + 2 * sqrt(lost) + 3  <=  limit * packets
+//! ```
+//!
+//! Two standard deviations of a Poisson count, and the rule of three for none. Either
+//! verdict ends the test and begins the next one; on a gray link so does every loss. With
+//! a limit of 0.5% it takes about 1600 packets to find a loss of 1%, and 600 without a
+//! loss to clear a link.
+//!
+//! What is lost in one go, as when a link is gone for a moment, speaks once: a sample
+//! counts no more than [`BURST_PACKETS`] for each of its blocks, and it takes
+//! [`LOSSY_SAMPLES`] of them.
+//!
+//! Paths over a gray link are avoided, and a switch without traffic has no digests to
+//! spare. So probes with numbers cross it, which arrive in order; it is well again when as
+//! many in a row have come as the rule of three asks for.
+
+use std::collections::BTreeMap;
+
+use weft_topology::ways::Step;
+
+use crate::fabric::Fabric;
+
+/// Packets that a switch counts in a block: `LOSS_BLOCK_PACKETS` of its program.
+pub const BLOCK_PACKETS: u32 = 128;
+
+/// A link that loses so many of a million packets more than the topology says is gray.
+pub const GRAY_PPM: u32 = 5_000;
+
+/// Losses of a block that count.
+const BURST_PACKETS: u32 = 8;
+
+/// Samples with losses that it takes.
+const LOSSY_SAMPLES: u32 = 3;
+
+/// Between two rounds of probes over a gray link, at first and when it stays so.
+const PROBE_INTERVAL_NS: (u64, u64) = (1_000_000, 8_000_000);
+
+/// In between it is this fraction of the time that the link has been gray.
+const PROBES_AS_LONG: u64 = 512;
+
+/// Probes that cross a gray link one after the other.
+const PROBES_OF_ROUND: u64 = 4;
+
+/// A gray link of which nobody has spoken for so long, nor did a probe arrive, is not
+/// counted any more: the switches have obeyed another controller meanwhile.
+const SILENCE_NS: u64 = 2_000_000_000;
+
+/// A `loss_sample_t` digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LossSample {
+    /// Port that packets came in by.
+    pub port: u16,
+    /// Blocks of [`BLOCK_PACKETS`] that were counted there.
+    pub blocks: u32,
+    /// Packets of them that did not come.
+    pub lost: u32,
+    /// When it was taken, by the switch's clock.
+    pub at_ns: u64,
+}
+
+/// What is known of the losses of all links.
+#[derive(Debug)]
+pub struct Losses {
+    limit_ppm: u32,
+    /// By the port that sends.
+    links: BTreeMap<Step, Link>,
+}
+
+#[derive(Debug, Default)]
+struct Link {
+    /// Blocks and losses of the last sample.
+    last: Option<(u32, u32)>,
+    heard_ns: u64,
+    test: Test,
+    gray: Option<Gray>,
+}
+
+/// Counts since the last verdict.
+#[derive(Debug, Default)]
+struct Test {
+    packets: u64,
+    lost: u64,
+    lossy_samples: u32,
+}
+
+#[derive(Debug)]
+struct Gray {
+    loss_ppm: u32,
+    since_ns: u64,
+    probe_at_ns: u64,
+    /// Probes that were sent.
+    sent: u64,
+    /// The number of the next one to arrive.
+    expected: u64,
+    /// Arrived in a row.
+    arrived: u64,
+}
+
+/// Probes to send over a gray link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Round {
+    /// The port in front of the link.
+    pub at: Step,
+    /// Their numbers.
+    pub numbers: std::ops::Range<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Gray,
+    Well,
+}
+
+impl Losses {
+    /// Links that lose `limit_ppm` of a million packets more than configured are gray.
+    #[must_use]
+    pub fn new(limit_ppm: u32) -> Self {
+        Self {
+            limit_ppm,
+            links: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a sample of `switch`; gives the port in front of the link if that has just
+    /// turned gray or is not any more.
+    pub fn sampled(
+        &mut self,
+        fabric: &Fabric,
+        now_ns: u64,
+        switch: &str,
+        sample: &LossSample,
+    ) -> Option<Step> {
+        let here = fabric.port(switch, sample.port)?;
+        let at = fabric.sender_to(here)?;
+        let configured_ppm = here.switch(fabric.topology()).loss_ppm;
+        let limit_ppm = self.limit_ppm.saturating_add(configured_ppm);
+        let link = self.links.entry(at).or_default();
+        link.sampled(now_ns, limit_ppm, sample).then_some(at)
+    }
+
+    /// Of a million packets, those that the gray link behind a port loses; `None` if it
+    /// is not gray.
+    #[must_use]
+    pub fn gray_ppm(&self, at: Step) -> Option<u32> {
+        let gray = self.links.get(&at)?.gray.as_ref()?;
+        Some(gray.loss_ppm)
+    }
+
+    /// Takes the arrival of a probe that has crossed the link behind a port; whether the
+    /// link is gray no more.
+    pub fn arrived(&mut self, now_ns: u64, at: Step, number: u64) -> bool {
+        let enough = 3_000_000_u64.div_ceil(self.limit_ppm.max(1).into());
+        let Some(link) = self.links.get_mut(&at) else {
+            return false;
+        };
+        let Some(gray) = link.gray.as_mut().filter(|gray| number >= gray.expected) else {
+            return false;
+        };
+        let is_next = number == gray.expected;
+        gray.arrived = if is_next { gray.arrived + 1 } else { 1 };
+        gray.expected = number + 1;
+        link.heard_ns = now_ns;
+        let is_well = gray.arrived >= enough;
+        if is_well {
+            link.gray = None;
+            link.test = Test::default();
+        }
+        is_well
+    }
+
+    /// Probes to send at `now_ns`, and ports in front of links that are gray no more.
+    pub fn poll(&mut self, now_ns: u64) -> (Vec<Round>, Vec<Step>) {
+        let (mut rounds, mut forgotten) = (Vec::new(), Vec::new());
+        for (&at, link) in &mut self.links {
+            let due = link.gray.as_mut().filter(|gray| gray.probe_at_ns <= now_ns);
+            let Some(gray) = due else {
+                continue;
+            };
+            let (least, most) = PROBE_INTERVAL_NS;
+            let gray_ns = now_ns.saturating_sub(gray.since_ns);
+            gray.probe_at_ns = now_ns + (gray_ns / PROBES_AS_LONG).clamp(least, most);
+            if now_ns.saturating_sub(link.heard_ns) > SILENCE_NS {
+                *link = Link::default();
+                forgotten.push(at);
+            } else {
+                let first = gray.sent;
+                gray.sent += PROBES_OF_ROUND;
+                let numbers = first..gray.sent;
+                rounds.push(Round { at, numbers });
+            }
+        }
+        (rounds, forgotten)
+    }
+
+    /// When [`Losses::poll`] has something to do.
+    #[must_use]
+    pub fn next_deadline_ns(&self) -> Option<u64> {
+        let gray = self.links.values().filter_map(|link| link.gray.as_ref());
+        gray.map(|gray| gray.probe_at_ns).min()
+    }
+}
+
+impl Link {
+    /// Takes a sample; whether the link is gray now and was not, or the other way round.
+    fn sampled(&mut self, now_ns: u64, limit_ppm: u32, sample: &LossSample) -> bool {
+        self.heard_ns = now_ns;
+        let before = self.last.replace((sample.blocks, sample.lost));
+        let Some((blocks, lost)) = before else {
+            return false;
+        };
+        // Both wrap. Where they went back the switch has started anew.
+        let blocks = sample.blocks.wrapping_sub(blocks);
+        let lost = sample.lost.wrapping_sub(lost);
+        if blocks > u32::MAX / 2 || lost > u32::MAX / 2 {
+            self.test = Test::default();
+            return false;
+        }
+        if lost > 0 && self.gray.is_some() {
+            self.test = Test::default();
+            return false;
+        }
+        self.test.add(blocks, lost);
+        let Some(verdict) = self.test.verdict(limit_ppm) else {
+            return false;
+        };
+        let loss_ppm = self.test.loss_ppm();
+        self.test = Test::default();
+        let was_gray = self.gray.take().is_some();
+        if verdict == Verdict::Gray {
+            self.gray = Some(Gray {
+                loss_ppm,
+                since_ns: now_ns,
+                probe_at_ns: now_ns + PROBE_INTERVAL_NS.0,
+                sent: 0,
+                expected: 0,
+                arrived: 0,
+            });
+        }
+        self.gray.is_some() != was_gray
+    }
+}
+
+impl Test {
+    fn add(&mut self, blocks: u32, lost: u32) {
+        self.packets += u64::from(blocks) * u64::from(BLOCK_PACKETS);
+        self.lost += u64::from(lost.min(blocks.saturating_mul(BURST_PACKETS)));
+        self.lossy_samples += u32::from(lost > 0);
+    }
+
+    fn verdict(&self, limit_ppm: u32) -> Option<Verdict> {
+        let lost = self.lost as f64;
+        let margin = 2.0 * lost.sqrt();
+        let limit = self.packets as f64 * f64::from(limit_ppm) / 1e6;
+        if self.lossy_samples >= LOSSY_SAMPLES && lost - margin >= limit {
+            Some(Verdict::Gray)
+        } else if lost + margin + 3.0 <= limit {
+            Some(Verdict::Well)
+        } else {
+            None
+        }
+    }
+
+    /// At least one, if anything was lost.
+    fn loss_ppm(&self) -> u32 {
+        let ppm = (self.lost * 1_000_000).div_ceil(self.packets.max(1));
+        u32::try_from(ppm).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{fabric, leaf_spine};
+
+    const MS: u64 = 1_000_000;
+
+    /// A link whose blocks end one after the other, a millisecond apart.
+    struct Blocks {
+        losses: Losses,
+        fabric: Fabric,
+        blocks: u32,
+        lost: u32,
+        now_ns: u64,
+    }
+
+    impl Blocks {
+        fn new() -> Self {
+            let mut blocks = Self {
+                losses: Losses::new(GRAY_PPM),
+                fabric: fabric(2, 2, 4),
+                blocks: 1_000_000,
+                lost: 1_000,
+                now_ns: 0,
+            };
+            blocks.tell();
+            blocks
+        }
+
+        /// What spine2 tells of its link from leaf1.
+        fn tell(&mut self) -> bool {
+            self.now_ns += MS;
+            let sample = LossSample {
+                port: 1,
+                blocks: self.blocks,
+                lost: self.lost,
+                at_ns: self.now_ns,
+            };
+            let fabric = &self.fabric;
+            let told = self.losses.sampled(fabric, self.now_ns, "spine2", &sample);
+            assert!(told.is_none() || told == fabric.port("leaf1", 6));
+            told.is_some()
+        }
+
+        /// A block that loses so many of its packets; whether that changed the verdict.
+        fn block(&mut self, lost: u32) -> bool {
+            self.blocks = self.blocks.wrapping_add(1);
+            self.lost = self.lost.wrapping_add(lost);
+            self.tell()
+        }
+
+        /// Blocks until the verdict changes.
+        fn until_news(&mut self, mut lost: impl FnMut(u32) -> u32) -> Option<u32> {
+            (0..20_000).find(|&block| self.block(lost(block)))
+        }
+
+        fn gray_ppm(&self) -> Option<u32> {
+            self.losses.gray_ppm(self.fabric.port("leaf1", 6).unwrap())
+        }
+    }
+
+    /// Losses of a block whose packets are lost at random.
+    fn random(ppm: u64) -> impl FnMut(u32) -> u32 {
+        // Knuth's MMIX generator.
+        let mut state = 1_u64;
+        move |_| {
+            let strikes = (0..BLOCK_PACKETS).filter(|_| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                (state >> 33) % 1_000_000 < ppm
+            });
+            strikes.count() as u32
+        }
+    }
+
+    #[test]
+    fn a_loss_of_a_hundredth_is_found_in_a_few_thousand_packets() {
+        let mut blocks = Blocks::new();
+        let found = blocks.until_news(random(10_000)).unwrap();
+        assert!(found * BLOCK_PACKETS < 5_000, "{found} blocks");
+        let ppm = blocks.gray_ppm().unwrap();
+        assert!((7_000..18_000).contains(&ppm), "{ppm}");
+    }
+
+    #[test]
+    fn a_loss_of_a_thousandth_is_below_the_limit() {
+        let mut blocks = Blocks::new();
+        assert_eq!(blocks.until_news(random(1_000)), None);
+    }
+
+    #[test]
+    fn what_the_topology_says_that_is_lost_is_no_fault() {
+        let mut blocks = Blocks::new();
+        let mut topology = leaf_spine(2, 2, 4);
+        for switch in &mut topology.switches {
+            switch.loss_ppm = 10_000;
+        }
+        blocks.fabric = Fabric::new(topology).unwrap();
+        assert_eq!(blocks.until_news(random(10_000)), None);
+        assert!(blocks.until_news(random(20_000)).is_some());
+    }
+
+    #[test]
+    fn links_that_are_gone_for_a_moment_are_not_gray() {
+        let mut blocks = Blocks::new();
+        // Up to 100 packets, once in a second.
+        let found = blocks.until_news(|block| u32::from(block % 1_000 == 0) * 100);
+        assert_eq!(found, None);
+    }
+
+    #[test]
+    fn a_gray_link_is_well_after_600_packets_without_a_loss() {
+        let mut blocks = Blocks::new();
+        blocks.until_news(random(20_000)).unwrap();
+        assert_eq!(blocks.until_news(|_| 0), Some(4));
+        assert_eq!(blocks.gray_ppm(), None);
+        assert_eq!(blocks.losses.next_deadline_ns(), None);
+    }
+
+    #[test]
+    fn a_gray_link_is_probed_ever_less_while_it_stays_so() {
+        let mut blocks = Blocks::new();
+        let mut lost = random(20_000);
+        blocks.until_news(&mut lost).unwrap();
+        let mut rounds = Vec::new();
+        for round in 0..10_000 {
+            assert!(!blocks.block(lost(round)), "well after {round} blocks");
+            let (probed, forgotten) = blocks.losses.poll(blocks.now_ns);
+            assert_eq!(forgotten, []);
+            rounds.push(probed.len());
+        }
+        // A millisecond each.
+        let probes = |rounds: &[usize]| rounds.iter().sum::<usize>();
+        assert_eq!(probes(&rounds[..100]), 100);
+        assert_eq!(probes(&rounds[5_000..5_800]), 100);
+    }
+
+    #[test]
+    fn a_gray_link_is_well_when_600_probes_in_a_row_have_crossed_it() {
+        let mut blocks = Blocks::new();
+        blocks.until_news(random(20_000)).unwrap();
+        let at = blocks.fabric.port("leaf1", 6).unwrap();
+        let losses = &mut blocks.losses;
+        let mut numbers = (0..).filter(|number| *number != 400);
+        assert_eq!(numbers.position(|n| losses.arrived(0, at, n)), Some(999));
+        assert_eq!(losses.gray_ppm(at), None);
+        assert!(!losses.arrived(0, at, 1001));
+        assert!(blocks.until_news(random(20_000)).is_some());
+        // Those that come twice count once.
+        let mut numbers = (0..).flat_map(|number| [number; 2]);
+        let losses = &mut blocks.losses;
+        assert_eq!(
+            numbers.position(|n| losses.arrived(0, at, n)),
+            Some(2 * 599)
+        );
+    }
+
+    #[test]
+    fn a_gray_link_of_which_nobody_speaks_any_more_is_forgotten() {
+        let mut blocks = Blocks::new();
+        blocks.until_news(random(20_000)).unwrap();
+        let at = blocks.fabric.port("leaf1", 6).unwrap();
+        let soon_ns = blocks.now_ns + SILENCE_NS;
+        let numbers = 0..PROBES_OF_ROUND;
+        let round = Round { at, numbers };
+        assert_eq!(blocks.losses.poll(soon_ns), (vec![round], vec![]));
+        let late_ns = soon_ns + 10 * MS;
+        assert_eq!(blocks.losses.poll(late_ns), (vec![], vec![at]));
+        assert_eq!(blocks.gray_ppm(), None);
+    }
+
+    #[test]
+    fn samples_that_are_lost_or_old_or_of_a_new_start_do_no_harm() {
+        let mut blocks = Blocks::new();
+        // One sample for many blocks without a loss.
+        blocks.blocks += 5_000;
+        assert!(!blocks.block(20));
+        assert!(!blocks.tell(), "the same twice");
+        (blocks.blocks, blocks.lost) = (3, 40);
+        for _ in 0..3 {
+            assert!(!blocks.block(1));
+        }
+        (blocks.blocks, blocks.lost) = (u32::MAX - 2, u32::MAX);
+        assert!(!blocks.tell());
+        assert_eq!(blocks.until_news(|_| 5), Some(2), "across the wrap");
+    }
+
+    #[test]
+    fn ports_of_hosts_and_of_nobody_say_nothing() {
+        let fabric = fabric(2, 2, 4);
+        let mut losses = Losses::new(GRAY_PPM);
+        for blocks in 0..100 {
+            for port in [1, 77] {
+                let sample = LossSample {
+                    port,
+                    blocks,
+                    lost: blocks * 8,
+                    at_ns: 0,
+                };
+                assert_eq!(losses.sampled(&fabric, MS, "leaf1", &sample), None);
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+"""Links that lose packets: noticed from what switches count, and from nothing else."""
+
+import csv
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+from driver import Labs, Weft
+from test_truth import digests
+
+pytestmark = pytest.mark.lab
+
+MS_NS = 1_000_000
+
+
+def rows(file: Path) -> list[dict[str, str]]:
+    with file.open() as table:
+        return list(csv.DictReader(table))
+
+
+def decided_ns(out: Path, rule: str, leaf: str = "1") -> list[int]:
+    """When patterns from a leaf followed from a rule."""
+    return [
+        int(row["decided_ns"])
+        for row in rows(out / "loop.csv")
+        if (row["rule"], row["source_leaf"]) == (rule, leaf)
+    ]
+
+
+def test_a_path_that_loses_a_hundredth_leaves_the_patterns_and_returns(
+    labs: Labs, tmp_path: Path
+) -> None:
+    change = "at 20ms link leaf1-spine2 loss 1%; at 300ms link leaf1-spine2 loss 0%"
+    lab = labs.up("--hosts", "2", "--spines", "4", "--change", change)
+    traffic = "workload --pattern incast --senders 2 --bytes 80000000 --scheduler rb"
+    lab.run(*traffic.split(), "--out", str(tmp_path / "x"))
+    (history,) = [
+        pair["history"] for pair in lab.json("patterns", "--history") if pair["source_leaf"] == 1
+    ]
+    gray = next(decision for decision in history if decision["rule"] == "gray")
+    assert gray["gaps"][1] == 0
+    assert all(gap for path, gap in enumerate(gray["gaps"]) if path != 1)
+    # The switch behind the link has counted it.
+    assert gray["trigger"]["switch"] == "spine2"
+    loss = gray["trigger"]["loss"]
+    assert 0.005 < loss["lost_packets"] / loss["packets"] < 0.02
+    returned = next(decision for decision in history if decision["rule"] == "returned")
+    assert all(returned["gaps"])
+    print("gray for", (returned["decided_ns"] - gray["decided_ns"]) / MS_NS, "ms")
+    assert all(path["loss_ppm"] is None for path in lab.patterns()[1, 2]["paths"])
+
+
+def test_a_gray_path_is_explained(labs: Labs, tmp_path: Path) -> None:
+    change = "at 5ms link leaf1-spine2 loss 2%"
+    lab = labs.up("--hosts", "2", "--spines", "4", "--change", change)
+    traffic = "workload --pattern incast --senders 2 --bytes 20000000 --scheduler rb"
+    lab.run(*traffic.split(), "--out", str(tmp_path / "x"))
+    well, gray, *others = lab.json("explain", "h1_1", "h2_1")["paths"]
+    assert all(path["loss_ppm"] is None for path in (well, *others))
+    assert 10_000 < gray["loss_ppm"] < 40_000
+    text = lab.run("explain", "h1_1", "h2_1")
+    assert "spine2 (loses " in text
+    assert " gray " in text
+    assert "a path loses packets" in lab.run("patterns", "--history")
+
+
+def test_flows_end_sooner_when_a_gray_path_is_avoided(weft: Weft, tmp_path: Path) -> None:
+    # One path of four; where it is one of two, the other has too little rate for all.
+    traffic = "--spines 4 --workload websearch --scale 0.05 --load 0.3 --flows 600 --seed 1"
+    change = "at 1ms link leaf1-spine2 loss 1%"
+    means = {}
+    for limit in ("0.5%", "100%"):
+        out = tmp_path / limit.rstrip("%")
+        flags = ["--scheduler", "rb", "--change", change, "--gray-loss", limit, "--out", str(out)]
+        weft.run("run", *traffic.split(), *flags)
+        means[limit] = fmean(int(row["fct_ns"]) / MS_NS for row in rows(out / "flows.csv"))
+    print(means)
+    assert means["0.5%"] < 0.9 * means["100%"]
+
+
+def test_what_full_queues_drop_is_not_taken_for_losses_of_links(weft: Weft, tmp_path: Path) -> None:
+    out = tmp_path / "x"
+    # Hosts of two leaves send to one of the third: spines drop, too.
+    fabric = "--leaves 3 --hosts 3 --queue 30 --spine-rate 1=300mbit --spine-rate 2=300mbit"
+    traffic = "--pattern incast --senders 6 --bytes 3000000 --scheduler roundrobin --seed 1"
+    weft.run("run", *fabric.split(), *traffic.split(), "--capture", "all", "--out", str(out))
+    dropped: dict[str, int] = {}
+    for row in rows(out / "queues.csv"):
+        dropped[row["switch"]] = max(dropped.get(row["switch"], 0), int(row["dropped_packets"]))
+    print(dropped)
+    assert sum(count for switch, count in dropped.items() if switch.startswith("spine")) > 50
+    assert not decided_ns(out, "gray")
+    told = {digest.name for digest in digests(out / "capture")}
+    assert "queue_sample_t" in told
+    assert "loss_sample_t" not in told
