@@ -147,6 +147,7 @@ fn connect(topology: &mut Topology, a: (&str, u8), b: (&str, u8)) {
         queue_bytes: None,
         ecn_packets: None,
         ecn_bytes: None,
+        mtu_bytes: weft_topology::USUAL_MTU_BYTES,
     });
 }
 

@@ -61,6 +61,17 @@ def test_telemetry_in_band_is_a_property_of_the_fabric() -> None:
     assert described(in_band="md")["int_md"] is True
 
 
+def test_links_have_room_for_what_the_network_adds_to_packets() -> None:
+    def mtus(**fields: Any) -> set[tuple[bool, int | None]]:
+        links = described(**fields)["links"]
+        return {(link["a"]["node"].startswith("h"), link.get("mtu_bytes")) for link in links}
+
+    assert mtus() == {(True, None), (False, None)}
+    assert mtus(in_band="md") == {(True, None), (False, 1588)}
+    assert mtus(nic="p4") == {(True, 1518), (False, 1518)}
+    assert mtus(nic="p4", in_band="md") == {(True, 1518), (False, 1606)}
+
+
 @pytest.mark.parametrize(("leaves", "spines", "hosts"), [(1, 1, 1), (2, 2, 4), (11, 3, 12)])
 def test_every_port_is_the_end_of_its_link(leaves: int, spines: int, hosts: int) -> None:
     fabric = described(leaves=leaves, spines=spines, hosts=hosts)

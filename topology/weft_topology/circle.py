@@ -28,6 +28,7 @@ def of_lab(spec: LabSpec, rundir: Path, fabric: dict[str, Any]) -> list[Daemon]:
     controller = [*stats, "--pipelines", str(spec.paths.pipelines)]
     controller += ["--pattern-ttl", units.duration(spec.pattern_ttl_ns)]
     controller += ["--pattern-input", spec.pattern_input]
+    controller += ["--gray-loss", f"{spec.gray_loss_ppm / 10_000}%"]
     controller += ["--timestamps", "us" if spec.bmv2 else "ns"]
     urls = [f"http://127.0.0.1:{port}" for port in controllers.values()]
     agent = [word for url in urls for word in ("--controller", url)]

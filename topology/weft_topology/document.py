@@ -12,8 +12,11 @@ from typing import Any
 from mininet.topo import Topo
 
 from weft_topology import naming
+from weft_topology.netlink import MTU_BYTES
 
 VERSION = 1
+IN_BAND_BYTES = 24 + 4 * 16
+"""INT-MD's headers, and what four hops add (`p4/src/stages/int_md.p4`)."""
 
 
 def of_topo(topo: Topo) -> dict[str, Any]:
@@ -32,7 +35,7 @@ def of_topo(topo: Topo) -> dict[str, Any]:
         "switches": [
             _switch(name, topo.nodeInfo(name), ports[name]) for name in topo.switches(sort=False)
         ],
-        "links": [_link(info) for info in links],
+        "links": [_link(info) | _if_any("mtu_bytes", _raised_mtu(topo, info)) for info in links],
     }
     if topo.int_md:
         document["int_md"] = True
@@ -98,6 +101,14 @@ def _link(info: dict[str, Any]) -> dict[str, Any]:
         **_if_any("ecn_bytes", info["ecn_bytes"]),
         **_if_any("rate_from_a_bps", 0 if from_a == info["rate_bps"] else from_a),
     }
+
+
+def _raised_mtu(topo: Topo, info: dict[str, Any]) -> int | None:
+    """Give links room for what cards, and between switches packets' telemetry, add."""
+    has_cards = any(topo.nodeInfo(host)["nic"] for host in topo.hosts(sort=False))
+    between = topo.isSwitch(info["node1"]) and topo.isSwitch(info["node2"])
+    more = naming.NIC_HEADER_BYTES * has_cards + IN_BAND_BYTES * (topo.int_md and between)
+    return MTU_BYTES + more if more else None
 
 
 def _if_any(key: str, number: int | None) -> dict[str, int]:

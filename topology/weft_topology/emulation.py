@@ -17,7 +17,7 @@ from contextlib import suppress
 from subprocess import Popen
 from typing import Any
 
-from weft_topology import namespaces, netlink, offloads, sysctls, wires
+from weft_topology import namespaces, naming, netlink, offloads, sysctls, wires
 
 
 def _without_distutils() -> None:
@@ -40,9 +40,6 @@ from mininet.topo import Topo  # noqa: E402
 
 _HOST_INDEX = 2
 """Interface index of a host's only cable, after the loopback."""
-
-_NIC_HEADER_BYTES = 18
-"""What a card that runs a program adds to a frame: `nic_t` of p4/src."""
 
 
 class _LazyShell(Node):  # type: ignore[misc]
@@ -287,7 +284,7 @@ def _configure(host: FabricHost, link: FabricLink, namespace: int, fabric: netli
                 netlink.token_bucket(
                     _HOST_INDEX,
                     here.params["rate_from_a_bps"],
-                    _NIC_HEADER_BYTES if params["nic"] else 0,
+                    naming.NIC_HEADER_BYTES if params["nic"] else 0,
                 ),
             ]
         )

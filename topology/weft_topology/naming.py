@@ -31,6 +31,9 @@ MAX_PATHS = 250
 NETNS_DIR = "/run/netns"
 """Where `ip netns` looks; so `ip netns exec h1_1 ...` works."""
 
+NIC_HEADER_BYTES = 18
+"""What a network card that runs a program adds to a frame: `nic_t` of p4/src."""
+
 PREFIX_LEN = 24
 """Length of a host's own prefix, which holds all its addresses."""
 

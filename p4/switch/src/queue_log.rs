@@ -16,7 +16,8 @@ const ROW_NS: u64 = 1_000_000;
 const FLUSH_NS: u64 = 10_000_000;
 
 const HEADER: &str = "time_ns,switch,port,peer,queue_packets,queue_max_packets,tx_packets,tx_bytes,\
-                      dropped_packets,lost_packets\n";
+                      dropped_packets,lost_packets,\
+                      oversize_packets\n";
 
 /// Appends rows about queues to a file.
 ///
@@ -136,13 +137,14 @@ impl QueueLog {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 rows,
-                "{at_ns},{name},{port},{peer},{},{},{},{},{},{}",
+                "{at_ns},{name},{port},{peer},{},{},{},{},{},{},{}",
                 stats.queue_packets,
                 stats.queue_max_packets,
                 stats.tx_packets,
                 stats.tx_bytes,
                 stats.dropped_packets,
-                stats.lost_packets
+                stats.lost_packets,
+                stats.oversize_packets
             );
         });
     }
@@ -191,8 +193,8 @@ mod tests {
         assert_eq!(log.deadline_ns(ROW_NS + FLUSH_NS), None);
         let text = std::fs::read_to_string(path).unwrap();
         let expected = [
-            "1000000,leaf1,1,h1_1,2,2,1,60,0,0",
-            "2000000,leaf1,1,h1_1,0,2,3,180,0,0",
+            "1000000,leaf1,1,h1_1,2,2,1,60,0,0,0",
+            "2000000,leaf1,1,h1_1,0,2,3,180,0,0,0",
         ];
         assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), expected);
         assert!(HEADER.starts_with(text.lines().next().unwrap()));

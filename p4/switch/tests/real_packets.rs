@@ -165,5 +165,5 @@ async fn hosts_ping_each_other_with_the_delay_of_the_topology() {
     let mut rows = log.lines().filter(|line| line.contains(",s,2,h2,"));
     let last = rows.next_back();
     // 98 bytes each: 84 of IP and the Ethernet header.
-    assert!(last.unwrap().ends_with(",5,490,0,0"), "{log}");
+    assert!(last.unwrap().ends_with(",5,490,0,0,0"), "{log}");
 }

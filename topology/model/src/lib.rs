@@ -191,6 +191,17 @@ pub struct Link {
     /// The same in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn_bytes: Option<u64>,
+    /// Most that a frame carries behind its Ethernet header; longer ones are dropped
+    /// where they would be sent.
+    #[serde(default = "usual_mtu")]
+    pub mtu_bytes: u32,
+}
+
+/// What a link carries where the document does not say more: Ethernet's usual MTU.
+pub const USUAL_MTU_BYTES: u32 = 1500;
+
+fn usual_mtu() -> u32 {
+    USUAL_MTU_BYTES
 }
 
 impl Link {

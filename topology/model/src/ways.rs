@@ -387,6 +387,7 @@ mod tests {
                 queue_bytes: None,
                 ecn_packets: None,
                 ecn_bytes: None,
+                mtu_bytes: crate::USUAL_MTU_BYTES,
             });
         }
         topology

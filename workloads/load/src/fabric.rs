@@ -309,6 +309,7 @@ pub(crate) mod tests {
                 queue_bytes: None,
                 ecn_packets: None,
                 ecn_bytes: None,
+                mtu_bytes: weft_topology::USUAL_MTU_BYTES,
             });
             links.len() - 1
         };

@@ -5,7 +5,7 @@ use weft_topology::{Link, Switch, Topology};
 use super::card::add_cards;
 use super::horizon::Horizon;
 use super::loss::Loss;
-use super::port::{LinkProperties, Peer, Port};
+use super::port::{ETHERNET_BYTES, LinkProperties, Peer, Port};
 use super::schedule::Schedule;
 use super::{CPU_PORT, Fabric, Node};
 use crate::pipeline::DROP_PORT;
@@ -101,6 +101,7 @@ pub(super) const CPU_LINK: LinkProperties = LinkProperties {
     delay_ns: 0,
     queue_packets: 1024,
     queue_bytes: None,
+    mtu_bytes: usize::MAX - ETHERNET_BYTES,
 };
 
 pub(super) const MAX_RATE_BPS: u64 = 10_000_000_000_000;
@@ -208,6 +209,7 @@ fn properties(link: &Link, from: &Switch) -> LinkProperties {
         delay_ns: link.delay_ns,
         queue_packets: usize::try_from(link.queue_packets).unwrap_or(usize::MAX),
         queue_bytes: link.queue_bytes,
+        mtu_bytes: usize::try_from(link.mtu_bytes).unwrap_or(usize::MAX - ETHERNET_BYTES),
     }
 }
 

@@ -43,17 +43,24 @@ pub(super) fn add_cards(
         let mut ports = vec![port_of(CPU_PORT, Peer::Controller, CPU_LINK)];
         if let Some(place) = place {
             let host_port = &mut host_ports[place];
+            let leaf = &nodes[host_port.switch];
+            let mtu_bytes = leaf.index(host_port.port).map_or(0, |index| {
+                let link = leaf.ports[index].original();
+                link.mtu_bytes
+            });
             let to_leaf = LinkProperties {
                 rate_bps: host_port.rate_bps,
                 delay_ns: host_port.delay_ns.saturating_sub(nic.delay_ns),
                 queue_packets: QUEUE_PACKETS,
                 queue_bytes: None,
+                mtu_bytes,
             };
             let to_host = LinkProperties {
                 rate_bps: nic.rate_bps,
                 delay_ns: nic.delay_ns,
                 queue_packets: QUEUE_PACKETS,
                 queue_bytes: None,
+                mtu_bytes,
             };
             let leaf = &mut nodes[host_port.switch];
             if let Some(index) = leaf.index(host_port.port) {

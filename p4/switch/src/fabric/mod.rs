@@ -8,7 +8,8 @@
 //! The fabric owns rate, queue limit and propagation delay of every switch
 //! port, and the propagation delay (not the rate) of the cables from hosts. Network
 //! cards that run programs are switches too ([`card`]). A
-//! queue drops at its tail; the packet on the wire is not counted. Egress runs
+//! queue drops at its tail; the packet on the wire is not counted. A frame beyond the MTU
+//! of its link is dropped when it would be sent. Egress runs
 //! when a packet leaves its queue. A switch may lose what arrives ([`loss`]).
 //!
 //! Time is an argument, in nanoseconds of any clock that does not go back. A
@@ -404,6 +405,10 @@ impl Fabric {
     /// Puts a frame on the link of a port.
     fn transmit(&mut self, node: usize, index: usize, frame: Vec<u8>) {
         let port = &mut self.nodes[node].ports[index];
+        if port.refuses(frame.len()) {
+            self.recycle(frame);
+            return;
+        }
         let at_ns = port.transmit(frame.len(), self.now_ns);
         match port.peer {
             Peer::Switch { node, port } => {

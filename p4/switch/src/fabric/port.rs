@@ -7,6 +7,9 @@ use weft_topology::Change;
 use super::loss::Loss;
 use crate::pipeline::{InFlight, QueueMetadata};
 
+/// Of an Ethernet header, which no MTU counts.
+pub(super) const ETHERNET_BYTES: usize = 14;
+
 /// What stands at the far end of a port's link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Peer {
@@ -33,6 +36,8 @@ pub(super) struct LinkProperties {
     pub delay_ns: u64,
     /// Packets that may wait, besides the one that is being sent.
     pub queue_packets: usize,
+    /// Most that a frame carries behind its Ethernet header.
+    pub mtu_bytes: usize,
     /// Bytes that may wait; then packets may be as many as have room in them.
     pub queue_bytes: Option<u64>,
 }
@@ -51,6 +56,8 @@ pub struct PortStats {
     pub tx_bytes: u64,
     /// Packets that found the queue full.
     pub dropped_packets: u64,
+    /// Frames that were longer than the link's MTU, and not sent.
+    pub oversize_packets: u64,
     /// Frames that came in here and were lost on their way, or on their way to a host.
     pub lost_packets: u64,
 }
@@ -179,6 +186,13 @@ impl Port {
             deq_qdepth: u32::try_from(self.queue.len()).unwrap_or(u32::MAX),
         };
         Some((queued.packet, metadata))
+    }
+
+    /// Whether a frame of `bytes` is longer than the link's MTU; counts it then.
+    pub fn refuses(&mut self, bytes: usize) -> bool {
+        let is_oversize = bytes > self.link.mtu_bytes + ETHERNET_BYTES;
+        self.stats.oversize_packets += u64::from(is_oversize);
+        is_oversize
     }
 
     /// Puts a frame of `bytes` on the link; returns when its last bit arrives.

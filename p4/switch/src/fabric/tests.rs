@@ -174,6 +174,26 @@ fn a_full_queue_drops_its_tail_and_the_wire_is_not_part_of_it() {
 }
 
 #[test]
+fn a_frame_beyond_the_mtu_of_its_link_is_dropped_and_counted() {
+    let mut topology = topology(GBPS, 100);
+    topology.links[2].mtu_bytes = 1588;
+    let mut fabric = fabric_of(&topology);
+    for (tag, mtu) in [(0, 1500), (1, 1501), (2, 1588), (3, 1589)] {
+        fabric.receive(0, 0, &frame(2, 14 + mtu, tag));
+    }
+    let tags: Vec<_> = settle(&mut fabric).iter().map(|(_, tag)| *tag).collect();
+    assert_eq!(tags, [0]);
+    // Between the switches there is room for more than on the way to the host.
+    let mut oversize = [0; 2];
+    fabric.take_changes(|switch, port, stats| {
+        if port != CPU_PORT && stats.tx_packets > 0 {
+            oversize[switch] += stats.oversize_packets;
+        }
+    });
+    assert_eq!(oversize, [1, 2]);
+}
+
+#[test]
 fn a_queue_takes_packets_again_as_soon_as_one_has_left() {
     let mut fabric = fabric(GBPS, 1);
     for (tag, sent_ns) in [(0, 0), (1, 0), (2, FULL_NS - 1), (3, FULL_NS)] {
