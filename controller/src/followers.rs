@@ -1,6 +1,7 @@
 //! The agents that follow patterns: what each was sent, and what its kernel took.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tonic::Status;
@@ -25,7 +26,7 @@ pub type Updates = mpsc::Receiver<Result<PatternUpdate, Status>>;
 #[derive(Debug, Default)]
 struct Follower {
     streams: Vec<mpsc::Sender<Result<PatternUpdate, Status>>>,
-    sent: VecDeque<(u64, Versions)>,
+    sent: VecDeque<(u64, Arc<Versions>)>,
     acknowledged: Versions,
 }
 
@@ -77,11 +78,16 @@ impl Followers {
         self.hosts.get(host).is_some_and(Follower::lives)
     }
 
-    /// Sends `update` to `host` and numbers it; `versions` is what it carries.
-    pub fn send(&mut self, host: &str, mut update: PatternUpdate, versions: Versions) {
+    /// Sends `update` to `host`, if it has a stream, and numbers it; `versions` is what it
+    /// carries.
+    pub fn send(&mut self, host: &str, mut update: PatternUpdate, versions: Arc<Versions>) {
         let Some(follower) = self.hosts.get_mut(host) else {
             return;
         };
+        follower.streams.retain(|stream| !stream.is_closed());
+        if follower.streams.is_empty() {
+            return;
+        }
         self.last_update += 1;
         update.update = self.last_update;
         follower
@@ -107,7 +113,7 @@ impl Followers {
                 break;
             }
             if let Some((_, versions)) = follower.sent.pop_front() {
-                taken.extend(versions);
+                taken.extend(versions.iter());
             }
         }
         taken.retain(|pair, version| follower.acknowledged.get(pair) != Some(version));
@@ -135,8 +141,8 @@ mod tests {
         destination: 2,
     };
 
-    fn versions(version: u64) -> Versions {
-        Versions::from([(PAIR, version)])
+    fn versions(version: u64) -> Arc<Versions> {
+        Arc::new(Versions::from([(PAIR, version)]))
     }
 
     #[test]

@@ -2,13 +2,12 @@
 //! switches, patterns go out to agents and into `patterns.csv`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, broadcast, mpsc};
 use tracing::{info, warn};
 use weft_proto::v1;
-use weft_topology::Host;
 
 use crate::clock::{Alarm, now_ns};
 use crate::engine::{Engine, Fault, LinkNews};
@@ -193,12 +192,14 @@ impl Hub {
             return Err(Refusal::Standby);
         }
         let updates = state.followers.follow(host);
-        let all: Vec<LeafPair> = state.engine.patterns().map(|(pair, _)| pair).collect();
         let State {
             engine, followers, ..
         } = &mut *state;
         if let Some(host) = engine.fabric().topology().host(host) {
-            self.send(engine, followers, host, &all);
+            let all: Vec<LeafPair> = engine.patterns().map(|(pair, _)| pair).collect();
+            let (mut update, versions) = self.update_of(engine, host.leaf, &all);
+            update.peers = view::peers(engine.fabric(), host);
+            followers.send(&host.name, update, versions);
         }
         self.rearm(&state, now_ns);
         Ok(updates)
@@ -340,7 +341,7 @@ impl Hub {
                     renew: true,
                     ..v1::PatternUpdate::default()
                 };
-                state.followers.send(&host, renewal, Versions::new());
+                state.followers.send(&host, renewal, Arc::default());
             }
         }
     }
@@ -362,60 +363,63 @@ impl Hub {
         if changed.is_empty() {
             return;
         }
-        for &pair in &changed {
-            let Some(pattern) = state.engine.pattern(pair) else {
-                continue;
-            };
-            info!(
-                from = pair.source,
-                to = pair.destination,
-                version = pattern.version,
-                costs_ns = ?pattern.costs_ns,
-                sequence = letters(&pattern.sequence),
-                "new pattern"
-            );
-            if let Some(recorder) = &mut state.recorder {
-                if let Err(error) = recorder.append(&state.engine, pair, pattern) {
-                    warn!(%error, "patterns.csv cannot be written, goes on without");
-                    state.recorder = None;
-                }
-            }
-        }
+        // Hosts first, files and logs later.
         let State {
             engine, followers, ..
-        } = state;
+        } = &mut *state;
         let leaves: BTreeSet<u8> = changed.iter().map(|pair| pair.source).collect();
-        for host in leaves
-            .iter()
-            .flat_map(|&leaf| engine.fabric().hosts_of(leaf))
-        {
-            if followers.is_followed(&host.name) {
-                self.send(engine, followers, host, &changed);
+        for leaf in leaves {
+            let (update, versions) = self.update_of(engine, leaf, &changed);
+            for host in engine.fabric().hosts_of(leaf) {
+                followers.send(&host.name, update.clone(), versions.clone());
             }
+        }
+        for &pair in &changed {
+            self.note(state, pair);
         }
     }
 
-    /// Sends `host` its side of the patterns of those `pairs` that start at its
-    /// leaf; nothing when there are none.
-    fn send(&self, engine: &Engine, followers: &mut Followers, host: &Host, pairs: &[LeafPair]) {
-        let mut versions = Versions::new();
-        let mut update = v1::PatternUpdate::default();
-        for &pair in pairs.iter().filter(|pair| pair.source == host.leaf) {
-            let Some(pattern) = engine.pattern(pair) else {
-                continue;
-            };
-            versions.insert(pair, pattern.version);
-            update.patterns.extend(view::host_patterns(
-                engine,
-                self.time_to_live_ns,
-                host,
-                pair,
-                pattern,
-            ));
+    /// Logs and records the pattern of `pair`.
+    fn note(&self, state: &mut State, pair: LeafPair) {
+        let Some(pattern) = state.engine.pattern(pair) else {
+            return;
+        };
+        info!(
+            from = pair.source,
+            to = pair.destination,
+            version = pattern.version,
+            costs_ns = ?pattern.costs_ns,
+            sequence = letters(&pattern.sequence),
+            "new pattern"
+        );
+        let recorder = state.recorder.as_mut();
+        let appended = recorder.map(|recorder| recorder.append(&state.engine, pair, pattern));
+        if let Some(Err(error)) = appended {
+            warn!(%error, "patterns.csv cannot be written, goes on without");
+            state.recorder = None;
         }
-        if !versions.is_empty() {
-            followers.send(&host.name, update, versions);
-        }
+    }
+
+    /// What all hosts of `leaf` are told of the patterns of those `pairs` that start
+    /// there.
+    fn update_of(
+        &self,
+        engine: &Engine,
+        leaf: u8,
+        pairs: &[LeafPair],
+    ) -> (v1::PatternUpdate, Arc<Versions>) {
+        let own = pairs.iter().filter(|pair| pair.source == leaf);
+        let known = own.filter_map(|&pair| Some((pair, engine.pattern(pair)?)));
+        let known: Vec<_> = known.collect();
+        let patterns = known
+            .iter()
+            .map(|&(pair, pattern)| view::leaf_pattern(self.time_to_live_ns, pair, pattern));
+        let update = v1::PatternUpdate {
+            patterns: patterns.collect(),
+            ..v1::PatternUpdate::default()
+        };
+        let versions = known.iter().map(|(pair, pattern)| (*pair, pattern.version));
+        (update, Arc::new(versions.collect()))
     }
 
     /// When hosts are to be told that their patterns still hold; `None` while

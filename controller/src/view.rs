@@ -6,7 +6,7 @@ use weft_proto::v1;
 use weft_topology::Host;
 
 use crate::engine::{Decision, Engine, Pattern, Verdict};
-use crate::fabric::LeafPair;
+use crate::fabric::{Fabric, LeafPair};
 use crate::loss::BLOCK_PACKETS;
 use crate::telemetry::Sample;
 
@@ -102,42 +102,36 @@ fn decision(decision: &Decision) -> v1::Decision {
     }
 }
 
-/// The pattern of `pair` as `host` uses it, once per host at the far leaf.
+/// Every host that patterns of `host` are for, and from which of its addresses a subflow
+/// takes which path there.
 #[must_use]
-pub fn host_patterns(
-    engine: &Engine,
-    time_to_live_ns: u64,
-    host: &Host,
-    pair: LeafPair,
-    pattern: &Pattern,
-) -> Vec<v1::HostPattern> {
-    engine
-        .fabric()
-        .hosts_of(pair.destination)
+pub fn peers(fabric: &Fabric, host: &Host) -> Vec<v1::Peer> {
+    let pairs = fabric.pairs_from(host.leaf);
+    let hosts = pairs.flat_map(|pair| fabric.hosts_of(pair.destination));
+    hosts
         .filter_map(|peer| {
-            let paths = pattern
-                .gaps
-                .iter()
-                .zip(&pattern.costs_ns)
-                .zip(0_u8..)
-                .map(|((&gap, &rtt_ns), path)| {
-                    let local = engine.fabric().local_address(host, peer, path)?;
-                    Some(v1::LocalPath {
-                        local_address: local.into(),
-                        gap,
-                        rtt_ns,
-                    })
-                })
-                .collect::<Option<Vec<_>>>()?;
-            Some(v1::HostPattern {
+            let paths = 0..fabric.paths();
+            let local = |path| Some(fabric.local_address(host, peer, path)?.into());
+            Some(v1::Peer {
                 destination: Some(prefix(*peer.addresses.first()?, peer.prefix_len)),
-                version: pattern.version,
-                time_to_live_ns,
-                paths,
-                sequence: pattern.sequence.iter().map(|&path| path.into()).collect(),
+                leaf: peer.leaf.into(),
+                local_addresses: paths.map(local).collect::<Option<_>>()?,
             })
         })
         .collect()
+}
+
+/// The pattern of `pair` as all hosts of its source are told.
+#[must_use]
+pub fn leaf_pattern(time_to_live_ns: u64, pair: LeafPair, pattern: &Pattern) -> v1::LeafPattern {
+    v1::LeafPattern {
+        destination_leaf: pair.destination.into(),
+        version: pattern.version,
+        time_to_live_ns,
+        gaps: pattern.gaps.clone(),
+        rtts_ns: pattern.costs_ns.clone(),
+        sequence: pattern.sequence.iter().map(|&path| path.into()).collect(),
+    }
 }
 
 fn prefix(address: Ipv4Addr, length: u8) -> v1::Prefix {

@@ -1,5 +1,6 @@
 //! The stream of one host: from the controller into its kernel.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use tokio::sync::oneshot;
 use tonic::transport::Channel;
 use tracing::{debug, info, warn};
 use weft_proto::v1::weft_client::WeftClient;
-use weft_proto::v1::{AckPatternsRequest, HostPattern, PatternUpdate, WatchPatternsRequest};
+use weft_proto::v1::{AckPatternsRequest, LeafPattern, PatternUpdate, WatchPatternsRequest};
 
 use crate::ledger::Ledger;
 use crate::weft::{LocalPath, Pattern, Prefix, Weft};
@@ -72,13 +73,14 @@ async fn watch(
         let _ = followed.send(());
     }
     ledger.start_stream();
+    let mut peers = Peers::default();
     let mut updates = 0;
     // An error after the first update is a controller that died: the same as its end.
     while let Ok(Some(update)) = stream.message().await {
         updates += 1;
         let brings_news = !(update.patterns.is_empty() && update.withdrawn.is_empty());
         // A renewal brings nothing that the controller does not know we have.
-        if apply(host, kernel, ledger, &update) && brings_news {
+        if apply(host, kernel, ledger, &mut peers, &update) && brings_news {
             let ack = AckPatternsRequest {
                 host: host.to_owned(),
                 update: update.update,
@@ -94,8 +96,18 @@ async fn watch(
 }
 
 /// Whether the kernel took all of `update`, or has something newer.
-fn apply(host: &str, kernel: &mut Weft, ledger: &mut Ledger, update: &PatternUpdate) -> bool {
+fn apply(
+    host: &str,
+    kernel: &mut Weft,
+    ledger: &mut Ledger,
+    peers: &mut Peers,
+    update: &PatternUpdate,
+) -> bool {
     let mut taken = true;
+    if !peers.extend(&update.peers) {
+        warn!(host, "a peer is not of the shape that the kernel takes");
+        taken = false;
+    }
     for prefix in update.withdrawn.iter().filter_map(prefix) {
         ledger.withdraw(prefix);
         match kernel.delete(prefix) {
@@ -108,8 +120,8 @@ fn apply(host: &str, kernel: &mut Weft, ledger: &mut Ledger, update: &PatternUpd
     }
     let mut patterns = Vec::new();
     for pattern in &update.patterns {
-        if let Some(pattern) = kernel_pattern(pattern) {
-            patterns.push(pattern);
+        if let Some(of_peers) = peers.kernel_patterns(pattern) {
+            patterns.extend(of_peers);
         } else {
             let version = pattern.version;
             warn!(
@@ -136,25 +148,57 @@ fn now_ns() -> u64 {
     })
 }
 
-/// `pattern` in the kernel's terms; `None` if a number does not fit them.
-fn kernel_pattern(pattern: &HostPattern) -> Option<Pattern> {
-    let path = |path: &weft_proto::v1::LocalPath| LocalPath {
-        local: Ipv4Addr::from(path.local_address),
-        gap: path.gap,
-        rtt_ns: path.rtt_ns,
-    };
-    Some(Pattern {
-        prefix: prefix(pattern.destination.as_ref()?)?,
-        version: pattern.version,
-        time_to_live_ns: pattern.time_to_live_ns,
-        age_ns: 0,
-        paths: pattern.paths.iter().map(path).collect(),
-        sequence: pattern
-            .sequence
-            .iter()
-            .map(|index| u8::try_from(*index).ok())
-            .collect::<Option<_>>()?,
-    })
+/// The hosts that a stream's patterns are for: by leaf, each with its prefix and the
+/// addresses from which a subflow takes each path there.
+#[derive(Debug, Default)]
+struct Peers(BTreeMap<u32, Vec<(Prefix, Vec<Ipv4Addr>)>>);
+
+impl Peers {
+    /// Takes what the first update of a stream brings; whether it was understood.
+    fn extend(&mut self, peers: &[weft_proto::v1::Peer]) -> bool {
+        let mut understood = true;
+        for peer in peers {
+            let Some(prefix) = peer.destination.as_ref().and_then(prefix) else {
+                understood = false;
+                continue;
+            };
+            let locals = peer.local_addresses.iter().copied();
+            let locals = locals.map(Ipv4Addr::from).collect();
+            self.0.entry(peer.leaf).or_default().push((prefix, locals));
+        }
+        understood
+    }
+
+    /// `pattern` in the kernel's terms, once for each host of its leaf; `None` if a number
+    /// does not fit them.
+    fn kernel_patterns(&self, pattern: &LeafPattern) -> Option<Vec<Pattern>> {
+        let sequence = pattern.sequence.iter();
+        let sequence: Vec<u8> = sequence
+            .map(|path| u8::try_from(*path).ok())
+            .collect::<Option<_>>()?;
+        let paths = pattern.gaps.len();
+        let fits = paths == pattern.rtts_ns.len()
+            && sequence.iter().all(|&path| usize::from(path) < paths);
+        let peers = self.0.get(&pattern.destination_leaf);
+        let peers = peers.map_or(&[][..], Vec::as_slice);
+        if !fits || peers.iter().any(|(_, locals)| locals.len() != paths) {
+            return None;
+        }
+        let costs = || pattern.gaps.iter().zip(&pattern.rtts_ns);
+        let patterns = peers.iter().map(|(prefix, locals)| Pattern {
+            prefix: *prefix,
+            version: pattern.version,
+            time_to_live_ns: pattern.time_to_live_ns,
+            age_ns: 0,
+            paths: locals
+                .iter()
+                .zip(costs())
+                .map(|(&local, (&gap, &rtt_ns))| LocalPath { local, gap, rtt_ns })
+                .collect(),
+            sequence: sequence.clone(),
+        });
+        Some(patterns.collect())
+    }
 }
 
 fn prefix(prefix: &weft_proto::v1::Prefix) -> Option<Prefix> {
@@ -168,45 +212,76 @@ fn prefix(prefix: &weft_proto::v1::Prefix) -> Option<Prefix> {
 mod tests {
     use super::*;
 
-    fn update() -> HostPattern {
-        HostPattern {
+    fn peers() -> Peers {
+        let mut peers = Peers::default();
+        let peer = |host: u32| weft_proto::v1::Peer {
             destination: Some(weft_proto::v1::Prefix {
-                address: 0x0a02_0100,
+                address: 0x0a02_0000 + host * 256,
                 length: 24,
             }),
+            leaf: 2,
+            local_addresses: vec![0x0a01_0102, 0x0a01_0101],
+        };
+        assert!(peers.extend(&[peer(1), peer(2)]));
+        peers
+    }
+
+    fn pattern() -> LeafPattern {
+        LeafPattern {
+            destination_leaf: 2,
             version: 3,
             time_to_live_ns: 1_000,
-            paths: vec![weft_proto::v1::LocalPath {
-                local_address: 0x0a01_0101,
-                gap: 1,
-                rtt_ns: 9,
-            }],
-            sequence: vec![0],
+            gaps: vec![2, 1],
+            rtts_ns: vec![9, 18],
+            sequence: vec![0, 0, 1],
         }
     }
 
     #[test]
-    fn addresses_are_read_in_host_byte_order() {
-        let pattern = kernel_pattern(&update()).unwrap();
-        assert_eq!(pattern.prefix.to_string(), "10.2.1.0/24");
-        assert_eq!(pattern.paths[0].local, Ipv4Addr::new(10, 1, 1, 1));
+    fn a_pattern_is_one_of_the_kernels_for_each_host_of_its_leaf() {
+        let patterns = peers().kernel_patterns(&pattern()).unwrap();
+        let prefixes: Vec<_> = patterns.iter().map(|p| p.prefix.to_string()).collect();
+        assert_eq!(prefixes, ["10.2.1.0/24", "10.2.2.0/24"]);
+        let path = |last, gap, rtt_ns| LocalPath {
+            local: Ipv4Addr::new(10, 1, 1, last),
+            gap,
+            rtt_ns,
+        };
+        for pattern in patterns {
+            assert_eq!(pattern.paths, [path(2, 2, 9), path(1, 1, 18)]);
+            assert_eq!((pattern.version, pattern.sequence), (3, vec![0, 0, 1]));
+        }
+        let elsewhere = LeafPattern {
+            destination_leaf: 3,
+            ..pattern()
+        };
+        assert_eq!(peers().kernel_patterns(&elsewhere), Some(vec![]));
     }
 
     #[test]
-    fn a_sequence_that_no_kernel_takes_is_refused() {
-        assert!(
-            kernel_pattern(&HostPattern {
+    fn patterns_and_peers_that_no_kernel_takes_are_refused() {
+        let refused = [
+            LeafPattern {
                 sequence: vec![256],
-                ..update()
-            })
-            .is_none()
-        );
-        assert!(
-            kernel_pattern(&HostPattern {
-                destination: None,
-                ..update()
-            })
-            .is_none()
-        );
+                ..pattern()
+            },
+            LeafPattern {
+                sequence: vec![2],
+                ..pattern()
+            },
+            LeafPattern {
+                gaps: vec![1],
+                ..pattern()
+            },
+            LeafPattern {
+                gaps: vec![1; 3],
+                rtts_ns: vec![1; 3],
+                ..pattern()
+            },
+        ];
+        for pattern in refused {
+            assert_eq!(peers().kernel_patterns(&pattern), None, "{pattern:?}");
+        }
+        assert!(!Peers::default().extend(&[weft_proto::v1::Peer::default()]));
     }
 }
