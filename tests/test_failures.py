@@ -151,3 +151,37 @@ def test_patterns_survive_a_restart_of_the_agents(labs: Labs, tmp_path: Path) ->
         restarted_ns = virtual_ns(lab)
         wait_until(load, lambda: virtual_ns(lab) - restarted_ns > SECOND_NS // 4, "a life")
         assert versions.follow() == {"controller"}
+
+
+def samples(lab: Lab) -> int:
+    """Give how many RTTs the controller has used, of all paths together."""
+    return sum(path["samples"] for pair in lab.json("paths") for path in pair["paths"])
+
+
+def test_flows_telemetry_and_patterns_survive_a_restart_of_the_switches(
+    labs: Labs, tmp_path: Path
+) -> None:
+    lab = labs.up()
+    versions = Versions(lab)
+    with long_flows(lab, tmp_path / "x") as load:
+        wait_until(load, lambda: versions.follow() == {"controller"}, "the controller's patterns")
+        lab.shell("daemon kill weft-switch", "daemon start weft-switch")
+        # Programs, entries and digests have to be there again for that.
+        before = samples(lab)
+        wait_until(load, lambda: samples(lab) > before + 10, "RTTs that the new switches measure")
+        wait_until(load, lambda: versions.follow() == {"controller"}, "patterns in use")
+        text, _ = load.communicate(timeout=LIMIT_S)
+        assert load.returncode == 0, text
+
+
+def test_queries_ask_the_controller_that_is_primary(labs: Labs, tmp_path: Path) -> None:
+    lab = labs.up("--controllers", "2")
+    with long_flows(lab, tmp_path / "x", 200_000_000) as load:
+        wait_until(load, lambda: bool(lab.patterns()), "patterns of the first")
+        # One that is dead refuses, one that hangs says nothing.
+        for stop, go_on in (("kill", "start"), ("pause", "resume")):
+            lab.shell(f"daemon {stop} weft-controller")
+            wait_until(load, lambda: bool(lab.patterns()), f"patterns of the second ({stop})")
+            assert lab.json("explain", "h1_1", "h2_1")["history"]
+            lab.shell(f"daemon {go_on} weft-controller")
+            wait_until(load, lambda: bool(lab.patterns()), f"patterns of the first ({stop})")

@@ -77,6 +77,12 @@ impl Weft for Api {
         }))
     }
 
+    async fn get_role(&self, _: Request<v1::GetRoleRequest>) -> Reply<v1::GetRoleResponse> {
+        Ok(Response::new(v1::GetRoleResponse {
+            primary: !self.hub.is_standby(),
+        }))
+    }
+
     async fn watch_patterns(
         &self,
         request: Request<v1::WatchPatternsRequest>,

@@ -236,9 +236,12 @@ impl Lab {
             .context(|| format!("lab {}", self.name))
     }
 
-    /// Unix socket that leads to the controller's gRPC server inside.
-    pub fn controller_socket(&self) -> PathBuf {
-        self.rundir.join(rundir::CONTROLLER_SOCKET)
+    /// Unix sockets that lead to the controllers' gRPC servers inside, that of the first
+    /// controller first.
+    pub fn controller_sockets(&self) -> Vec<PathBuf> {
+        let sockets = rundir::CONTROLLER_SOCKETS.iter();
+        let sockets = sockets.map(|socket| self.rundir.join(socket));
+        sockets.filter(|socket| socket.exists()).collect()
     }
 
     /// Its folder on this machine, `/run/weft` inside.

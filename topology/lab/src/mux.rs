@@ -14,8 +14,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::compat::{Compat, FuturesAsyncReadCompatExt, TokioAsyncReadCompatExt};
 use yamux::{Config, Connection, ConnectionError, Mode};
 
-/// The controller's gRPC server.
-pub const CONTROLLER: &str = "controller";
+/// The controllers' gRPC servers, the first one first.
+pub const CONTROLLERS: [&str; 3] = ["controller", "controller2", "controller3"];
 /// A command, see [`crate::exec`].
 pub const EXEC: &str = "exec";
 /// Longest name of a service.
@@ -170,7 +170,7 @@ mod tests {
                     }
                 };
                 tokio::join!(
-                    ask(CONTROLLER, "x".repeat(1_000_000)),
+                    ask(CONTROLLERS[0], "x".repeat(1_000_000)),
                     ask(EXEC, "short".into()),
                     ask(EXEC, String::new()),
                 );

@@ -33,8 +33,9 @@ pub const PROGRESS: &str = "progress.json";
 pub const LOG: &str = "log";
 /// Socket for requests to the supervisor.
 pub const CONTROL_SOCKET: &str = "control.sock";
-/// Socket that leads to the controller inside.
-pub const CONTROLLER_SOCKET: &str = "controller.sock";
+/// Sockets that lead to the controllers inside, as many as there are.
+pub const CONTROLLER_SOCKETS: [&str; 3] =
+    ["controller.sock", "controller2.sock", "controller3.sock"];
 /// Socket that runs commands inside.
 pub const EXEC_SOCKET: &str = "exec.sock";
 /// Socket of the clock, for the kernel.
@@ -44,14 +45,16 @@ pub const UML: &str = "uml";
 const LOCK: &str = "lock";
 
 /// What is the launcher's own and no result of a run.
-const INTERNAL: [&str; 11] = [
+const INTERNAL: [&str; 13] = [
     STEPS,
     READY,
     FAILED,
     EXIT,
     PROGRESS,
     CONTROL_SOCKET,
-    CONTROLLER_SOCKET,
+    CONTROLLER_SOCKETS[0],
+    CONTROLLER_SOCKETS[1],
+    CONTROLLER_SOCKETS[2],
     EXEC_SOCKET,
     CLOCK_SOCKET,
     UML,
@@ -93,7 +96,7 @@ pub fn of(name: &str) -> Result<PathBuf> {
         return Err(Error::Name(name.into()));
     }
     let dir = base().join(name);
-    let longest = dir.join(CONTROLLER_SOCKET);
+    let longest = dir.join(CONTROLLER_SOCKETS[1]);
     if longest.as_os_str().len() > SOCKET_PATH_MAX {
         return Err(Error::Io {
             context: format!("{}", dir.display()),

@@ -180,10 +180,11 @@ impl Supervisor {
         tokio::task::spawn_local(carry);
         let (opener, run) = mux::outside(line);
         tokio::task::spawn_local(run);
-        for (socket, service) in [
-            (rundir::CONTROLLER_SOCKET, mux::CONTROLLER),
-            (rundir::EXEC_SOCKET, mux::EXEC),
-        ] {
+        let controllers = rundir::CONTROLLER_SOCKETS
+            .into_iter()
+            .zip(mux::CONTROLLERS)
+            .take(shared.spec.controllers.into());
+        for (socket, service) in controllers.chain([(rundir::EXEC_SOCKET, mux::EXEC)]) {
             mux::listen(&rundir.join(socket), service, opener.clone()).context(context)?;
         }
         let uml = rundir.join(rundir::UML);

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::process::Stdio;
@@ -22,8 +23,8 @@ use crate::spec::{BatchSpec, LabSpec};
 use crate::tty::{AsyncTty, RawMode};
 use crate::watch::Watch;
 
-/// The controller's gRPC server.
-const CONTROLLER: &str = "127.0.0.1:9339";
+/// Port of the first controller's gRPC server; those of the others follow.
+const CONTROLLER_PORT: u16 = 9339;
 /// The line to the outside.
 const SERIAL: &str = "/dev/ttyS0";
 
@@ -197,15 +198,19 @@ async fn serve(line: impl AsyncRead + AsyncWrite) -> io::Result<()> {
 }
 
 async fn serve_stream(mut stream: Stream) {
-    match mux::read_service(&mut stream).await.as_deref() {
-        Ok(mux::EXEC) => crate::exec::server::serve(stream).await,
-        Ok(mux::CONTROLLER) => {
-            // Refused as long as no controller runs; the caller sees an end.
-            if let Ok(mut controller) = TcpStream::connect(CONTROLLER).await {
-                let _ = controller.set_nodelay(true);
-                let _ = tokio::io::copy_bidirectional(&mut stream, &mut controller).await;
-            }
+    let Ok(service) = mux::read_service(&mut stream).await else {
+        return;
+    };
+    if service == mux::EXEC {
+        crate::exec::server::serve(stream).await;
+        return;
+    }
+    let mut controllers = (CONTROLLER_PORT..).zip(mux::CONTROLLERS);
+    if let Some((port, _)) = controllers.find(|(_, name)| *name == service) {
+        // Refused as long as this controller does not run; the caller sees an end.
+        if let Ok(mut controller) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await {
+            let _ = controller.set_nodelay(true);
+            let _ = tokio::io::copy_bidirectional(&mut stream, &mut controller).await;
         }
-        _ => {}
     }
 }
