@@ -197,20 +197,20 @@ impl Parser {
         header: &Header,
         variable_bits: u64,
     ) -> Result<(), Stop> {
-        let mut total_bits = header.fixed_bits;
-        if let Some(max_bytes) = header.max_bytes {
-            if variable_bits % 8 != 0 {
-                return Err(self.errors.parser_invalid_argument);
-            }
-            if variable_bits > u64::from(max_bytes * 8 - header.fixed_bits) {
-                return Err(self.errors.header_too_short);
-            }
-            total_bits += variable_bits as u32;
+        if variable_bits % 8 != 0 {
+            return Err(self.errors.parser_invalid_argument);
         }
-        let bytes = total_bits as usize / 8;
+        let total_bytes = (u64::from(header.fixed_bits) + variable_bits) / 8;
         let data = &packet.data[packet.parsed..];
-        if data.len() < bytes {
+        // In this order, as the model in P4-16, 12.8.2 has it.
+        if (data.len() as u64) < total_bytes {
             return Err(self.errors.packet_too_short);
+        }
+        if header
+            .max_bytes
+            .is_some_and(|most| total_bytes > u64::from(most))
+        {
+            return Err(self.errors.header_too_short);
         }
         packet.words[header.base as usize] = 1;
         read_pieces(
@@ -219,7 +219,7 @@ impl Parser {
             variable_bits as u32,
             &mut packet.words,
         );
-        packet.parsed += bytes;
+        packet.parsed += total_bytes as usize;
         Ok(())
     }
 

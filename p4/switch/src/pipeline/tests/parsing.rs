@@ -77,6 +77,7 @@ fn a_varbit_takes_what_its_length_says() {
         HEADER_TOO_SHORT
     );
     assert_eq!(error(&[0x02, 0, 8, 1, 2, 3]), PACKET_TOO_SHORT);
+    assert_eq!(error(&[0x02, 0, 9, 1, 2, 3]), PACKET_TOO_SHORT);
 }
 
 #[test]
