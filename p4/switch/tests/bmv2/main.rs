@@ -1,0 +1,272 @@
+//! The same packets through `weft-switch`'s interpreter and through BMv2: what comes out must
+//! be the same. Where no BMv2 is installed they say so and pass.
+
+#![allow(clippy::unwrap_used)]
+
+mod program;
+mod target;
+
+use std::path::PathBuf;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use weft_switch::pipeline::MatchValue;
+
+use program::{Entry, Ours, bytes, programmed};
+use target::{Bmv2, Frame};
+
+/// Packets of a test.
+const PACKETS: usize = 2_000;
+
+const PORT: u16 = 1;
+
+macro_rules! fixture {
+    ($name:literal) => {
+        concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/", $name)
+    };
+}
+
+/// Where BMv2 is; says it when it is nowhere.
+fn installed() -> Option<PathBuf> {
+    let program = Bmv2::program();
+    if program.is_none() {
+        eprintln!("skipped: no simple_switch_grpc on PATH");
+    }
+    program
+}
+
+/// `count` packets that `make` makes up.
+fn packets(count: usize, mut make: impl FnMut(&mut StdRng) -> Vec<u8>) -> Vec<Frame> {
+    let mut random = StdRng::seed_from_u64(1);
+    (0..count).map(|_| (PORT, make(&mut random))).collect()
+}
+
+fn random_bytes(random: &mut StdRng, count: usize) -> Vec<u8> {
+    (0..count).map(|_| random.random()).collect()
+}
+
+/// Compares what came out, but for bytes that tell of time.
+fn assert_same(packets: &[Frame], ours: &[Vec<Frame>], theirs: &[Vec<Frame>]) {
+    let differ = |place: &usize| {
+        let sorted = |frames: &[Frame]| {
+            let mut frames = frames.to_vec();
+            frames.sort();
+            frames
+        };
+        sorted(&ours[*place]) != sorted(&theirs[*place])
+    };
+    let different: Vec<usize> = (0..packets.len()).filter(differ).collect();
+    let Some(&first) = different.first() else {
+        return;
+    };
+    let hex = |bytes: &[u8]| -> String { bytes.iter().map(|b| format!("{b:02x}")).collect() };
+    let all = |frames: &[Frame]| -> Vec<String> {
+        frames
+            .iter()
+            .map(|(port, frame)| format!("{port}: {}", hex(frame)))
+            .collect()
+    };
+    panic!(
+        "{} of {} packets differ, the first is number {first}, {}\n  weft-switch {:?}\n  BMv2        {:?}",
+        different.len(),
+        packets.len(),
+        hex(&packets[first].1),
+        all(&ours[first]),
+        all(&theirs[first]),
+    );
+}
+
+/// Runs a fixture without entries on both.
+async fn compare(json: &'static str, packets: &[Frame]) {
+    let Some(program) = installed() else {
+        return;
+    };
+    let mut ours = Ours::new(&std::fs::read(json).unwrap());
+    let bmv2 = Bmv2::start(&program, Some(json)).await;
+    let theirs = bmv2.run(packets).await;
+    assert_same(packets, &ours.run(packets), &theirs);
+}
+
+#[tokio::test]
+async fn every_operation_gives_what_it_gives_on_bmv2() {
+    let packets = packets(PACKETS, |random| random_bytes(random, 63));
+    compare(fixture!("arithmetic.json"), &packets).await;
+}
+
+#[tokio::test]
+async fn every_packet_is_parsed_as_on_bmv2() {
+    let packets = packets(PACKETS, |random| {
+        // A command is there always: what a header has that is not valid is undefined, and
+        // in BMv2 what it had in another packet.
+        let length = random.random_range(2..40);
+        let mut packet = random_bytes(random, length);
+        // What no case of a `select` matches is NoMatch (P4-16, 12.6), of which BMv2 tells
+        // nothing; a loop (5) would never end, as BMv2 knows no ParserTimeout; and BMv2 ends
+        // at an index that a stack does not have (8).
+        let index = random.random_range(0..=255);
+        let (what, index) = match random.random_range(0..8) {
+            0 => (0x01, index),
+            1 => (0x02, 0x00),
+            2 => (0x10 | index & 0x0f, 0x07),
+            3 => (0x03, index),
+            4 => (0x04, index),
+            5 => (0x06, 0x00),
+            6 => (0x07, index),
+            _ => (0x08, index % 3),
+        };
+        packet[..2].copy_from_slice(&[what, index]);
+        packet
+    });
+    compare(fixture!("parsing.json"), &packets).await;
+}
+
+#[tokio::test]
+async fn registers_hashes_and_checksums_are_those_of_bmv2() {
+    let what = [
+        0x01, 0x02, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x20, 0x32, 0x34, 0x35, 0x40, 0x50,
+    ];
+    let packets = packets(PACKETS, |random| {
+        let length = random.random_range(17..60);
+        let mut packet = random_bytes(random, length);
+        packet[0] = what[random.random_range(0..what.len())];
+        // BMv2 ends at a place that a register does not have.
+        if packet[0] <= 0x02 {
+            packet[1..5].copy_from_slice(&random.random_range(0..4u32).to_be_bytes());
+        }
+        packet
+    });
+    compare(fixture!("externs.json"), &packets).await;
+}
+
+#[tokio::test]
+async fn constant_entries_are_chosen_as_on_bmv2() {
+    let packets = packets(PACKETS, |random| {
+        let mut packet = random_bytes(random, 30);
+        packet[0] = random.random_range(0..4);
+        packet
+    });
+    compare(fixture!("matching.json"), &packets).await;
+}
+
+fn exact(value: u64) -> MatchValue {
+    MatchValue::Exact(bytes(value))
+}
+
+fn prefix(address: [u8; 4], prefix_bits: u32) -> MatchValue {
+    let value = bytes(u32::from_be_bytes(address).into());
+    MatchValue::Lpm { value, prefix_bits }
+}
+
+/// Leaf 1 of two, with hosts at ports 1 and 2 and uplinks at 3 to 6.
+fn leaf_entries(policy: &'static str) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for host in 1..=2u64 {
+        let key = vec![prefix([10, 1, host as u8, 0], 24)];
+        let mac = 0x0200_0000_0100 + host;
+        entries.push(Entry::new("routing.ipv4_lpm", key, "routing.to_host").args(&[host, mac]));
+        entries.push(Entry::new(
+            "rtt.host_port",
+            vec![exact(host)],
+            "rtt.measure",
+        ));
+    }
+    let key = vec![prefix([10, 2, 0, 0], 16)];
+    entries.push(Entry::new("routing.ipv4_lpm", key, "routing.to_fabric").args(&[2]));
+    for path in 0..4 {
+        let key = vec![exact(path)];
+        let entry = Entry::new("routing.path_select", key, "routing.set_uplink");
+        entries.push(entry.args(&[3 + path]));
+    }
+    entries.push(Entry::new("routing.path_policy", Vec::new(), policy).args(&[4]));
+    let policy = Entry::new("telemetry.policy", Vec::new(), "telemetry.sample_every");
+    entries.push(policy.args(&[0, 0, 0, 0]));
+    entries
+}
+
+/// A frame as hosts and others send them: most are TCP between known hosts, none is sure to be
+/// whole.
+fn frame(random: &mut StdRng) -> Vec<u8> {
+    let payload = random.random_range(0..64);
+    let mut ip = vec![0x45, 0];
+    ip.extend((20 + 20 + payload as u16).to_be_bytes());
+    ip.extend(random_bytes(random, 2));
+    ip.extend([0x40, 0]);
+    ip.push(
+        *[0, 1, 2, 64, 255]
+            .get(random.random_range(0..5))
+            .unwrap_or(&64),
+    );
+    ip.push(if random.random_bool(0.8) { 6 } else { 17 });
+    ip.extend([0, 0]);
+    for _ in 0..2 {
+        ip.extend([10, random.random_range(1..4), random.random_range(1..4)]);
+        ip.push(random.random_range(1..5));
+    }
+    if random.random_bool(0.9) {
+        let sum = checksum(&ip);
+        ip[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
+    let mut frame = vec![2, 0, 0, 0xff, 0, 1, 2, 0, 0, 0, 1, 1, 8, 0];
+    frame.extend(ip);
+    frame.extend(random_bytes(random, 12));
+    frame.push(0x50);
+    frame.extend(random_bytes(random, 7 + payload));
+    // Some are damaged, or end early.
+    if random.random_bool(0.1) {
+        let place = random.random_range(12..36);
+        frame[place] = random.random();
+    }
+    if random.random_bool(0.05) {
+        frame.truncate(random.random_range(1..frame.len()));
+    }
+    frame
+}
+
+fn checksum(header: &[u8]) -> u16 {
+    let words = header.chunks_exact(2);
+    let sum: u32 = words
+        .map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])))
+        .sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    !((sum + (sum >> 16)) as u16)
+}
+
+/// Runs a compiled program with entries on both.
+async fn compare_programs(name: &str, entries: &[Entry]) {
+    let Some(program) = installed() else {
+        return;
+    };
+    let compiled = format!("{}/../compiled/{name}", env!("CARGO_MANIFEST_DIR"));
+    let json = std::fs::read(format!("{compiled}.json")).unwrap();
+    let info = std::fs::read_to_string(format!("{compiled}.p4info.txtpb")).unwrap();
+    let bmv2 = Bmv2::start(&program, None).await;
+    let mut ours = programmed(&bmv2, &json, &info, entries).await;
+    let mut random = StdRng::seed_from_u64(1);
+    let packets: Vec<Frame> = (0..PACKETS)
+        .map(|_| (random.random_range(1..7), frame(&mut random)))
+        .collect();
+    let theirs = bmv2.run(&packets).await;
+    let ours = ours.run(&packets);
+    let sent = ours.iter().filter(|frames| !frames.is_empty()).count();
+    assert!(sent > PACKETS / 5, "only {sent} packets were routed at all");
+    assert_same(&packets, &ours, &theirs);
+}
+
+#[tokio::test]
+async fn a_leaf_sends_what_it_sends_on_bmv2() {
+    compare_programs("leaf", &leaf_entries("routing.weft_paths")).await;
+}
+
+#[tokio::test]
+async fn a_leaf_that_hashes_flows_chooses_the_paths_it_chooses_on_bmv2() {
+    compare_programs("leaf", &leaf_entries("routing.ecmp_paths")).await;
+}
+
+#[tokio::test]
+async fn a_spine_sends_what_it_sends_on_bmv2() {
+    let routes = (1..=3u64).map(|leaf| {
+        let key = vec![prefix([10, leaf as u8, 0, 0], 16)];
+        Entry::new("routing.ipv4_lpm", key, "routing.to_port").args(&[leaf])
+    });
+    compare_programs("spine", &routes.collect::<Vec<_>>()).await;
+}

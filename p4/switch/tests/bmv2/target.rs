@@ -1,0 +1,160 @@
+//! A BMv2 of the test's own: packets go in and come out over gRPC, no interface is needed.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tokio_stream::StreamExt as _;
+use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Status, Streaming};
+use tonic_prost::ProstCodec;
+
+/// BMv2 with gRPC servers for P4Runtime and for packets.
+const PROGRAM: &str = "simple_switch_grpc";
+
+/// Its P4Runtime device id.
+pub const DEVICE: u64 = 1;
+
+/// What `simple_switch_grpc --cpu-port` gets.
+const CPU_PORT: u16 = 510;
+
+/// Packets that wait for a port at most; what comes on top is dropped.
+const QUEUE_PACKETS: usize = 64;
+
+/// How long it may take to start.
+const START_LIMIT: Duration = Duration::from_secs(60);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// A packet into the switch, or out of it (`p4.bm.PacketStreamRequest`, `-Response`).
+#[derive(Clone, PartialEq, prost::Message)]
+struct Carried {
+    /// That of a packet out of the switch is the one of the packet that it came from.
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(uint64, tag = "2")]
+    device_id: u64,
+    #[prost(uint32, tag = "3")]
+    port: u32,
+    #[prost(bytes = "vec", tag = "4")]
+    packet: Vec<u8>,
+}
+
+/// A frame and the port that it takes.
+pub type Frame = (u16, Vec<u8>);
+
+/// A running BMv2, which ends when this is dropped.
+pub struct Bmv2 {
+    process: Child,
+    /// Its P4Runtime server.
+    pub control: Channel,
+    packets: Channel,
+}
+
+impl Bmv2 {
+    /// Where the program is, if it is installed.
+    pub fn program() -> Option<PathBuf> {
+        let path = std::env::var_os("PATH")?;
+        let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        let files = folders.iter().map(|folder| folder.join(PROGRAM));
+        files.into_iter().find(|file| file.is_file())
+    }
+
+    /// Starts it with the program in `json`, or without one.
+    pub async fn start(program: &PathBuf, json: Option<&str>) -> Self {
+        let [control, packets, thrift] = free_ports();
+        let mut command = Command::new(program);
+        match json {
+            Some(json) => command.arg(json),
+            None => command.arg("--no-p4"),
+        };
+        command.args(["--device-id", &DEVICE.to_string()]);
+        command.args(["--thrift-port", &thrift.to_string()]);
+        command.args(["--log-console", "--log-level", "off", "--"]);
+        command.args(["--grpc-server-addr", &format!("127.0.0.1:{control}")]);
+        command.args(["--dp-grpc-server-addr", &format!("127.0.0.1:{packets}")]);
+        command.args(["--cpu-port", &CPU_PORT.to_string()]);
+        let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        Self {
+            process: process.unwrap(),
+            control: connected(control).await,
+            packets: connected(packets).await,
+        }
+    }
+
+    /// Sends packets one after another, and returns what came out for each, when all has.
+    pub async fn run(&self, packets: &[Frame]) -> Vec<Vec<Frame>> {
+        let mut came = Vec::new();
+        for some in packets.chunks(QUEUE_PACKETS / 2) {
+            came.extend(self.run_some(some).await);
+        }
+        came
+    }
+
+    /// The same for so many that no queue overflows.
+    async fn run_some(&self, packets: &[Frame]) -> Vec<Vec<Frame>> {
+        let carried = packets.iter().zip(1..).map(|((port, packet), id)| Carried {
+            id,
+            device_id: DEVICE,
+            port: u32::from(*port),
+            packet: packet.clone(),
+        });
+        let sent: Vec<Carried> = carried.collect();
+        let mut answers = loop {
+            match self.stream(sent.clone()).await {
+                Ok(answers) => break answers,
+                // It listens before it is ready.
+                Err(status) if status.code() == tonic::Code::Unavailable => {
+                    tokio::time::sleep(LOOK_AGAIN).await;
+                }
+                Err(status) => panic!("{status}"),
+            }
+        };
+        // It ends the stream when it has nothing more in hand.
+        let mut came = vec![Vec::new(); packets.len()];
+        while let Some(answer) = answers.next().await {
+            let answer = answer.unwrap();
+            let place = usize::try_from(answer.id).unwrap() - 1;
+            came[place].push((u16::try_from(answer.port).unwrap(), answer.packet));
+        }
+        came
+    }
+
+    async fn stream(&self, sent: Vec<Carried>) -> Result<Streaming<Carried>, Status> {
+        let mut rpc = Grpc::new(self.packets.clone());
+        rpc.ready().await.unwrap();
+        let path = PathAndQuery::from_static("/p4.bm.DataplaneInterface/PacketStream");
+        let codec = ProstCodec::<Carried, Carried>::default();
+        let request = Request::new(tokio_stream::iter(sent));
+        Ok(rpc.streaming(request, path, codec).await?.into_inner())
+    }
+}
+
+impl Drop for Bmv2 {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Ports that nobody listens at now.
+fn free_ports<const N: usize>() -> [u16; N] {
+    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap().port())
+}
+
+async fn connected(port: u16) -> Channel {
+    let endpoint = Endpoint::from_shared(format!("http://127.0.0.1:{port}")).unwrap();
+    let connect = async {
+        loop {
+            match endpoint.connect().await {
+                Ok(channel) => break channel,
+                Err(_) => tokio::time::sleep(LOOK_AGAIN).await,
+            }
+        }
+    };
+    let limited = tokio::time::timeout(START_LIMIT, connect);
+    limited.await.expect("it does not start")
+}
