@@ -35,9 +35,10 @@ def test_an_interrupt_stops_the_lab_keeps_what_is_done_and_goes_on_there(
     child = start(tmp_path, tmp_path)
     wait_for(tmp_path / "started", child)
     child.send_signal(number)
-    _, said = child.communicate(timeout=60)
+    shown, said = child.communicate(timeout=60)
     assert child.returncode == 130
     assert "interrupted; all labs are stopped" in said
+    assert f"4 of {RUNS} runs in" in shown
     assert (tmp_path / "stopped").exists()
     assert not list((tmp_path / "runs").glob("*.partial*"))
     assert table(tmp_path, tmp_path)[0] == 4

@@ -77,7 +77,9 @@ def conduct(planned: Sequence[Experiment], options: Options) -> int:
     if not outcome.stopped:
         for one in planned:
             _show(one.scenario, one.folder)
-    count = len(outcome.wanted(runs, installed.key))
+    wanted = outcome.wanted(runs, installed.key)
+    ended = sum(key in outcome.done or key in outcome.failed for key in map(installed.key, wanted))
+    count = f"{ended} of {len(wanted)}" if outcome.stopped else f"{len(wanted)}"
     print(f"\n{count} runs in {progress.elapsed_s():.0f} s")
     return _ending(runs, installed, outcome)
 
