@@ -16,6 +16,7 @@ NOT_OF_TOPOLOGY = {
     "controllers",
     "control-delay",
     "path-manager",
+    "gray-loss",
 }
 """What `weft topo` has of hosts and controllers."""
 OF_DRAWING = {"name", "svg", "json"}
