@@ -33,7 +33,7 @@ SCHEDULERS: dict[str, Look] = {
     "minrtt_pr": Look("MinRTT with PR", _RED, "D", "--"),
     "roundrobin": Look("RoundRobin", _ORANGE, "^"),
     "rr_packet": Look("per-packet round robin", _ORANGE, "v", "--"),
-    "default": Look("upstream's default", _BLACK, "x"),
+    "default": Look("upstream's default", _GREY, "x"),
     "blest": Look("BLEST", _PINK, "P"),
     "stms_a": Look("STMS-A", _GREEN, "d"),
     "stms_c": Look("STMS-C", _GREEN, "h", "--"),
