@@ -1,0 +1,155 @@
+//! Tests of what switches and cards should hold.
+
+use super::*;
+use crate::testing::{fabric, fat_tree, leaf_spine, program};
+
+fn desired_of(role: Role) -> Desired {
+    desired_in(&fabric(3, 2, 4), role)
+}
+
+fn desired_in(fabric: &Fabric, role: Role) -> Desired {
+    let switch = fabric
+        .topology()
+        .switches
+        .iter()
+        .find(|switch| switch.role == role)
+        .unwrap();
+    desired(fabric, switch, &program(role), TimestampUnit::Nanoseconds).unwrap()
+}
+
+#[test]
+fn a_leaf_reaches_its_hosts_the_other_leaves_and_every_spine() {
+    let desired = desired_of(Role::Leaf);
+    // 4 hosts (route, RTT), 2 leaves, probes, 2 uplinks (way, losses) and 2 paths to
+    // each leaf; path policy and telemetry.
+    assert_eq!(desired.entries.len(), 4 * 2 + 2 + 1 + 2 * 2 + 2 * 2 + 2);
+    let defaults = desired
+        .entries
+        .iter()
+        .filter(|entry| entry.is_default_action);
+    assert_eq!(defaults.count(), 2);
+    assert_eq!(desired.digests.len(), 4);
+}
+
+#[test]
+fn a_card_knows_the_other_leaves_and_what_to_expect_of_them() {
+    let mut topology = leaf_spine(3, 2, 4);
+    let host = topology.hosts[0].clone();
+    topology.hosts[0].nic = Some(weft_topology::Nic {
+        name: "nic1_1".into(),
+        device_id: 1257,
+        grpc: String::new(),
+        rate_bps: 252_000_000_000,
+        delay_ns: 5_000,
+    });
+    let fabric = Fabric::new(topology).unwrap();
+    let unit = TimestampUnit::Nanoseconds;
+    let card = desired_of_nic(&fabric, &host, &program(Role::Nic), unit).unwrap();
+    // Two leaves, two paths to each; telemetry.
+    assert_eq!(card.entries.len(), 2 + 2 * 2 + 1);
+    assert_eq!(card.digests.len(), 1);
+    // Its leaf does not measure for it.
+    let leaf = &fabric.topology().switches[0];
+    let leaf = desired(&fabric, leaf, &program(Role::Leaf), unit).unwrap();
+    let without = desired_of(Role::Leaf).entries.len();
+    assert_eq!(leaf.entries.len(), without - 1);
+}
+
+#[test]
+fn a_spine_reaches_every_leaf() {
+    let desired = desired_of(Role::Spine);
+    // Three leaves (way, losses); telemetry.
+    assert_eq!(desired.entries.len(), 3 * 2 + 1);
+    assert_eq!(desired.digests.len(), 2);
+}
+
+#[test]
+fn aggregation_knows_its_pod_and_sends_the_rest_up_by_path() {
+    let tree = Fabric::new(fat_tree(4)).unwrap();
+    let aggregation = desired_in(&tree, Role::Aggregation);
+    // Two leaves, everybody else, four paths; losses of four links; path policy and
+    // telemetry.
+    assert_eq!(aggregation.entries.len(), 2 + 1 + 4 + 4 + 2);
+    assert_eq!(desired_in(&tree, Role::Core).entries.len(), 8 + 4 + 1);
+    // Leaves 1 to 8: 10.0.0.0/12.
+    assert!(matches!(fabric_prefix(&tree), Key::Prefix(0x0a00_0000, 12)));
+}
+
+#[test]
+fn where_ways_are_more_than_paths_they_are_spread_over_all_uplinks() {
+    let tree = Fabric::new(fat_tree(8)).unwrap();
+    // Four leaves, everybody else, eight paths, four uplinks; eight links; policies.
+    let aggregation = desired_in(&tree, Role::Aggregation);
+    assert_eq!(aggregation.entries.len(), 4 + 1 + 8 + 4 + 8 + 2);
+    let mut wide = leaf_spine(2, 20, 1);
+    wide.paths = 8;
+    for host in &mut wide.hosts {
+        host.addresses.truncate(8);
+    }
+    let wide = Fabric::new(wide).unwrap();
+    // A host (route, RTT), a leaf, probes, 8 paths to it, 20 links; policies.
+    let leaf = desired_in(&wide, Role::Leaf);
+    assert_eq!(leaf.entries.len(), 2 + 1 + 1 + 8 + 8 + 2 * 20 + 2);
+}
+
+#[test]
+fn a_leaf_expects_the_base_rtt_and_six_full_queues_at_most() {
+    let fabric = fabric(2, 2, 4);
+    let pair = fabric.pairs().next().unwrap();
+    // 1 Gbps: three wires of 12 us for 1500 bytes and 12.112 us for a frame.
+    let base_ns = fabric.configured_rtt_ns(pair, 0).unwrap() - 20_000;
+    let wanted = Expected {
+        full_size_ns: 3 * 12_000,
+        longest_ns: base_ns + 6 * 100 * 12_112,
+    };
+    assert_eq!(expected(&fabric, pair, 0), Some(wanted));
+}
+
+#[test]
+fn thresholds_in_bytes_are_the_time_in_which_the_port_sends_them() {
+    let mut topology = leaf_spine(2, 2, 1);
+    for link in &mut topology.links {
+        link.ecn_bytes = Some(30_000);
+    }
+    topology.links[0].ecn_bytes = None;
+    topology.links[0].ecn_packets = Some(20);
+    let fabric = Fabric::new(topology).unwrap();
+    let leaf = &fabric.topology().switches[0];
+    for (unit, bytes_time) in [
+        (TimestampUnit::Nanoseconds, 240_000_u32),
+        (TimestampUnit::Microseconds, 240),
+    ] {
+        let program = program(Role::Leaf);
+        let entries = marking(&fabric, leaf, &program, unit).unwrap();
+        let packets = program.entry(
+            "ecn.threshold",
+            &[("standard_metadata.egress_port", Key::Exact(1))],
+            "ecn.above_packets",
+            &[("packets", 20)],
+        );
+        assert_eq!(entries.len(), 3);
+        assert_eq!(entries[0], packets.unwrap());
+        let delay = program.entry(
+            "ecn.threshold",
+            &[("standard_metadata.egress_port", Key::Exact(2))],
+            "ecn.above_delay",
+            &[("delay", bytes_time.into())],
+        );
+        assert_eq!(entries[1], delay.unwrap());
+    }
+    assert!(
+        marking(
+            &self::fabric(2, 2, 1),
+            leaf,
+            &program(Role::Leaf),
+            TimestampUnit::Nanoseconds
+        )
+        .unwrap()
+        .is_empty()
+    );
+}
+
+#[test]
+fn addresses_are_numbers_in_network_order() {
+    assert_eq!(mac("02:00:00:00:01:0a"), 0x0200_0000_010a);
+}

@@ -1,0 +1,206 @@
+//! Tests of the ways through fabrics of all kinds.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::{End, Routing, VERSION};
+
+/// Switches only: `(name, role, number)`, and links between them by name, the lower
+/// one first.
+fn topology(paths: u8, switches: &[(String, Role, u8)], links: &[(String, String)]) -> Topology {
+    let mut topology = Topology {
+        version: VERSION,
+        name: "test".into(),
+        paths,
+        routing: Routing::Weft,
+        int_md: false,
+        hosts: Vec::new(),
+        switches: Vec::new(),
+        links: Vec::new(),
+        schedule: None,
+    };
+    for (name, role, index) in switches {
+        topology.switches.push(Switch {
+            name: name.clone(),
+            role: *role,
+            index: *index,
+            device_id: 1,
+            grpc: String::new(),
+            ports: Vec::new(),
+            loss_ppm: 0,
+        });
+    }
+    for (link, (a, b)) in links.iter().enumerate() {
+        let [a, b] = [a, b].map(|name| {
+            let mut switches = topology.switches.iter_mut();
+            let switch = switches.find(|switch| switch.name == *name).unwrap();
+            let number = switch.ports.len() as u16 + 1;
+            switch.ports.push(Port {
+                number,
+                interface: String::new(),
+                link,
+            });
+            End {
+                node: name.clone(),
+                port: number,
+            }
+        });
+        topology.links.push(Link {
+            a,
+            b,
+            rate_bps: 1,
+            rate_from_a_bps: None,
+            delay_ns: 0,
+            queue_packets: 1,
+            queue_bytes: None,
+            ecn_packets: None,
+            ecn_bytes: None,
+            mtu_bytes: crate::USUAL_MTU_BYTES,
+        });
+    }
+    topology
+}
+
+fn leaf_spine(leaves: u8, spines: u8) -> Topology {
+    let leaf = |n| (format!("leaf{n}"), Role::Leaf, n);
+    let spine = |n| (format!("spine{n}"), Role::Spine, n);
+    let switches: Vec<_> = (1..=leaves)
+        .map(leaf)
+        .chain((1..=spines).map(spine))
+        .collect();
+    let links: Vec<_> = (1..=leaves)
+        .flat_map(|l| (1..=spines).map(move |s| (format!("leaf{l}"), format!("spine{s}"))))
+        .collect();
+    topology(spines.min(8), &switches, &links)
+}
+
+fn fat_tree(k: u8) -> Topology {
+    let half = k / 2;
+    let edge = |n| (format!("edge{n}"), Role::Leaf, n);
+    let aggregation = |n| (format!("agg{n}"), Role::Aggregation, n);
+    let core = |n| (format!("core{n}"), Role::Core, n);
+    let switches: Vec<_> = (1..=k * half)
+        .map(edge)
+        .chain((1..=k * half).map(aggregation))
+        .chain((1..=half * half).map(core))
+        .collect();
+    let mut links = Vec::new();
+    for pod in 0..k {
+        for (a, b) in (1..=half).flat_map(|a| (1..=half).map(move |b| (a, b))) {
+            links.push((
+                format!("edge{}", pod * half + a),
+                format!("agg{}", pod * half + b),
+            ));
+        }
+    }
+    for pod in 0..k {
+        for (a, c) in (0..half).flat_map(|a| (1..=half).map(move |c| (a, c))) {
+            let aggregation = format!("agg{}", pod * half + a + 1);
+            links.push((aggregation, format!("core{}", a * half + c)));
+        }
+    }
+    topology((half * half).min(8), &switches, &links)
+}
+
+/// Names of the switches after the first leaf.
+fn names(topology: &Topology, ways: &Ways, source: u8, destination: u8, path: u8) -> String {
+    let steps = ways.steps(source, destination, path).skip(1);
+    let names: Vec<_> = steps.map(|step| &*step.switch(topology).name).collect();
+    names.join(" ")
+}
+
+#[test]
+fn a_path_of_a_leaf_spine_crosses_the_spine_of_its_number() {
+    let topology = leaf_spine(3, 4);
+    let ways = Ways::new(&topology).unwrap();
+    let via = [0, 1, 2, 3].map(|path| names(&topology, &ways, 3, 1, path));
+    assert_eq!(via, ["spine1", "spine2", "spine3", "spine4"]);
+    assert_eq!(ways.steps(2, 2, 0).count(), 0);
+    assert_eq!(ways.steps(2, 9, 0).count(), 0);
+}
+
+#[test]
+fn four_paths_lead_from_pod_to_pod_of_the_smallest_fat_tree_and_two_through_a_pod() {
+    let topology = fat_tree(4);
+    let ways = Ways::new(&topology).unwrap();
+    let via = [0, 1, 2, 3].map(|path| names(&topology, &ways, 1, 8, path));
+    assert_eq!(
+        via,
+        [
+            "agg1 core1 agg7",
+            "agg2 core3 agg8",
+            "agg1 core2 agg7",
+            "agg2 core4 agg8"
+        ]
+    );
+    let via = [0, 1, 2, 3].map(|path| names(&topology, &ways, 3, 4, path));
+    assert_eq!(via, ["agg3", "agg4", "agg3", "agg4"]);
+}
+
+#[test]
+fn data_and_acks_cross_the_same_switches_on_every_path() {
+    for topology in [leaf_spine(5, 20), fat_tree(4), fat_tree(6), fat_tree(8)] {
+        let ways = Ways::new(&topology).unwrap();
+        for (source, destination) in (1..=5).flat_map(|a| (1..=5).map(move |b| (a, b))) {
+            for path in 0..topology.paths {
+                let there: Vec<_> = ways
+                    .steps(source, destination, path)
+                    .map(|step| step.port(&topology).link)
+                    .collect();
+                let mut back: Vec<_> = ways
+                    .steps(destination, source, path)
+                    .map(|step| step.port(&topology).link)
+                    .collect();
+                back.reverse();
+                assert_eq!(there, back);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_paths_of_a_pair_are_distinct_and_all_pairs_together_use_every_link() {
+    let fabrics = [
+        (leaf_spine(20, 20), 20, 2),
+        (fat_tree(6), 18, 4),
+        (fat_tree(8), 32, 4),
+    ];
+    for (topology, leaves, farthest) in fabrics {
+        let ways = Ways::new(&topology).unwrap();
+        let mut used = BTreeSet::new();
+        let pairs = (1..=leaves).flat_map(|a| (1..=leaves).map(move |b| (a, b)));
+        for (source, destination) in pairs {
+            let paths: BTreeSet<Vec<Step>> = (0..topology.paths)
+                .map(|path| ways.steps(source, destination, path).collect())
+                .collect();
+            if paths.iter().any(|steps| steps.len() == farthest) {
+                assert_eq!(paths.len(), usize::from(topology.paths));
+            }
+            used.extend(paths.iter().flatten().map(|step| step.port(&topology).link));
+        }
+        assert_eq!(used.len(), topology.links.len());
+    }
+}
+
+#[test]
+fn what_is_no_regular_tree_is_refused() {
+    let mut uneven = leaf_spine(2, 2);
+    uneven.switches[1].ports.pop();
+    assert_eq!(
+        Ways::new(&uneven).unwrap_err().to_string(),
+        "leaf1 has 2 links up, leaf2 has 1; those of a tier have as many"
+    );
+    let mut apart = leaf_spine(2, 1);
+    apart.switches[2].ports.pop();
+    assert_eq!(
+        Ways::new(&apart).unwrap_err().to_string(),
+        "no path 0 from leaf1 to leaf2"
+    );
+}
+
+#[test]
+fn the_largest_fat_tree_has_its_ways_in_no_time() {
+    let ways = Ways::new(&fat_tree(16)).unwrap();
+    assert_eq!(ways.steps(1, 128, 7).count(), 4);
+    assert_eq!(ways.below(255).count(), 8);
+}
