@@ -246,9 +246,7 @@ impl Engine {
             return;
         }
         if self.liveness.arrived(now_ns, probe) {
-            for pair in both_ways(probe.pair) {
-                self.due.insert(pair, now_ns);
-            }
+            self.look_at(now_ns, both_ways(probe.pair));
         }
     }
 
@@ -272,9 +270,7 @@ impl Engine {
     pub fn poll(&mut self, now_ns: u64) -> Vec<LeafPair> {
         let (probes, lost) = self.liveness.poll(now_ns);
         self.probes.extend(probes);
-        for pair in lost {
-            self.due.insert(pair, now_ns);
-        }
+        self.look_at(now_ns, lost);
         self.probe_gray_links(now_ns);
         let due: Vec<LeafPair> = self
             .due
@@ -352,6 +348,12 @@ impl Engine {
         });
         pair.pattern = Some(pattern);
         true
+    }
+
+    /// Has `pairs` looked at when [`Engine::poll`] is called next.
+    fn look_at(&mut self, now_ns: u64, pairs: impl IntoIterator<Item = LeafPair>) {
+        let due = pairs.into_iter().map(|pair| (pair, now_ns));
+        self.due.extend(due);
     }
 
     /// Sets when time alone may change the costs of `pair`.

@@ -72,12 +72,6 @@ impl Followers {
         !self.hosts.values().any(Follower::lives)
     }
 
-    /// Whether `host` has a living stream.
-    #[must_use]
-    pub fn is_followed(&self, host: &str) -> bool {
-        self.hosts.get(host).is_some_and(Follower::lives)
-    }
-
     /// Sends `update` to `host`, if it has a stream, and numbers it; `versions` is what it
     /// carries.
     pub fn send(&mut self, host: &str, mut update: PatternUpdate, versions: Arc<Versions>) {

@@ -79,7 +79,7 @@ impl Engine {
         steps.filter_map(|at| self.losses.gray_ppm(at)).max()
     }
 
-    /// Takes a queue sample; gives the pairs that it concerns if it has made a link slow.
+    /// Takes a queue sample; whether it has made a link slow.
     pub(super) fn slowed(&mut self, now_ns: u64, switch: &str, sample: &QueueSample) -> bool {
         let percent = self.links.sampled(&self.fabric, now_ns, switch, sample);
         self.news.extend(percent.map(|percent| LinkNews {
@@ -114,9 +114,8 @@ impl Engine {
     pub(super) fn probe_gray_links(&mut self, now_ns: u64) {
         let (rounds, forgotten) = self.losses.poll(now_ns);
         for at in forgotten {
-            for pair in self.tell_of(at) {
-                self.due.insert(pair, now_ns);
-            }
+            let pairs = self.tell_of(at);
+            self.look_at(now_ns, pairs);
         }
         if !self.makes_patterns() {
             // Nothing avoids these links.
@@ -140,9 +139,8 @@ impl Engine {
             port: (round >> PORT_SHIFT & PORT_MASK) as usize,
         };
         if self.losses.arrived(now_ns, at, round & NUMBER_MASK) {
-            for pair in self.tell_of(at) {
-                self.due.insert(pair, now_ns);
-            }
+            let pairs = self.tell_of(at);
+            self.look_at(now_ns, pairs);
         }
         true
     }
