@@ -1,5 +1,6 @@
 """Drives `weft` as a user does."""
 
+import csv
 import json
 import os
 import re
@@ -16,6 +17,12 @@ SCHEDULERS = sorted(
     if (name := re.search(r"struct mptcp_sched_ops .*\.name\t*= \"(\w+)\"", file.read_text(), re.S))
 )
 """Of the module, one file each."""
+
+
+def rows(file: Path) -> list[dict[str, str]]:
+    """Read a table that a run has left."""
+    with file.open() as table:
+        return list(csv.DictReader(table))
 
 
 class Weft:

@@ -1,6 +1,5 @@
 """Coupled congestion control: fair to TCP, at work with rb, and Reno where nothing is coupled."""
 
-import csv
 import json
 import sys
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import plain_lab
 import pytest
-from driver import ROOT, Weft
+from driver import ROOT, Weft, rows
 
 pytestmark = pytest.mark.lab
 
@@ -58,8 +57,7 @@ def test_uncoupled_subflows_take_more(ratios: dict[str, float], name: str) -> No
 def run(weft: Weft, out: Path, arguments: str) -> list[dict[str, Any]]:
     """Run flows; gives the rows of flows.csv."""
     weft.run("run", *arguments.split(), "--out", str(out))
-    with (out / "flows.csv").open() as rows:
-        return list(csv.DictReader(rows))
+    return rows(out / "flows.csv")
 
 
 @pytest.mark.parametrize("name", COUPLED)

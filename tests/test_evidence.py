@@ -1,6 +1,5 @@
 """`weft run --capture` and `weft evidence`: what happened to every packet."""
 
-import csv
 import json
 import subprocess
 from collections import Counter
@@ -8,16 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driver import Weft
+from driver import Weft, rows
 
 pytestmark = pytest.mark.lab
 
 INCAST = "--pattern incast --senders 4 --bytes 225000 --send-buffer 65536 --queue 60"
-
-
-def rows(path: Path) -> list[dict[str, Any]]:
-    with path.open() as table:
-        return list(csv.DictReader(table))
 
 
 @pytest.fixture(scope="module")

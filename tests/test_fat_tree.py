@@ -1,18 +1,12 @@
 """A fat-tree of k = 4: sixteen hosts, four paths between pods, two through one."""
 
-import csv
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from driver import Labs, Weft
+from driver import Labs, Weft, rows
 
 pytestmark = pytest.mark.lab
-
-
-def rows(out: Path, name: str) -> list[dict[str, str]]:
-    with (out / name).open() as file:
-        return list(csv.DictReader(file))
 
 
 def test_flows_between_pods_use_four_paths_and_patterns_name_them(
@@ -20,7 +14,7 @@ def test_flows_between_pods_use_four_paths_and_patterns_name_them(
 ) -> None:
     lab = labs.up("--topology", "fat-tree", "--k", "4")
     lab.run("workload", "--workload", "websearch", "--flows", "40", "--out", str(tmp_path / "x"))
-    flows = rows(tmp_path / "x", "flows.csv")
+    flows = rows(tmp_path / "x" / "flows.csv")
     assert len(flows) == 40
     assert [flow["error"] for flow in flows] == [""] * 40
     patterns = lab.patterns().values()
@@ -51,9 +45,9 @@ INCAST = "run --topology fat-tree --pattern incast --senders 6 --bytes 6MB --sch
 def test_all_cores_carry_a_connections_data(weft: Weft, tmp_path: Path) -> None:
     out = tmp_path / "x"
     weft.run(*INCAST.split(), "--out", str(out))
-    assert [flow["error"] for flow in rows(out, "flows.csv")] == [""] * 6
+    assert [flow["error"] for flow in rows(out / "flows.csv")] == [""] * 6
     sent = defaultdict[str, int](int)
-    for row in rows(out, "queues.csv"):
+    for row in rows(out / "queues.csv"):
         if row["switch"].startswith("core"):
             sent[row["switch"]] = max(sent[row["switch"]], int(row["tx_bytes"]))
     assert sorted(sent) == ["core1", "core2", "core3", "core4"]
@@ -67,9 +61,9 @@ def test_a_core_that_fails_leaves_patterns_with_exactly_its_paths(
 ) -> None:
     out = tmp_path / "x"
     weft.run(*INCAST.split(), "--change", "30ms:core3:down", "--out", str(out))
-    assert [flow["error"] for flow in rows(out, "flows.csv")] == [""] * 6
+    assert [flow["error"] for flow in rows(out / "flows.csv")] == [""] * 6
     versions = defaultdict[tuple[str, str, str], list[tuple[str, int]]](list)
-    for row in rows(out, "patterns.csv"):
+    for row in rows(out / "patterns.csv"):
         key = (row["source_leaf"], row["destination_leaf"], row["version"])
         versions[key].append((row["via"], int(row["gap"])))
     without = [

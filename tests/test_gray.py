@@ -1,21 +1,15 @@
 """Links that lose packets: noticed from what switches count, and from nothing else."""
 
-import csv
 from pathlib import Path
 from statistics import fmean
 
 import pytest
-from driver import Labs, Weft
+from driver import Labs, Weft, rows
 from test_truth import digests
 
 pytestmark = pytest.mark.lab
 
 MS_NS = 1_000_000
-
-
-def rows(file: Path) -> list[dict[str, str]]:
-    with file.open() as table:
-        return list(csv.DictReader(table))
 
 
 def decided_ns(out: Path, rule: str, leaf: str = "1") -> list[int]:

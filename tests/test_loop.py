@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from driver import Labs, Weft
+from driver import Labs, Weft, rows
 
 pytestmark = pytest.mark.lab
 
@@ -23,8 +23,7 @@ def loops(weft: Weft, out: Path, flags: str = "") -> list[dict[str, str]]:
     weft.run(
         "run", *TRAFFIC.split(), "--hosts", "2", "--change", STEP, *flags.split(), "--out", str(out)
     )
-    with (out / "loop.csv").open() as rows:
-        return list(csv.DictReader(rows))
+    return rows(out / "loop.csv")
 
 
 def delays_ns(rows: list[dict[str, str]]) -> list[int]:

@@ -1,13 +1,12 @@
 """Paths that differ, lose packets, change and fail, as the flags of `weft run` say."""
 
-import csv
 from collections import defaultdict
 from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import pytest
-from driver import SCHEDULERS, Weft
+from driver import SCHEDULERS, Weft, rows
 
 pytestmark = pytest.mark.lab
 
@@ -19,11 +18,6 @@ def run(weft: Weft, out: Path, arguments: str) -> None:
     weft.run("run", "--hosts", "2", *arguments.split(), "--out", str(out))
 
 
-def rows(out: Path, name: str) -> Rows:
-    with (out / name).open() as file:
-        return list(csv.DictReader(file))
-
-
 def last(queues: Rows) -> dict[tuple[str, str], dict[str, int]]:
     """Give the final counts of each switch's port, which is named by its peer."""
     counts = ("tx_packets", "tx_bytes", "dropped_packets", "lost_packets")
@@ -32,7 +26,7 @@ def last(queues: Rows) -> dict[tuple[str, str], dict[str, int]]:
 
 def test_a_spine_loses_as_much_as_was_asked_for(weft: Weft, tmp_path: Path) -> None:
     run(weft, tmp_path / "x", "--pattern bulk --bytes 20MB --spine-loss 2=1% --rate 100mbit")
-    counts = last(rows(tmp_path / "x", "queues.csv"))
+    counts = last(rows(tmp_path / "x" / "queues.csv"))
     for leaf in ("leaf1", "leaf2"):
         arrived = counts[leaf, "spine2"]["tx_packets"]
         lost = counts["spine2", leaf]["lost_packets"]
@@ -49,7 +43,7 @@ def test_rates_and_queues_of_a_spine_are_its_own(weft: Weft, tmp_path: Path) -> 
         "--pattern bulk --duration 1s --scheduler minrtt --spine-rate 1=100mbit,2=20mbit "
         "--spine-queue 1=50,2=10",
     )
-    queues = rows(tmp_path / "x", "queues.csv")
+    queues = rows(tmp_path / "x" / "queues.csv")
     counts = last(queues)
     for spine, rate_bps, depth in (("spine1", 100e6, 50), ("spine2", 20e6, 10)):
         sent_bps = counts["leaf1", spine]["tx_bytes"] * 8
@@ -76,7 +70,7 @@ def test_a_rate_that_changes_is_seen_when_it_does(weft: Weft, tmp_path: Path) ->
         tmp_path / "x",
         "--pattern bulk --duration 3s --rate 50mbit --change 1s:1:rate=10mbit;2s:1:rate=50mbit",
     )
-    queues = rows(tmp_path / "x", "queues.csv")
+    queues = rows(tmp_path / "x" / "queues.csv")
     margin_ns = SECOND_NS // 5
     for second, rate_bps in ((0, 50e6), (1, 10e6), (2, 50e6)):
         begin_ns = second * SECOND_NS + margin_ns
@@ -91,13 +85,13 @@ def test_a_spine_that_fails_costs_a_flow_at_most_one_timeout(
 ) -> None:
     out = tmp_path / "x"
     run(weft, out, f"--pattern bulk --bytes 20MB --change 30ms:2:down --scheduler {scheduler}")
-    (flow,) = rows(out, "flows.csv")
+    (flow,) = rows(out / "flows.csv")
     assert flow["error"] == ""
     # The host's link carries no more with both paths. Linux waits 200 ms after the
     # last acknowledgement, which its receivers delay by 40 ms; queues take the rest.
     timeout_ns = 270_000_000
     assert int(flow["fct_ns"]) < int(flow["ideal_fct_ns"]) + timeout_ns
-    assert last(rows(out, "queues.csv"))["spine2", "leaf2"]["lost_packets"] > 0
+    assert last(rows(out / "queues.csv"))["spine2", "leaf2"]["lost_packets"] > 0
 
 
 def test_hosts_can_send_faster_than_they_receive(weft: Weft, tmp_path: Path) -> None:
@@ -106,10 +100,10 @@ def test_hosts_can_send_faster_than_they_receive(weft: Weft, tmp_path: Path) -> 
         tmp_path / "x",
         "--pattern incast --senders 2 --bytes 2MB --host-rate 100mbit --sender-rate 200mbit",
     )
-    flows = rows(tmp_path / "x", "flows.csv")
+    flows = rows(tmp_path / "x" / "flows.csv")
     for flow in flows:
         assert int(flow["fct_ns"]) >= int(flow["ideal_fct_ns"])
-    counts = last(rows(tmp_path / "x", "queues.csv"))
+    counts = last(rows(tmp_path / "x" / "queues.csv"))
     receiver = flows[0]["dst"]
     leaf = f"leaf{receiver[1]}"
     end_ns = max(int(flow["fct_ns"]) for flow in flows)
@@ -121,7 +115,7 @@ def test_a_stopped_flow_says_what_arrived_and_a_page_keeps_its_connections_busy(
     weft: Weft, tmp_path: Path
 ) -> None:
     run(weft, tmp_path / "bulk", "--pattern bulk --flows 3 --duration 500ms --host-rate 100mbit")
-    flows = rows(tmp_path / "bulk", "flows.csv")
+    flows = rows(tmp_path / "bulk" / "flows.csv")
     assert [(f["src"], f["dst"]) for f in flows] == [
         ("h1_1", "h2_1"),
         ("h1_2", "h2_2"),
@@ -134,7 +128,7 @@ def test_a_stopped_flow_says_what_arrived_and_a_page_keeps_its_connections_busy(
     assert all(0.8 * 50e6 < bytes_ * 8 < 50e6 for bytes_ in by_host.values())
 
     run(weft, tmp_path / "page", "--pattern page --objects 20 --bytes 2MB --parallel 4")
-    objects = rows(tmp_path / "page", "flows.csv")
+    objects = rows(tmp_path / "page" / "flows.csv")
     spans = [(int(o["start_ns"]), int(o["start_ns"]) + int(o["fct_ns"])) for o in objects]
     assert [int(o["bytes"]) for o in objects] == [100_000] * 20
     moments = [start for start, _ in spans if start < spans[16][0]]
@@ -156,10 +150,10 @@ def test_paths_may_be_as_long_slow_or_fast_as_they_come(
     weft: Weft, tmp_path: Path, arguments: str, rtt_ns: int, tolerance: float
 ) -> None:
     run(weft, tmp_path / "x", f"--pattern bulk {arguments}")
-    flows = rows(tmp_path / "x", "flows.csv")
+    flows = rows(tmp_path / "x" / "flows.csv")
     assert all(flow["error"] == "" and flow["subflows"] == "2" for flow in flows)
     measured: dict[str, Any] = {
-        row["path"]: int(row["rtt_ns"]) for row in rows(tmp_path / "x", "patterns.csv")
+        row["path"]: int(row["rtt_ns"]) for row in rows(tmp_path / "x" / "patterns.csv")
     }
     assert set(measured) == {"0", "1"}
     if rtt_ns:

@@ -1,13 +1,12 @@
 """`weft run`: what an experiment gives."""
 
-import csv
 import json
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import pytest
-from driver import ROOT, Weft
+from driver import ROOT, Weft, rows
 
 pytestmark = pytest.mark.lab
 
@@ -15,8 +14,7 @@ INCAST = "--pattern incast --senders 10 --bytes 225000 --send-buffer 65536 --que
 
 
 def flows(folder: Path) -> list[dict[str, Any]]:
-    with (folder / "flows.csv").open() as rows:
-        return list(csv.DictReader(rows))
+    return rows(folder / "flows.csv")
 
 
 def run(weft: Weft, out: Path, arguments: str) -> list[dict[str, Any]]:

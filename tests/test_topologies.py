@@ -1,11 +1,10 @@
 """Fabrics that are no plain leaf-spine, and links that change by name, as `weft` takes them."""
 
-import csv
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from driver import Weft
+from driver import Weft, rows
 
 pytestmark = pytest.mark.lab
 
@@ -14,19 +13,14 @@ Rows = list[dict[str, str]]
 
 def run(weft: Weft, out: Path, arguments: str, *more: str) -> Rows:
     weft.run("run", *arguments.split(), *more, "--out", str(out))
-    flows = rows(out, "flows.csv")
+    flows = rows(out / "flows.csv")
     assert [flow["error"] for flow in flows] == [""] * len(flows)
     return flows
 
 
-def rows(out: Path, name: str) -> Rows:
-    with (out / name).open() as file:
-        return list(csv.DictReader(file))
-
-
 def sent_bytes(out: Path) -> dict[tuple[str, str], int]:
     """Give what each switch's port has sent, which is named by its peer."""
-    return {(r["switch"], r["peer"]): int(r["tx_bytes"]) for r in rows(out, "queues.csv")}
+    return {(r["switch"], r["peer"]): int(r["tx_bytes"]) for r in rows(out / "queues.csv")}
 
 
 def test_a_link_that_fails_takes_out_the_path_of_its_leaf_and_no_other(
@@ -35,7 +29,7 @@ def test_a_link_that_fails_takes_out_the_path_of_its_leaf_and_no_other(
     out = tmp_path / "x"
     incast = "--leaves 3 --hosts 2 --pattern incast --senders 4 --bytes 8MB --scheduler rb"
     run(weft, out, incast, "--change", "at 30ms link leaf1-spine2 down")
-    failed = [row for row in rows(out, "patterns.csv") if row["gap"] == "0"]
+    failed = [row for row in rows(out / "patterns.csv") if row["gap"] == "0"]
     assert failed, "no pattern has left out a path"
     for row in failed:
         assert "1" in (row["source_leaf"], row["destination_leaf"])
@@ -78,7 +72,7 @@ def test_queues_of_bytes_hold_more_small_packets(weft: Weft, tmp_path: Path) -> 
     out = tmp_path / "x"
     flags = "--hosts 2 --spines 1 --rate 100mbit --queue 30280B --pattern bulk --duration 500ms"
     run(weft, out, flags)
-    depths = [int(row["queue_max_packets"]) for row in rows(out, "queues.csv")]
+    depths = [int(row["queue_max_packets"]) for row in rows(out / "queues.csv")]
     # Twenty full-size frames, and ACKs besides.
     assert max(depths) >= 20
 

@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from driver import Weft
+from driver import Weft, rows
 
 pytestmark = pytest.mark.lab
 
@@ -12,8 +12,7 @@ pytestmark = pytest.mark.lab
 def run(weft: Weft, out: Path, arguments: str) -> list[dict[str, str]]:
     """Run flows under weft; gives the rows of flows.csv."""
     weft.run("run", "--scheduler", "weft", *arguments.split(), "--out", str(out))
-    with (out / "flows.csv").open() as file:
-        return list(csv.DictReader(file))
+    return rows(out / "flows.csv")
 
 
 def longest_queue(out: Path) -> int:
