@@ -31,7 +31,12 @@ WAITS_AT_THE_FIFTH = HEALTHY.replace(
     """\
 here = pathlib.Path(__file__)
 if len(here.with_name("log").read_text().splitlines()) >= 5:
-    import os, time
+    import os, signal, time
+    def stop(number, frame):
+        # As `weft` does, only once: whoever has threads that die one by one asks more than once.
+        signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+    signal.signal(signal.SIGINT, stop)
     try:
         started = open(here.with_name("started"), "x")
     except FileExistsError:
