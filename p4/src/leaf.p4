@@ -81,7 +81,7 @@ control LeafIngress(inout headers_t hdr,
             count_block.apply(hdr, meta.loss, standard_metadata);
             check.apply(hdr, standard_metadata, meta.route);
             if (meta.route.drop_reason == drop_reason_t.NOT_DROPPED) {
-                routing.apply(hdr, meta.route, standard_metadata);
+                routing.apply(hdr, meta.ip, meta.route, standard_metadata);
             }
             if (meta.route.drop_reason == drop_reason_t.NOT_DROPPED) {
                 time_t now = standard_metadata.ingress_global_timestamp;
@@ -89,11 +89,11 @@ control LeafIngress(inout headers_t hdr,
                                meta.route.next_hop == next_hop_t.HOST;
                 telemetry.apply(meta.telemetry);
                 if (is_sink) {
-                    int_report.apply(hdr, meta.telemetry, now);
+                    int_report.apply(hdr, meta.ip, meta.telemetry, now);
                 } else {
                     int_source.apply(hdr, meta.route, meta.int_state, now);
                 }
-                rtt.apply(hdr, meta.route, meta.telemetry, standard_metadata);
+                rtt.apply(hdr, meta.ip, meta.route, meta.telemetry, standard_metadata);
                 tell_loss.apply(meta.loss, meta.telemetry, standard_metadata);
                 sample_queue.apply(meta.telemetry, standard_metadata);
                 account_digest.apply(meta.telemetry, standard_metadata);

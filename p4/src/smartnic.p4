@@ -60,8 +60,8 @@ control NicIngress(inout headers_t hdr,
             telemetry.apply(meta.telemetry);
             if (hdr.nic.isValid()) {
                 if (hdr.tcp.isValid()) {
-                    measure_echo.apply(hdr, meta.telemetry, now);
-                    keep_stamp.apply(hdr, now);
+                    measure_echo.apply(hdr, meta.ip, meta.telemetry, now);
+                    keep_stamp.apply(hdr, meta.ip, now);
                 }
                 remove_stamp.apply(hdr);
             }
@@ -78,7 +78,7 @@ control NicEgress(inout headers_t hdr,
     apply {
         if (standard_metadata.egress_port == NETWORK_PORT &&
             hdr.tcp.isValid()) {
-            stamp.apply(hdr, standard_metadata.egress_global_timestamp);
+            stamp.apply(hdr, meta.ip, standard_metadata.egress_global_timestamp);
         }
     }
 }

@@ -72,7 +72,7 @@ control SpineIngress(inout headers_t hdr,
             count_block.apply(hdr, meta.loss, standard_metadata);
             check.apply(hdr, standard_metadata, meta.route);
             if (meta.route.drop_reason == drop_reason_t.NOT_DROPPED) {
-                routing.apply(hdr, meta.route, standard_metadata);
+                routing.apply(hdr, meta.ip, meta.route, standard_metadata);
             }
             if (meta.route.drop_reason == drop_reason_t.NOT_DROPPED) {
                 telemetry.apply(meta.telemetry);

@@ -222,7 +222,7 @@ fn leaf_entries(
         let number = u128::from(port.number);
         entries.push(program.entry(
             "routing.ipv4_lpm",
-            &[("hdr.ipv4.dst_addr", host_prefix(host))],
+            &[("dst_addr", host_prefix(host))],
             "routing.to_host",
             &[("port", number), ("dst_mac", mac(&host.mac))],
         )?);
@@ -240,7 +240,7 @@ fn leaf_entries(
         if index != leaf.index {
             entries.push(program.entry(
                 "routing.ipv4_lpm",
-                &[("hdr.ipv4.dst_addr", key)],
+                &[("dst_addr", key)],
                 "routing.to_fabric",
                 &[("leaf", u128::from(index))],
             )?);
@@ -250,7 +250,7 @@ fn leaf_entries(
     if let Some(address) = probe::address(fabric, leaf.index) {
         entries.push(program.entry(
             "routing.ipv4_lpm",
-            &[("hdr.ipv4.dst_addr", prefix(address.into(), 32))],
+            &[("dst_addr", prefix(address.into(), 32))],
             "routing.to_controller",
             &[],
         )?);
@@ -315,7 +315,7 @@ fn nic_entries(
     for (leaf, key) in leaf_prefixes(fabric).filter(|&(leaf, _)| leaf != host.leaf) {
         entries.push(program.entry(
             "rtt.leaves",
-            &[("hdr.ipv4.src_addr", key)],
+            &[("src_addr", key)],
             "rtt.to_leaf",
             &[("leaf", u128::from(leaf))],
         )?);
@@ -397,7 +397,7 @@ fn spine_entries(
             let number = spine.ports[port].number;
             entries.push(program.entry(
                 "routing.ipv4_lpm",
-                &[("hdr.ipv4.dst_addr", key)],
+                &[("dst_addr", key)],
                 "routing.to_port",
                 &[("port", u128::from(number))],
             )?);
@@ -406,7 +406,7 @@ fn spine_entries(
     if place.is_some_and(|place| !fabric.ways().uplinks(place).is_empty()) {
         entries.push(program.entry(
             "routing.ipv4_lpm",
-            &[("hdr.ipv4.dst_addr", fabric_prefix(fabric))],
+            &[("dst_addr", fabric_prefix(fabric))],
             "routing.up",
             &[],
         )?);

@@ -290,7 +290,7 @@ mod tests {
         let entry = leaf
             .entry(
                 "routing.ipv4_lpm",
-                &[("hdr.ipv4.dst_addr", Key::Prefix(0x0a02_0000, 16))],
+                &[("dst_addr", Key::Prefix(0x0a02_0000, 16))],
                 "routing.to_fabric",
                 &[("leaf", 2)],
             )

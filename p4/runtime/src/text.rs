@@ -45,7 +45,7 @@ mod tests {
             pkg_info { arch: "v1model" }
             tables {
               preamble { id: 37375156 name: "routing.ipv4_lpm" alias: "ipv4_lpm" }
-              match_fields { id: 1 name: "hdr.ipv4.dst_addr" bitwidth: 32 match_type: LPM }
+              match_fields { id: 1 name: "dst_addr" bitwidth: 32 match_type: LPM }
               size: 1024
             }
             "#,

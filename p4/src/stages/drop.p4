@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What cannot be routed, and the one place where the pipeline drops: every
+// What can be routed, and the one place where the pipeline drops: every
 // packet is counted under its reason. (Packets that find a queue full are the
 // traffic manager's to count.)
 
@@ -10,13 +10,24 @@
 #include "headers.p4"
 #include "metadata.p4"
 
-// Only whole, correct IPv4 without options and with a hop left can be routed.
+// Only whole, correct IP can be routed, without options of IPv4, with a hop left, and
+// in IPv6 between addresses of the fabric.
 control Check(in headers_t hdr,
               in standard_metadata_t standard_metadata,
               inout route_t route) {
     apply {
-        if (!hdr.ipv4.isValid()) {
-            route.drop_reason = drop_reason_t.NOT_IPV4;
+        if (hdr.ipv6.isValid()) {
+            if (standard_metadata.parser_error != error.NoError ||
+                hdr.ipv6.version != IP_VERSION_6) {
+                route.drop_reason = drop_reason_t.BAD_HEADER;
+            } else if (hdr.ipv6.src_prefix != IPV6_PREFIX ||
+                       hdr.ipv6.dst_prefix != IPV6_PREFIX) {
+                route.drop_reason = drop_reason_t.NO_ROUTE;
+            } else if (hdr.ipv6.hop_limit <= 1) {
+                route.drop_reason = drop_reason_t.TTL_EXPIRED;
+            }
+        } else if (!hdr.ipv4.isValid()) {
+            route.drop_reason = drop_reason_t.NOT_IP;
         } else if (hdr.ipv4.ihl > IPV4_MINIMUM_IHL) {
             route.drop_reason = drop_reason_t.IPV4_OPTIONS;
         } else if (standard_metadata.checksum_error == 1 ||
@@ -26,6 +37,17 @@ control Check(in headers_t hdr,
             route.drop_reason = drop_reason_t.BAD_HEADER;
         } else if (hdr.ipv4.ttl <= 1) {
             route.drop_reason = drop_reason_t.TTL_EXPIRED;
+        }
+    }
+}
+
+// For those that go on.
+control TakeHop(inout headers_t hdr) {
+    apply {
+        if (hdr.ipv4.isValid()) {
+            hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+        } else {
+            hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
         }
     }
 }

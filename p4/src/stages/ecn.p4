@@ -62,11 +62,20 @@ control MarkCongestion(inout headers_t hdr,
     counter(PORTS, CounterType.packets) marks;
 
     apply {
-        if (hdr.ipv4.isValid() &&
-            (hdr.ipv4.dscp_ecn & ECN_MASK) != ECN_NOT_CAPABLE) {
+        bit<8> dscp_ecn = 0;
+        if (hdr.ipv4.isValid()) {
+            dscp_ecn = hdr.ipv4.dscp_ecn;
+        } else if (hdr.ipv6.isValid()) {
+            dscp_ecn = hdr.ipv6.traffic_class;
+        }
+        if ((dscp_ecn & ECN_MASK) != ECN_NOT_CAPABLE) {
             threshold.apply();
             if (met > most) {
-                hdr.ipv4.dscp_ecn = hdr.ipv4.dscp_ecn | ECN_CONGESTED;
+                if (hdr.ipv4.isValid()) {
+                    hdr.ipv4.dscp_ecn = dscp_ecn | ECN_CONGESTED;
+                } else {
+                    hdr.ipv6.traffic_class = dscp_ecn | ECN_CONGESTED;
+                }
                 marks.count((bit<32>) standard_metadata.egress_port);
             }
         }

@@ -10,6 +10,7 @@
 
 // A subflow, in direction of its data.
 struct flow_t {
+    bit<1>      is_ipv6;
     ipv4_addr_t src_addr;
     ipv4_addr_t dst_addr;
     bit<16>     src_port;
@@ -31,10 +32,14 @@ const bit<32> NO_SIGNATURE = 0;
 // The index is the lower half of a crc32. That of a crc16 is no good: addresses and
 // ports that count up differ in few bits, 32 of them apart, and of 10 000 subflows
 // between neighbours 97 % share their crc16 with another. The crc16 is used where
-// the crc32 leaves no more: in the signature.
-void place_of(in bit<32> crc32, in bit<16> crc16, out place_t place) {
+// the crc32 leaves no more: in the signature. A subflow over IPv6 has the inverse of
+// the one of its namesake over IPv4.
+void place_of(in bit<1> is_ipv6, in bit<32> crc32, in bit<16> crc16, out place_t place) {
     place.index = (bit<32>) crc32[15:0];
     place.signature = crc32[31:16] ++ crc16;
+    if (is_ipv6 == 1) {
+        place.signature = ~place.signature;
+    }
 }
 
 void flow_place(in flow_t flow, out place_t place) {
@@ -46,7 +51,7 @@ void flow_place(in flow_t flow, out place_t place) {
     hash(crc16, HashAlgorithm.crc16, 16w0,
          { flow.src_addr, flow.dst_addr, flow.src_port, flow.dst_port },
          32w0x10000);
-    place_of(crc32, crc16, place);
+    place_of(flow.is_ipv6, crc32, crc16, place);
 }
 
 // a > b for sequence numbers less than 2^31 apart.
@@ -56,13 +61,13 @@ bool is_after(in bit<32> a, in bit<32> b) {
 
 // Sequence numbers that a segment takes: its payload, and one for SYN and for FIN
 // each.
-void sequence_space(in bit<16> total_len,
+void sequence_space(in bit<16> ip_payload_bytes,
                     in bit<4> data_offset,
                     in bit<1> syn,
                     in bit<1> fin,
                     out bit<32> space) {
-    bit<16> header_bytes = IPV4_HEADER_BYTES + ((bit<16>) data_offset << 2);
-    space = (bit<32>) (total_len |-| header_bytes) +
+    bit<16> header_bytes = (bit<16>) data_offset << 2;
+    space = (bit<32>) (ip_payload_bytes |-| header_bytes) +
             (bit<32>) syn + (bit<32>) fin;
 }
 

@@ -8,6 +8,7 @@
 typedef bit<9>  port_t;
 typedef bit<48> mac_addr_t;
 typedef bit<32> ipv4_addr_t;
+typedef bit<96> ipv6_prefix_t;
 // In units of the target's clock: microseconds on BMv2, nanoseconds on
 // weft-switch started with `--timestamps ns`. It may wrap: subtract, never
 // compare.
@@ -17,12 +18,15 @@ typedef bit<48> time_t;
 const port_t CPU_PORT = 510;
 
 const bit<16> ETHER_TYPE_IPV4    = 0x0800;
+const bit<16> ETHER_TYPE_IPV6    = 0x86dd;
 // For local experiments (IEEE 802): `nic_t`.
 const bit<16> ETHER_TYPE_NIC     = 0x88b5;
 const bit<4>  IP_VERSION_4       = 4;
+const bit<4>  IP_VERSION_6       = 6;
 const bit<4>  IPV4_MINIMUM_IHL   = 5;   // 32-bit words: a header without options
 const bit<16> IPV4_HEADER_BYTES  = 20;  // the same in bytes
-// The two low bits of dscp_ecn (RFC 3168).
+const bit<16> IPV6_HEADER_BYTES  = 40;
+// The two low bits of dscp_ecn and traffic_class (RFC 3168).
 const bit<8>  ECN_MASK           = 3;
 const bit<8>  ECN_NOT_CAPABLE    = 0;
 const bit<8>  ECN_CONGESTED      = 3;
@@ -56,7 +60,7 @@ header ethernet_t {
 header nic_t {
     bit<16> ether_type;  // of what follows
     bit<8>  path;        // that this packet takes
-    // The segment that came last: its path, its IPv4 total length (0: there is no
+    // The segment that came last: its path, its IP length with the header (0: there is no
     // echo), its `sent`, and for how long the card has known it.
     bit<8>  echo_path;
     bit<16> echo_bytes;
@@ -84,6 +88,25 @@ header ipv4_t {
     ipv4_addr_t src_addr;
     ipv4_addr_t dst_addr;
 }
+
+// Every host has one IPv6 address for each of its IPv4 addresses, which is the end of
+// it behind a prefix that all share (as in RFC 6052, section 2.2). So one table routes
+// both, and a packet takes the same path whichever of the two it has.
+header ipv6_t {
+    bit<4>        version;
+    bit<8>        traffic_class;
+    bit<20>       flow_label;
+    bit<16>       payload_len;
+    bit<8>        next_header;
+    bit<8>        hop_limit;
+    ipv6_prefix_t src_prefix;
+    ipv4_addr_t   src_addr;
+    ipv6_prefix_t dst_prefix;
+    ipv4_addr_t   dst_addr;
+}
+
+// fd57:6566:7400::/96, a unique local prefix (RFC 4193): "Weft".
+const ipv6_prefix_t IPV6_PREFIX = 0xfd5765667400000000000000;
 
 // Without its options, which stay in the payload: MPTCP's signalling is the
 // hosts' own business, and a subflow is an ordinary TCP connection here.
@@ -170,6 +193,7 @@ struct headers_t {
     ethernet_t   ethernet;
     nic_t        nic;
     ipv4_t       ipv4;
+    ipv6_t       ipv6;
     udp_t        int_udp;
     int_shim_t   int_shim;
     int_md_t     int_md;

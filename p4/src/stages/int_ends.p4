@@ -65,7 +65,7 @@ control IntSource(in headers_t hdr,
     }
 
     apply {
-        if (hdr.tcp.isValid() && !hdr.int_md.isValid() &&
+        if (hdr.ipv4.isValid() && hdr.tcp.isValid() && !hdr.int_md.isValid() &&
             route.next_hop == next_hop_t.FABRIC) {
             source.apply();
             bit<32> index = (bit<32>) (route.leaf ++ route.path);
@@ -83,12 +83,16 @@ control IntSource(in headers_t hdr,
 // has collected is here now or never, so it goes before digests that are about
 // registers: these wait for the next packet.
 control IntReport(inout headers_t hdr,
+                  inout ip_t ip,
                   inout telemetry_t telemetry,
                   in time_t now) {
     apply {
-        hdr.ipv4.total_len = hdr.ipv4.total_len - INT_SHIM_END_BYTES -
-                             ((bit<16>) hdr.int_shim.length << 2);
+        bit<16> collected = INT_SHIM_END_BYTES + ((bit<16>) hdr.int_shim.length << 2);
+        hdr.ipv4.total_len = hdr.ipv4.total_len - collected;
         hdr.ipv4.protocol = hdr.int_shim.protocol;
+        ip.total_bytes = ip.total_bytes - collected;
+        ip.payload_bytes = ip.payload_bytes - collected;
+        ip.protocol = hdr.int_shim.protocol;
         if (telemetry.enabled == 1 && telemetry.affordable == 1) {
             int_sample_t sample;
             sample = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, now };

@@ -14,7 +14,8 @@
 // Unlike a queue sample (queue.p4), which each switch tells of its own ports, a
 // report tells what one packet met in all queues of its path. The header layout is
 // that of INT 2.1, with a new UDP header so that TCP's stays in one piece and its
-// checksum right. Links between switches have to take INT_HEADERS_BYTES and
+// checksum right. IPv6 packets carry none: their UDP may not go without a checksum.
+// Links between switches have to take INT_HEADERS_BYTES and
 // INT_HOPS times INT_HOP_BYTES more than hosts send.
 
 #ifndef STAGES_INT_MD_P4_

@@ -11,14 +11,17 @@
 
 #include "headers.p4"
 #include "metadata.p4"
+#include "drop.p4"
 #include "uplink.p4"
 
 const bit<32> LEAF_ROUTES = 1024;
 
 control LeafRouting(inout headers_t hdr,
+                    in ip_t ip,
                     inout route_t route,
                     inout standard_metadata_t standard_metadata) {
     ChooseUplink() choose_uplink;
+    TakeHop() take_hop;
 
     @name(".routing.routed") @id(0x13000001)
     direct_counter(CounterType.packets_and_bytes) routed;
@@ -31,14 +34,12 @@ control LeafRouting(inout headers_t hdr,
         standard_metadata.egress_spec = port;
         hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
         hdr.ethernet.dst_addr = dst_mac;
-        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
     }
 
     @name(".routing.to_fabric") @id(0x01000002)
     action to_fabric(@id(1) bit<8> leaf) {
         route.next_hop = next_hop_t.FABRIC;
         route.leaf = leaf;
-        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
     }
 
     @name(".routing.to_controller") @id(0x01000008)
@@ -55,7 +56,7 @@ control LeafRouting(inout headers_t hdr,
     @name(".routing.ipv4_lpm") @id(0x02000001)
     table ipv4_lpm {
         key = {
-            hdr.ipv4.dst_addr: lpm @id(1);
+            ip.dst_addr: lpm @id(1) @name("dst_addr");
         }
         actions = {
             to_host;
@@ -70,8 +71,11 @@ control LeafRouting(inout headers_t hdr,
 
     apply {
         ipv4_lpm.apply();
+        if (route.next_hop == next_hop_t.FABRIC || route.next_hop == next_hop_t.HOST) {
+            take_hop.apply(hdr);
+        }
         if (route.next_hop == next_hop_t.FABRIC) {
-            choose_uplink.apply(hdr, route, standard_metadata);
+            choose_uplink.apply(hdr, ip, route, standard_metadata);
             // The receiver's card will want to know.
             if (hdr.nic.isValid()) {
                 hdr.nic.path = route.path;

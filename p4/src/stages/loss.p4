@@ -15,7 +15,8 @@
 // What a switch loses inside before it counts is one of the link that leads there.
 //
 // The bit must be zero (RFC 791) in what hosts send, and is zero again in what they
-// get. On ports of hosts the colour never changes, and no block ends.
+// get. On ports of hosts the colour never changes, and no block ends. IPv6 has no bit to
+// spare: its packets are not counted.
 //
 // A digest leaves at the end of a block when there were losses since the last one; and
 // for LOSS_WATCHED_BLOCKS more, as often as what confirms old news, to say that there

@@ -12,11 +12,11 @@
 // (where NOT_DROPPED stays zero). New reasons go to the end.
 enum bit<8> drop_reason_t {
     NOT_DROPPED  = 0,
-    NOT_IPV4     = 1,
+    NOT_IP       = 1,
     BAD_HEADER   = 2,  // checksum, version, or truncated
     IPV4_OPTIONS = 3,
     TTL_EXPIRED  = 4,
-    NO_ROUTE     = 5,  // `ipv4_lpm` has none, or says drop
+    NO_ROUTE     = 5,  // `ipv4_lpm` has none, or says drop; or IPv6 of another prefix
     NO_UPLINK    = 6   // on the way up: `path_select` does not know the path
 }
 const bit<32> DROP_REASONS = 7;
@@ -27,6 +27,17 @@ enum bit<2> next_hop_t {
     HOST       = 1,  // a host of this leaf
     FABRIC     = 2,  // another switch
     CONTROLLER = 3
+}
+
+// parser -> check, routing, rtt: what both versions of IP have. Addresses of IPv6 are
+// the IPv4 addresses in them.
+struct ip_t {
+    bit<1>      is_ipv6;
+    ipv4_addr_t src_addr;
+    ipv4_addr_t dst_addr;
+    bit<8>      protocol;
+    bit<16>     total_bytes;    // with the IP header
+    bit<16>     payload_bytes;  // behind it
 }
 
 // check, routing -> rtt, queue, drop
@@ -67,6 +78,7 @@ struct loss_t {
 }
 
 struct metadata_t {
+    ip_t        ip;
     route_t     route;
     telemetry_t telemetry;
     int_state_t int_state;

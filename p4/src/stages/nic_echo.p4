@@ -49,13 +49,13 @@ register<bit<8>>(PLACES) echo_path;
 register<bit<16>>(PLACES) echo_bytes;
 
 // Ingress, a packet out of the network: keeps its stamp.
-control KeepStamp(in headers_t hdr, in time_t now) {
+control KeepStamp(in headers_t hdr, in ip_t ip, in time_t now) {
     apply {
         bit<32> space;
-        sequence_space(hdr.ipv4.total_len, hdr.tcp.data_offset, hdr.tcp.syn,
+        sequence_space(ip.payload_bytes, hdr.tcp.data_offset, hdr.tcp.syn,
                        hdr.tcp.fin, space);
         if (space != 0) {
-            flow_t flow = { hdr.ipv4.src_addr, hdr.ipv4.dst_addr,
+            flow_t flow = { ip.is_ipv6, ip.src_addr, ip.dst_addr,
                             hdr.tcp.src_port, hdr.tcp.dst_port };
             place_t at;
             flow_place(flow, at);
@@ -63,13 +63,14 @@ control KeepStamp(in headers_t hdr, in time_t now) {
             echo_sent.write(at.index, hdr.nic.sent);
             echo_arrived.write(at.index, now);
             echo_path.write(at.index, hdr.nic.path);
-            echo_bytes.write(at.index, hdr.ipv4.total_len);
+            echo_bytes.write(at.index, ip.total_bytes);
         }
     }
 }
 
 // Ingress, a packet out of the network: measures by what it echoes.
 control MeasureEcho(in headers_t hdr,
+                    in ip_t ip,
                     inout telemetry_t telemetry,
                     in time_t now) {
     CompareRtt() compare_rtt;
@@ -85,7 +86,7 @@ control MeasureEcho(in headers_t hdr,
     @name(".rtt.leaves") @id(0x02000040)
     table leaves {
         key = {
-            hdr.ipv4.src_addr: lpm @id(1);
+            ip.src_addr: lpm @id(1) @name("src_addr");
         }
         actions = {
             to_leaf;
@@ -106,7 +107,7 @@ control MeasureEcho(in headers_t hdr,
         }
         if (is_echo) {
             bit<32> rtt = now[31:0] - hdr.nic.echo - hdr.nic.held;
-            flow_t flow = { hdr.ipv4.dst_addr, hdr.ipv4.src_addr,
+            flow_t flow = { ip.is_ipv6, ip.dst_addr, ip.src_addr,
                             hdr.tcp.dst_port, hdr.tcp.src_port };
             measured_t measured = { remote_leaf ++ hdr.nic.echo_path,
                                     hdr.nic.echo_bytes, (time_t) rtt };
@@ -131,7 +132,7 @@ control RemoveStamp(inout headers_t hdr) {
 }
 
 // Egress, a TCP packet for the network, as it begins to leave.
-control Stamp(inout headers_t hdr, in time_t now) {
+control Stamp(inout headers_t hdr, in ip_t ip, in time_t now) {
     apply {
         hdr.nic.setValid();
         hdr.nic.ether_type = hdr.ethernet.ether_type;
@@ -144,7 +145,7 @@ control Stamp(inout headers_t hdr, in time_t now) {
         hdr.nic.held = 0;
 
         // The subflow whose data this packet may acknowledge.
-        flow_t flow = { hdr.ipv4.dst_addr, hdr.ipv4.src_addr,
+        flow_t flow = { ip.is_ipv6, ip.dst_addr, ip.src_addr,
                         hdr.tcp.dst_port, hdr.tcp.src_port };
         place_t at;
         bit<32> signature;

@@ -4,13 +4,13 @@
 //
 //   start -+- from CPU_PORT -> packet_out -+
 //          |                               v
-//          +-------------------------> ethernet -+-----------> ipv4 -+-> tcp
-//                                                '-> nic_t ----^     +-> udp
-//                                     (in-band telemetry: shim, MD, hops) -> tcp
+//          +-------------------------> ethernet -+---------> ipv4, ipv6 -+-> tcp
+//                                                '-> nic_t ----^         +-> udp
+//                               (IPv4 with in-band telemetry: shim, MD, hops) -> tcp
 //
-// Frames that are no IPv4 and IPv4 with options end early; drop.p4 sees what
-// becomes of them. Of a fragmented packet only the first fragment has ports;
-// none of them is parsed for them, so that all fragments take the same path.
+// Frames that are no IP, IPv4 with options, and IPv6 with extension headers end early;
+// drop.p4 sees what becomes of them. Of a fragmented packet only the first fragment has
+// ports; none of them is parsed for them, so that all fragments take the same path.
 
 #ifndef STAGES_PARSER_P4_
 #define STAGES_PARSER_P4_
@@ -38,6 +38,7 @@ parser PacketParser(packet_in packet,
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
             ETHER_TYPE_IPV4: parse_ipv4;
+            ETHER_TYPE_IPV6: parse_ipv6;
             ETHER_TYPE_NIC:  parse_nic;
             default:         accept;
         }
@@ -47,6 +48,7 @@ parser PacketParser(packet_in packet,
         packet.extract(hdr.nic);
         transition select(hdr.nic.ether_type) {
             ETHER_TYPE_IPV4: parse_ipv4;
+            ETHER_TYPE_IPV6: parse_ipv6;
             default:         accept;
         }
     }
@@ -54,11 +56,31 @@ parser PacketParser(packet_in packet,
     // Bit 2 of `flags` is the reserved one, bit 1 DF, bit 0 MF ("more").
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
+        meta.ip.src_addr = hdr.ipv4.src_addr;
+        meta.ip.dst_addr = hdr.ipv4.dst_addr;
+        meta.ip.protocol = hdr.ipv4.protocol;
+        meta.ip.total_bytes = hdr.ipv4.total_len;
+        meta.ip.payload_bytes = hdr.ipv4.total_len |-| IPV4_HEADER_BYTES;
         transition select(hdr.ipv4.ihl, hdr.ipv4.flags[0:0],
                           hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (IPV4_MINIMUM_IHL, 0, 0, IP_PROTOCOL_TCP): parse_tcp;
             (IPV4_MINIMUM_IHL, 0, 0, IP_PROTOCOL_UDP): look_at_port;
             default:                                   accept;
+        }
+    }
+
+    state parse_ipv6 {
+        packet.extract(hdr.ipv6);
+        meta.ip.is_ipv6 = 1;
+        meta.ip.src_addr = hdr.ipv6.src_addr;
+        meta.ip.dst_addr = hdr.ipv6.dst_addr;
+        meta.ip.protocol = hdr.ipv6.next_header;
+        meta.ip.total_bytes = hdr.ipv6.payload_len + IPV6_HEADER_BYTES;
+        meta.ip.payload_bytes = hdr.ipv6.payload_len;
+        transition select(hdr.ipv6.next_header) {
+            IP_PROTOCOL_TCP: parse_tcp;
+            IP_PROTOCOL_UDP: parse_udp;
+            default:         accept;
         }
     }
 
@@ -108,6 +130,7 @@ control PacketDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.ethernet);
         packet.emit(hdr.nic);
         packet.emit(hdr.ipv4);
+        packet.emit(hdr.ipv6);
         packet.emit(hdr.int_udp);
         packet.emit(hdr.int_shim);
         packet.emit(hdr.int_md);

@@ -114,20 +114,21 @@ void entry_place(in flow_t flow, in bit<32> ack_no, out place_t place) {
     hash(crc16, HashAlgorithm.crc16, 16w0,
          { flow.src_addr, flow.dst_addr, flow.src_port, flow.dst_port, ack_no },
          32w0x10000);
-    place_of(crc32, crc16, place);
+    place_of(flow.is_ipv6, crc32, crc16, place);
 }
 
 // A segment from a host into the fabric.
 control RememberSegment(in headers_t hdr,
+                        in ip_t ip,
                         in route_t route,
                         in time_t now) {
     apply {
         bit<32> space;
-        sequence_space(hdr.ipv4.total_len, hdr.tcp.data_offset,
+        sequence_space(ip.payload_bytes, hdr.tcp.data_offset,
                        hdr.tcp.syn, hdr.tcp.fin, space);
         if (space != 0) {
             bit<32> end = hdr.tcp.seq_no + space;
-            flow_t flow = { hdr.ipv4.src_addr, hdr.ipv4.dst_addr,
+            flow_t flow = { ip.is_ipv6, ip.src_addr, ip.dst_addr,
                             hdr.tcp.src_port, hdr.tcp.dst_port };
             place_t at;
             bit<32> signature;
@@ -151,7 +152,7 @@ control RememberSegment(in headers_t hdr,
                 entry_place(flow, end, entry);
                 rtt_entry_signature.write(entry.index, entry.signature);
                 rtt_entry_time.write(entry.index, now);
-                rtt_entry_length.write(entry.index, hdr.ipv4.total_len);
+                rtt_entry_length.write(entry.index, ip.total_bytes);
                 rtt_entry_route.write(entry.index, route.leaf ++ route.path);
                 rtt_flow_highest.write(at.index, end);
                 if (hdr.tcp.syn == 1) {
@@ -176,6 +177,7 @@ control RememberSegment(in headers_t hdr,
 // An ACK out of the fabric to a host: takes the entry of the segment that it
 // acknowledges, if that tells an RTT.
 control MatchAck(in headers_t hdr,
+                 in ip_t ip,
                  in flow_t flow,
                  in time_t now,
                  out bool matches,
@@ -199,11 +201,10 @@ control MatchAck(in headers_t hdr,
             rtt_flow_acked.read(acked, at.index);
             rtt_flow_window.read(window, at.index);
 
-            bit<16> header_bytes =
-                IPV4_HEADER_BYTES + ((bit<16>) hdr.tcp.data_offset << 2);
+            bit<16> header_bytes = (bit<16>) hdr.tcp.data_offset << 2;
             bool is_outstanding = is_after(highest, hdr.tcp.ack_no);
             bool is_duplicate = is_outstanding &&
-                                hdr.ipv4.total_len <= header_bytes &&
+                                ip.payload_bytes <= header_bytes &&
                                 hdr.tcp.syn == 0 && hdr.tcp.fin == 0 &&
                                 hdr.tcp.ack_no == acked &&
                                 hdr.tcp.window == window;
@@ -280,6 +281,7 @@ control DoubtRtt(in bool is_unsure,
 }
 
 control Rtt(in headers_t hdr,
+            in ip_t ip,
             in route_t route,
             inout telemetry_t telemetry,
             in standard_metadata_t standard_metadata) {
@@ -311,17 +313,17 @@ control Rtt(in headers_t hdr,
             time_t now = standard_metadata.ingress_global_timestamp;
             if (host_port.apply().hit) {
                 if (route.next_hop == next_hop_t.FABRIC) {
-                    remember_segment.apply(hdr, route, now);
+                    remember_segment.apply(hdr, ip, route, now);
                 }
             } else if (route.next_hop == next_hop_t.HOST &&
                        hdr.tcp.ack == 1) {
                 // The subflow in direction of the data that is acknowledged.
-                flow_t flow = { hdr.ipv4.dst_addr, hdr.ipv4.src_addr,
+                flow_t flow = { ip.is_ipv6, ip.dst_addr, ip.src_addr,
                                 hdr.tcp.dst_port, hdr.tcp.src_port };
                 bool matches;
                 bool is_unsure;
                 measured_t measured;
-                match_ack.apply(hdr, flow, now, matches, is_unsure, measured);
+                match_ack.apply(hdr, ip, flow, now, matches, is_unsure, measured);
                 if (matches) {
                     time_t full;
                     bool is_possible;

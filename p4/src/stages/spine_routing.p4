@@ -15,14 +15,17 @@
 
 #include "headers.p4"
 #include "metadata.p4"
+#include "drop.p4"
 #include "uplink.p4"
 
 const bit<32> SPINE_ROUTES = 1024;
 
 control SpineRouting(inout headers_t hdr,
+                     in ip_t ip,
                      inout route_t route,
                      inout standard_metadata_t standard_metadata) {
     ChooseUplink() choose_uplink;
+    TakeHop() take_hop;
     bit<1> goes_up = 0;
 
     @name(".routing.routed") @id(0x13000001)
@@ -32,14 +35,12 @@ control SpineRouting(inout headers_t hdr,
     action to_port(@id(1) port_t port) {
         route.next_hop = next_hop_t.FABRIC;
         standard_metadata.egress_spec = port;
-        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
     }
 
     @name(".routing.up") @id(0x01000013)
     action up() {
         route.next_hop = next_hop_t.FABRIC;
         goes_up = 1;
-        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
     }
 
     @name(".routing.to_controller") @id(0x01000011)
@@ -56,7 +57,7 @@ control SpineRouting(inout headers_t hdr,
     @name(".routing.ipv4_lpm") @id(0x02000010)
     table ipv4_lpm {
         key = {
-            hdr.ipv4.dst_addr: lpm @id(1);
+            ip.dst_addr: lpm @id(1) @name("dst_addr");
         }
         actions = {
             to_port;
@@ -71,8 +72,11 @@ control SpineRouting(inout headers_t hdr,
 
     apply {
         ipv4_lpm.apply();
+        if (route.next_hop == next_hop_t.FABRIC) {
+            take_hop.apply(hdr);
+        }
         if (goes_up == 1) {
-            choose_uplink.apply(hdr, route, standard_metadata);
+            choose_uplink.apply(hdr, ip, route, standard_metadata);
         }
     }
 }

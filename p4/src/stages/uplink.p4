@@ -46,6 +46,7 @@ void modulo(out bit<8> result, in bit<32> value, in bit<8> divisor) {
 }
 
 control ChooseUplink(in headers_t hdr,
+                     in ip_t ip,
                      inout route_t route,
                      inout standard_metadata_t standard_metadata) {
     bit<16> src_port = 0;
@@ -57,9 +58,9 @@ control ChooseUplink(in headers_t hdr,
     action weft_paths(@id(1) bit<8> paths) {
         bit<16> pair;
         hash(pair, HashAlgorithm.crc16, 16w0,
-             { hdr.ipv4.src_addr[31:8] ^ hdr.ipv4.dst_addr[31:8] }, 32w0x10000);
-        bit<32> sum = (bit<32>) hdr.ipv4.src_addr[7:0] +
-                      (bit<32>) hdr.ipv4.dst_addr[7:0] +
+             { ip.src_addr[31:8] ^ ip.dst_addr[31:8] }, 32w0x10000);
+        bit<32> sum = (bit<32>) ip.src_addr[7:0] +
+                      (bit<32>) ip.dst_addr[7:0] +
                       (bit<32>) pair;
         modulo(route.path, sum, paths);
     }
@@ -67,7 +68,7 @@ control ChooseUplink(in headers_t hdr,
     @name(".routing.ecmp_paths") @id(0x01000005)
     action ecmp_paths(@id(1) bit<8> paths) {
         hash(route.path, HashAlgorithm.crc32, 8w0,
-             { hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol,
+             { ip.src_addr, ip.dst_addr, ip.protocol,
                src_port, dst_port }, paths);
     }
 
@@ -94,8 +95,8 @@ control ChooseUplink(in headers_t hdr,
     // `uplinks` is at least 1. Sum and difference are the same both ways.
     @name(".routing.spread_leaves") @id(0x01000009)
     action spread_leaves(@id(1) bit<8> first, @id(2) bit<8> uplinks) {
-        bit<8> src_leaf = hdr.ipv4.src_addr[23:16];
-        bit<8> dst_leaf = hdr.ipv4.dst_addr[23:16];
+        bit<8> src_leaf = ip.src_addr[23:16];
+        bit<8> dst_leaf = ip.dst_addr[23:16];
         bit<16> leaves;
         hash(leaves, HashAlgorithm.crc16, 16w0,
              { (bit<16>) src_leaf + (bit<16>) dst_leaf, src_leaf ^ dst_leaf }, 32w0x10000);
@@ -107,7 +108,7 @@ control ChooseUplink(in headers_t hdr,
     action spread_flows(@id(1) bit<8> first, @id(2) bit<8> uplinks) {
         bit<16> flow;
         hash(flow, HashAlgorithm.crc16, 16w0,
-             { hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol,
+             { ip.src_addr, ip.dst_addr, ip.protocol,
                src_port, dst_port }, 32w0x10000);
         modulo(route.uplink, (bit<32>) first + (bit<32>) flow, uplinks);
         is_spread = 1;

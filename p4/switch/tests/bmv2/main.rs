@@ -187,27 +187,21 @@ fn leaf_entries(policy: &'static str) -> Vec<Entry> {
 /// whole.
 fn frame(random: &mut StdRng) -> Vec<u8> {
     let payload = random.random_range(0..64);
-    let mut ip = vec![0x45, 0];
-    ip.extend((20 + 20 + payload as u16).to_be_bytes());
-    ip.extend(random_bytes(random, 2));
-    ip.extend([0x40, 0]);
-    ip.push(
-        *[0, 1, 2, 64, 255]
-            .get(random.random_range(0..5))
-            .unwrap_or(&64),
-    );
-    ip.push(if random.random_bool(0.8) { 6 } else { 17 });
-    ip.extend([0, 0]);
-    for _ in 0..2 {
-        ip.extend([10, random.random_range(1..4), random.random_range(1..4)]);
-        ip.push(random.random_range(1..5));
+    let hops = [0, 1, 2, 64, 255][random.random_range(0..5)];
+    let protocol = if random.random_bool(0.8) { 6 } else { 17 };
+    let addresses = [(); 2].map(|()| {
+        let (leaf, host) = (random.random_range(1..4), random.random_range(1..4));
+        [10, leaf, host, random.random_range(1..5)]
+    });
+    let bytes = 20 + payload as u16;
+    let mut frame = vec![2, 0, 0, 0xff, 0, 1, 2, 0, 0, 0, 1, 1];
+    if random.random_bool(0.3) {
+        frame.extend([0x86, 0xdd]);
+        frame.extend(ipv6(random, bytes, protocol, hops, addresses));
+    } else {
+        frame.extend([8, 0]);
+        frame.extend(ipv4(random, bytes, protocol, hops, addresses));
     }
-    if random.random_bool(0.9) {
-        let sum = checksum(&ip);
-        ip[10..12].copy_from_slice(&sum.to_be_bytes());
-    }
-    let mut frame = vec![2, 0, 0, 0xff, 0, 1, 2, 0, 0, 0, 1, 1, 8, 0];
-    frame.extend(ip);
     frame.extend(random_bytes(random, 12));
     frame.push(0x50);
     frame.extend(random_bytes(random, 7 + payload));
@@ -220,6 +214,36 @@ fn frame(random: &mut StdRng) -> Vec<u8> {
         frame.truncate(random.random_range(1..frame.len()));
     }
     frame
+}
+
+type Addresses = [[u8; 4]; 2];
+
+/// An IPv4 header, whose checksum may be wrong, for so many bytes behind it.
+fn ipv4(random: &mut StdRng, bytes: u16, protocol: u8, ttl: u8, addresses: Addresses) -> Vec<u8> {
+    let mut ip = vec![0x45, random.random()];
+    ip.extend((20 + bytes).to_be_bytes());
+    ip.extend(random_bytes(random, 2));
+    ip.extend([0x40, 0, ttl, protocol, 0, 0]);
+    ip.extend(addresses.concat());
+    if random.random_bool(0.9) {
+        let sum = checksum(&ip);
+        ip[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
+    ip
+}
+
+/// An IPv6 header, whose addresses may have another prefix.
+fn ipv6(random: &mut StdRng, bytes: u16, protocol: u8, hops: u8, addresses: Addresses) -> Vec<u8> {
+    let mut ip = vec![0x60 | random.random_range(0..16)];
+    ip.extend(random_bytes(random, 3));
+    ip.extend(bytes.to_be_bytes());
+    ip.extend([protocol, hops]);
+    for address in addresses {
+        let first = if random.random_bool(0.9) { 0xfd } else { 0xfe };
+        ip.extend([first, 0x57, 0x65, 0x66, 0x74, 0, 0, 0, 0, 0, 0, 0]);
+        ip.extend(address);
+    }
+    ip
 }
 
 fn checksum(header: &[u8]) -> u16 {

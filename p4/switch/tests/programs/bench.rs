@@ -17,7 +17,7 @@ pub const CPU_PORT: u16 = 510;
 
 /// The reasons that index `routing.drops`.
 pub mod drops {
-    pub const NOT_IPV4: usize = 1;
+    pub const NOT_IP: usize = 1;
     pub const BAD_HEADER: usize = 2;
     pub const IPV4_OPTIONS: usize = 3;
     pub const TTL_EXPIRED: usize = 4;

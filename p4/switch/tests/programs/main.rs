@@ -6,6 +6,7 @@ mod bench;
 mod ecn;
 mod fabric;
 mod int_md;
+mod ipv6;
 mod loss;
 mod nic;
 mod packet;

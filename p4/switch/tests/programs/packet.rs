@@ -136,6 +136,25 @@ fn ipv4_frame(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, ttl: u8, payload: &[u8
     frame
 }
 
+/// The IPv6 prefix of all hosts.
+pub const IPV6_PREFIX: [u8; 12] = [0xfd, 0x57, 0x65, 0x66, 0x74, 0, 0, 0, 0, 0, 0, 0];
+
+/// The same packet between the IPv6 addresses of the same hosts.
+pub fn over_ipv6(frame: &[u8]) -> Vec<u8> {
+    let (ethernet, ip) = frame.split_at(ETHERNET_BYTES);
+    let (ip, payload) = ip.split_at(IPV4_BYTES);
+    let mut twin = ethernet[..12].to_vec();
+    twin.extend([0x86, 0xdd, 0x60 | ip[1] >> 4, ip[1] << 4, 0, 0]);
+    twin.extend((payload.len() as u16).to_be_bytes());
+    twin.extend([ip[9], ip[8]]);
+    for address in [&ip[12..16], &ip[16..20]] {
+        twin.extend(IPV6_PREFIX);
+        twin.extend(address);
+    }
+    twin.extend(payload);
+    twin
+}
+
 /// Changes the IPv4 header of a frame and sets its checksum right again.
 pub fn edit_ipv4(frame: &mut [u8], edit: impl FnOnce(&mut [u8])) {
     let header = &mut frame[ETHERNET_BYTES..ETHERNET_BYTES + IPV4_BYTES];

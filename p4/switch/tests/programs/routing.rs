@@ -208,13 +208,13 @@ fn a_path_without_uplink_is_dropped_and_counted() {
 }
 
 #[test]
-fn what_is_no_ipv4_is_dropped_and_counted() {
+fn what_is_no_ip_is_dropped_and_counted() {
     let mut leaf = Bench::leaf(1);
-    let mut ipv6 = ping(address(1, 1, 1), address(1, 2, 1));
-    ipv6[12..14].copy_from_slice(&[0x86, 0xdd]);
-    assert!(leaf.send(1, &ipv6, 0).sent.is_none());
+    let mut arp = ping(address(1, 1, 1), address(1, 2, 1));
+    arp[12..14].copy_from_slice(&[0x08, 0x06]);
+    assert!(leaf.send(1, &arp, 0).sent.is_none());
     assert!(leaf.send(1, &[], 0).sent.is_none());
-    assert_eq!(leaf.dropped(drops::NOT_IPV4), 2);
+    assert_eq!(leaf.dropped(drops::NOT_IP), 2);
 }
 
 #[test]
