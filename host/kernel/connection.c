@@ -209,19 +209,44 @@ bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable)
 	return usable->count;
 }
 
+#if IS_ENABLED(CONFIG_MPTCP_IPV6)
+/* fd57:6566:7400::/96; behind it is the host's IPv4 address (RFC 6052, 2.2). */
+static bool is_of_fabric(const struct in6_addr *address)
+{
+	return address->s6_addr32[0] == htonl(0xfd576566) &&
+	       address->s6_addr32[1] == htonl(0x74000000) &&
+	       !address->s6_addr32[2];
+}
+#endif
+
 /**
- * weft_has_ipv4() - whether a subflow runs over IPv4, also from an IPv6 socket
+ * weft_ends() - what the two ends of a subflow are called
  * @ssk: TCP socket of the subflow
+ * @local: where to put this host's address
+ * @remote: where to put the peer's
  *
- * Return: true when inet_saddr and inet_daddr are its addresses.
+ * Patterns and messages know hosts by their IPv4 addresses. Each of these is in an
+ * IPv6 address of the same host, as switches have it (p4/src/stages/headers.p4).
+ *
+ * Return: false when they have no such names, because they are other IPv6 addresses.
  */
-bool weft_has_ipv4(const struct sock *ssk)
+bool weft_ends(const struct sock *ssk, __be32 *local, __be32 *remote)
 {
 #if IS_ENABLED(CONFIG_MPTCP_IPV6)
-	if (ssk->sk_family == AF_INET6)
-		return ipv6_addr_v4mapped(&ssk->sk_v6_daddr);
+	if (ssk->sk_family == AF_INET6 &&
+	    !ipv6_addr_v4mapped(&ssk->sk_v6_daddr)) {
+		const struct in6_addr *own = &inet6_sk(ssk)->saddr;
+
+		if (!is_of_fabric(own) || !is_of_fabric(&ssk->sk_v6_daddr))
+			return false;
+		*local = own->s6_addr32[3];
+		*remote = ssk->sk_v6_daddr.s6_addr32[3];
+		return true;
+	}
 #endif
-	return ssk->sk_family == AF_INET;
+	*local = inet_sk(ssk)->inet_saddr;
+	*remote = inet_sk(ssk)->inet_daddr;
+	return true;
 }
 
 /**

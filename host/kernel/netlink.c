@@ -314,10 +314,7 @@ static int put_subflow(struct sk_buff *skb, struct mptcp_sock *msk,
 	struct nlattr *nest;
 	int slot = -ENOENT;
 
-	if (weft_has_ipv4(ssk)) {
-		local = inet_sk(ssk)->inet_saddr;
-		remote = inet_sk(ssk)->inet_daddr;
-	}
+	weft_ends(ssk, &local, &remote);
 	if (conn)
 		slot = weft_slot(conn, subflow);
 	if (slot >= 0)

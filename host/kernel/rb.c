@@ -95,12 +95,13 @@ static unsigned int from_controller(struct mptcp_sock *msk,
 	struct weft_conn *conn = weft_conn(msk);
 	const struct weft_pattern *pattern;
 	unsigned int length = 0;
+	__be32 local, remote;
 
-	if (!weft_has_ipv4(ssk))
+	if (!weft_ends(ssk, &local, &remote))
 		return 0;
 
 	rcu_read_lock();
-	pattern = weft_table_find(table, inet_sk(ssk)->inet_daddr, now);
+	pattern = weft_table_find(table, remote, now);
 	if (pattern)
 		length = map_pattern(pattern, usable, gap, sequence);
 	if (length) {

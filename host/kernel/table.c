@@ -83,13 +83,14 @@ const struct weft_pattern *weft_table_find(const struct weft_table *table,
 int weft_pattern_path(const struct weft_pattern *pattern, const struct sock *ssk)
 {
 	__be32 mask = weft_prefix_mask(pattern->prefix_len);
+	__be32 local, remote;
 	int i;
 
-	if (!weft_has_ipv4(ssk) ||
-	    (inet_sk(ssk)->inet_daddr & mask) != pattern->prefix)
+	if (!weft_ends(ssk, &local, &remote) ||
+	    (remote & mask) != pattern->prefix)
 		return -ENOENT;
 	for (i = 0; i < pattern->paths; i++)
-		if (pattern->path[i].local == inet_sk(ssk)->inet_saddr)
+		if (pattern->path[i].local == local)
 			return i;
 	return -ENOENT;
 }

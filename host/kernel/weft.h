@@ -186,7 +186,7 @@ bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable);
 bool weft_account(struct mptcp_sock *msk);
 int weft_grant(struct mptcp_sock *msk, struct mptcp_subflow_context *subflow,
 	       u8 slot, int bytes);
-bool weft_has_ipv4(const struct sock *ssk);
+bool weft_ends(const struct sock *ssk, __be32 *local, __be32 *remote);
 int weft_packet_payload(const struct sock *ssk);
 int weft_window_space(const struct sock *ssk);
 void weft_look(struct mptcp_sock *msk, const struct weft_usable *usable,

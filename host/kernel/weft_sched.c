@@ -313,13 +313,14 @@ static void hear(struct weft_rescue *rescue, const struct sock *ssk, int slot)
 	struct weft_told *told = &rescue->weft.told;
 	const struct weft_pattern *pattern;
 	u64 now_ns = ktime_get_ns();
+	__be32 local, remote;
 	unsigned long until;
 	int path;
 
 	told->slots |= BIT(slot);
-	if (!weft_has_ipv4(ssk))
+	if (!weft_ends(ssk, &local, &remote))
 		return;
-	pattern = weft_table_find(table, inet_sk(ssk)->inet_daddr, now_ns);
+	pattern = weft_table_find(table, remote, now_ns);
 	if (!pattern)
 		return;
 	path = weft_pattern_path(pattern, ssk);
