@@ -49,7 +49,7 @@ def test_both_have_the_same_flags(weft: Weft) -> None:
         "--sender-rate 2gbit --host-rate 1gbit --queue 150KB --routing ecmp",
         "--sender-rate 1gbit --ecn 20",
         "--queue 64KiB --ecn 30KB",
-        "--host-jitter 500us --nic p4 --int md",
+        "--host-jitter 500us --nic p4 --int md --ip 6",
         "--change '2s:1:rate=0.5,loss=1%;1s:leaf1-spine2:down' --change 'at 3s switch leaf1 up'",
         "--change 'at 2s link leaf1-spine1 rate 50% delay 1ms queue 20'",
         "--topology fat-tree --k 6 --oversubscription 4",
@@ -91,6 +91,7 @@ def test_both_make_the_same_fabric_of_them(weft: Weft, line: str) -> None:
         "--change 1s:h1_1-leaf1:rate=0.5",
         "--profile wlan,3g",
         "--nic fast",
+        "--ip 5",
         "--host-jitter 2s",
     ],
 )

@@ -19,6 +19,7 @@ pub(crate) fn leaf_spine(leaves: u8, spines: u8, hosts: u8) -> Topology {
         switches: Vec::new(),
         links: Vec::new(),
         int_md: false,
+        ipv6: false,
         schedule: None,
     };
     for leaf in 1..=leaves {

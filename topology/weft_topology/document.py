@@ -39,6 +39,8 @@ def of_topo(topo: Topo) -> dict[str, Any]:
     }
     if topo.int_md:
         document["int_md"] = True
+    if topo.ipv6:
+        document["ipv6"] = True
     if topo.changes:
         document["schedule"] = {"socket": naming.SCHEDULE_SOCKET, "changes": topo.changes}
     return document

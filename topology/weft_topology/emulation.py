@@ -14,6 +14,7 @@ import socket
 import sys
 import types
 from contextlib import suppress
+from ipaddress import IPv4Address
 from subprocess import Popen
 from typing import Any
 
@@ -265,6 +266,7 @@ def _configure(host: FabricHost, link: FabricLink, namespace: int, fabric: netli
     here.ip, _, here.prefixLen = params["ip"].partition("/")
     with namespaces.inside(namespace):
         # Before the interface comes up: that is when IPv6 would speak.
+        sysctls.apply(sysctls.ALSO_IPV6 if params["ipv6"] else sysctls.ONLY_IPV4)
         sysctls.apply(sysctls.HOST)
         if here.params["ecn_packets"] or here.params["ecn_bytes"]:
             sysctls.apply(sysctls.MARKED)
@@ -274,13 +276,15 @@ def _configure(host: FabricHost, link: FabricLink, namespace: int, fabric: netli
         pair = netlink.veth(there.name, there.mac, here.name, here.mac, _HOST_INDEX, namespace)
         fabric.send([pair, netlink.link_up(there.name)])
         prefix_len = int(here.prefixLen)
+        addresses = [IPv4Address(address) for address in params["addresses"]]
+        gateway = IPv4Address(params["gateway"])
         own.send(
             [
                 netlink.link_up(netlink.LOOPBACK_INDEX),
                 netlink.link_up(_HOST_INDEX),
-                *(netlink.address(_HOST_INDEX, a, prefix_len) for a in params["addresses"]),
-                netlink.neighbour(_HOST_INDEX, params["gateway"], params["gateway_mac"]),
-                netlink.default_route(_HOST_INDEX, params["gateway"]),
+                *(netlink.address(_HOST_INDEX, a, prefix_len) for a in addresses),
+                *_way_out(gateway, params["gateway_mac"]),
+                *(_over_ipv6(params) if params["ipv6"] else ()),
                 netlink.token_bucket(
                     _HOST_INDEX,
                     here.params["rate_from_a_bps"],
@@ -289,6 +293,27 @@ def _configure(host: FabricHost, link: FabricLink, namespace: int, fabric: netli
             ]
         )
         offloads.disable(control, here.name)
+
+
+def _way_out(gateway: netlink.Address, mac: str) -> list[netlink.Request]:
+    """Send a host's packets to its leaf, which it need not ask for."""
+    return [
+        netlink.neighbour(_HOST_INDEX, gateway, mac),
+        netlink.default_route(_HOST_INDEX, gateway),
+    ]
+
+
+def _over_ipv6(params: dict[str, Any]) -> list[netlink.Request]:
+    """Give a host its IPv6 addresses.
+
+    They are the loopback's: an interface to a network would report each to its routers as
+    a multicast group (RFC 3810), packets that nobody sent on purpose.
+    """
+    addresses = [naming.ipv6(address) for address in params["addresses"]]
+    return [
+        *(netlink.address(netlink.LOOPBACK_INDEX, address, 128) for address in addresses),
+        *_way_out(naming.ipv6(params["gateway"]), params["gateway_mac"]),
+    ]
 
 
 def _control_socket() -> socket.socket:

@@ -25,6 +25,7 @@ class Fabric(Topo):  # type: ignore[misc]
         self.paths = paths
         self.routing = spec.routing
         self.int_md = spec.in_band == "md"
+        self.ipv6 = spec.ip == 6
         self.changes: list[dict[str, Any]] = []
         self._switches = 0
         self._hosts = 0
@@ -105,6 +106,7 @@ class Fabric(Topo):  # type: ignore[misc]
             ip=f"{addresses[0]}/{naming.PREFIX_LEN}",
             gateway=naming.gateway(leaf, index),
             gateway_mac=naming.gateway_mac(leaf),
+            ipv6=self.ipv6,
             jitter_ns=spec.host_jitter_ns,
             nic=self._nic(spec, leaf, index) if spec.nic == "p4" else None,
         )

@@ -14,6 +14,7 @@ from weft_topology.errors import UsageError
 from weft_topology.json_fields import within
 
 ROUTINGS = ("weft", "ecmp")
+IP_VERSIONS = (4, 6)
 NICS = ("plain", "p4")
 IN_BAND = ("off", "md")
 CPU_PORT = 510
@@ -89,6 +90,8 @@ class FabricSpec:
     ecn_bytes: int | None = None
     """The same in bytes."""
     routing: str = "weft"
+    ip: int = 4
+    """Version of IP that connections run over."""
     changes: tuple[Change, ...] = ()
     """What becomes of links while traffic runs."""
     host_jitter_ns: int = 0
@@ -122,6 +125,8 @@ class FabricSpec:
             raise UsageError("ecn: give less than the queue, where packets are dropped")
         if self.routing not in ROUTINGS:
             raise UsageError(f"routing {self.routing!r} is none of {', '.join(ROUTINGS)}")
+        if self.ip not in IP_VERSIONS:
+            raise UsageError(f"ip: {self.ip} is no version of IP; give 4 or 6")
         if self.nic not in NICS:
             raise UsageError(f"nic {self.nic!r} is none of {', '.join(NICS)}")
         if self.in_band not in IN_BAND:

@@ -48,6 +48,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     flag("--host-jitter", default="0ns", metavar="TIME", help="mean stall of hosts' packets")
     flag("--nic", default="plain", metavar="KIND", help="network cards of hosts: plain, p4")
     flag("--int", default="off", metavar="KIND", help="in-band telemetry: off, md")
+    flag("--ip", type=int, default=4, metavar="VERSION",
+         help="version of IP that connections run over: 4, 6")  # fmt: skip
     flag("--routing", default="weft", metavar="HOW", help="how leaves choose paths: weft, ecmp")
 
 
@@ -72,6 +74,7 @@ def document(options: argparse.Namespace) -> dict[str, Any]:
         "nic": options.nic,
         "in_band": options.int,
         "routing": options.routing,
+        "ip": options.ip,
     }
     if options.ecn:
         ecn = _limit("ecn", options.ecn)

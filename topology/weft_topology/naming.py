@@ -6,6 +6,7 @@ Numbers count from 1. Host H of leaf L is `hL_H`:
     MAC         02:00:00:00:LL:HH (hexadecimal)
     addresses   10.L.H.P/24      one for each path P, all on that interface
     gateway     10.L.H.254       a permanent neighbour, MAC 02:00:00:ff:00:LL
+    over IPv6   fd57:6566:7400::10.L.H.P, a unique local prefix (RFC 4193) before each of these
     nicL_H                       its network card, where that runs a program
 
 Leaves are `leafL`, spines `spineS`. A leaf's port i leads to its host i, the port
@@ -18,6 +19,8 @@ P), the cores `coreC`. After its hosts an edge switch has ports to the aggregati
 pod, in order. An aggregation switch has ports to the edge of its pod, then to cores: the
 A-th of every pod to the A-th k/2 of them. Port p of a core leads to pod p.
 """
+
+from ipaddress import IPv4Address, IPv6Address
 
 MAX_LEAVES = 250
 """A byte of the address."""
@@ -39,6 +42,9 @@ PREFIX_LEN = 24
 
 P4RUNTIME_PORT = 9559
 """The first switch's P4Runtime port (the one IANA gave); the others follow."""
+
+IPV6_PREFIX = 0xFD5765667400 << 80
+"""What IPv6 addresses of hosts have before the IPv4 address; `p4/src/stages/headers.p4`."""
 
 THRIFT_PORT = 10559
 """Of the first BMv2, where the rates of its queues are set; the others follow."""
@@ -126,6 +132,11 @@ def address(leaf_index: int, host_index: int, path: int) -> str:
 def gateway(leaf_index: int, host_index: int) -> str:
     """Address that a host's default route goes through."""
     return f"10.{leaf_index}.{host_index}.254"
+
+
+def ipv6(address: str) -> IPv6Address:
+    """Give the IPv6 address that goes with an IPv4 address."""
+    return IPv6Address(IPV6_PREFIX | int(IPv4Address(address)))
 
 
 def device_id(role: str, index: int) -> int:

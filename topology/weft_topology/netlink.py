@@ -9,7 +9,7 @@ import os
 import socket
 import struct
 from collections.abc import Iterable
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 
 MTU_BYTES = 1500
 FRAME_BYTES = 14 + MTU_BYTES
@@ -37,7 +37,9 @@ _IFF_UP = 0x1
 _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_LINKINFO, _IFLA_NET_NS_FD = 1, 3, 4, 18, 28
 _IFLA_INFO_KIND, _IFLA_INFO_DATA, _VETH_INFO_PEER = 1, 2, 1
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
+_IFA_F_NODAD = 0x2
 _RTA_OIF, _RTA_GATEWAY = 4, 5
+_RTNH_F_ONLINK = 4
 _NDA_DST, _NDA_LLADDR, _NUD_PERMANENT = 1, 2, 0x80
 _RT_TABLE_MAIN, _RTPROT_BOOT, _RT_SCOPE_UNIVERSE, _RTN_UNICAST = 254, 3, 0, 1
 _TCA_KIND, _TCA_OPTIONS, _TC_ROOT = 1, 2, 0xFFFFFFFF
@@ -160,27 +162,30 @@ def link_delete(name: str) -> Request:
     return Request(f"interface {name} away", _DELLINK, body, create=False)
 
 
-def address(index: int, local: str, prefix_len: int) -> Request:
-    """Add an address to an interface."""
-    packed = IPv4Address(local).packed
-    body = struct.pack("=BBBBi", socket.AF_INET, prefix_len, 0, 0, index)
-    body += _attribute(_IFA_LOCAL, packed) + _attribute(_IFA_ADDRESS, packed)
+Address = IPv4Address | IPv6Address
+
+
+def address(index: int, local: Address, prefix_len: int) -> Request:
+    """Add an address to an interface; nobody is asked whether he has it already."""
+    flags = _IFA_F_NODAD if local.version == 6 else 0
+    body = struct.pack("=BBBBi", _family(local), prefix_len, flags, 0, index)
+    body += _attribute(_IFA_LOCAL, local.packed) + _attribute(_IFA_ADDRESS, local.packed)
     return Request(f"address {local}", _NEWADDR, body)
 
 
-def neighbour(index: int, destination: str, mac: str) -> Request:
-    """Set the Ethernet address of a neighbour for good: nobody asks for it by ARP."""
-    body = struct.pack("=BxxxiHBB", socket.AF_INET, index, _NUD_PERMANENT, 0, 0)
-    body += _attribute(_NDA_DST, IPv4Address(destination).packed)
+def neighbour(index: int, destination: Address, mac: str) -> Request:
+    """Set the Ethernet address of a neighbour for good: nobody asks for it."""
+    body = struct.pack("=BxxxiHBB", _family(destination), index, _NUD_PERMANENT, 0, 0)
+    body += _attribute(_NDA_DST, destination.packed)
     body += _attribute(_NDA_LLADDR, _mac(mac))
     return Request(f"neighbour {destination}", _NEWNEIGH, body)
 
 
-def default_route(index: int, gateway: str) -> Request:
-    """Send everything that is not local through a gateway."""
+def default_route(index: int, gateway: Address) -> Request:
+    """Send everything that is not local through a gateway, which is on the link."""
     body = struct.pack(
         "=BBBBBBBBI",
-        socket.AF_INET,
+        _family(gateway),
         0,
         0,
         0,
@@ -188,9 +193,10 @@ def default_route(index: int, gateway: str) -> Request:
         _RTPROT_BOOT,
         _RT_SCOPE_UNIVERSE,
         _RTN_UNICAST,
-        0,
+        # No address of the interface says that the gateway is there.
+        _RTNH_F_ONLINK if gateway.version == 6 else 0,
     )
-    body += _attribute(_RTA_GATEWAY, IPv4Address(gateway).packed) + _u32(_RTA_OIF, index)
+    body += _attribute(_RTA_GATEWAY, gateway.packed) + _u32(_RTA_OIF, index)
     return Request(f"default route via {gateway}", _NEWROUTE, body)
 
 
@@ -230,6 +236,10 @@ def delay(index: int, delay_ns: int, loss_ppm: int = 0) -> Request:
     body = struct.pack("=BxxxiIII", socket.AF_UNSPEC, index, 0, _TC_ROOT, 0)
     body += _text(_TCA_KIND, "netem") + _attribute(_TCA_OPTIONS, options)
     return Request(f"delay of interface {index}", _NEWQDISC, body)
+
+
+def _family(address: Address) -> int:
+    return socket.AF_INET if address.version == 4 else socket.AF_INET6
 
 
 def _answers(data: bytes) -> Iterable[tuple[int, int]]:

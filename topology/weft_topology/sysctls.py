@@ -8,11 +8,23 @@ workload chooses it).
 from contextlib import suppress
 from pathlib import Path
 
-HOST = {
-    # Only IPv4 is spoken here: no router solicitations or multicast reports, which would
-    # be packets that nobody sent on purpose.
+ONLY_IPV4 = {
     "net/ipv6/conf/all/disable_ipv6": "1",
     "net/ipv6/conf/default/disable_ipv6": "1",
+}
+"""Of a host whose connections run over IPv4."""
+
+ALSO_IPV6 = {
+    # No link-local address, and so no duplicate address detection, router solicitations or
+    # multicast reports: they would be packets that nobody sent on purpose.
+    "net/ipv6/conf/all/addr_gen_mode": "1",
+    "net/ipv6/conf/default/addr_gen_mode": "1",
+    "net/ipv6/conf/all/accept_ra": "0",
+    "net/ipv6/conf/default/accept_ra": "0",
+}
+"""Of one whose connections run over IPv6."""
+
+HOST = {
     "net/mptcp/enabled": "1",
     # A flow must not start with the window and RTT that an earlier one left behind.
     "net/ipv4/tcp_no_metrics_save": "1",

@@ -101,15 +101,14 @@ struct Hosts {
 
 impl Hosts {
     fn read(&self) -> Result<Vec<Host>> {
-        hosts(&self.topology, &self.names)
+        hosts(&Topology::read(&self.topology)?, &self.names)
     }
 }
 
 /// The hosts called `names`, or all of them.
-fn hosts(topology: &Path, names: &[String]) -> Result<Vec<Host>> {
-    let topology = Topology::read(topology)?;
+fn hosts(topology: &Topology, names: &[String]) -> Result<Vec<Host>> {
     if names.is_empty() {
-        return Ok(topology.hosts);
+        return Ok(topology.hosts.clone());
     }
     let find = |name: &String| {
         topology.host(name).cloned().ok_or_else(|| {
@@ -155,12 +154,13 @@ fn main() -> ExitCode {
 /// One thread: in the lab a second one would cost a wake-up per message.
 #[tokio::main(flavor = "current_thread")]
 async fn run(serve: &Serve) -> Result<()> {
-    let hosts = hosts(&serve.topology, &serve.names)?;
+    let topology = Topology::read(&serve.topology)?;
+    let hosts = hosts(&topology, &serve.names)?;
     let controllers: Vec<_> = serve.controllers.iter().map(channel).collect();
     let mut following = Vec::new();
     let mut working = Vec::new();
     for host in hosts {
-        let manager = manage_subflows(&host, &serve.path_manager)
+        let manager = manage_subflows(&host, &serve.path_manager, topology.ipv6)
             .with_context(|| format!("{}: MPTCP path manager", host.name))?;
         working.extend(manager.map(|manager| manager.run().boxed_local()));
         if serve.no_patterns {
@@ -205,19 +205,19 @@ fn channel(controller: &Endpoint) -> Channel {
 
 /// Sees to it that connections of `host` get their subflows: from the kernel,
 /// or from what is returned.
-fn manage_subflows(host: &Host, path_manager: &PathManager) -> Result<Option<Manager>> {
+fn manage_subflows(host: &Host, path_manager: &PathManager, ipv6: bool) -> Result<Option<Manager>> {
     path_manager
         .check(host.addresses.len())
         .map_err(|error| anyhow!(error))?;
     match path_manager.policy() {
         None => {
             mptcp_pm::choose(&host.netns, mptcp_pm::PathManager::Kernel)?;
-            mptcp_pm::use_addresses(&host.netns, &host.addresses)?;
+            mptcp_pm::use_addresses(&host.netns, &host.addresses, ipv6)?;
             Ok(None)
         }
         Some(policy) => {
             // Whoever connects to it must find somebody who listens to events.
-            let manager = Manager::open(&host.name, &host.netns, &host.addresses, policy)?;
+            let manager = Manager::open(host, policy, ipv6)?;
             mptcp_pm::choose(&host.netns, mptcp_pm::PathManager::Userspace)?;
             Ok(Some(manager))
         }

@@ -11,6 +11,8 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 
+use weft_topology::{ipv4_in, ipv6_of};
+
 use crate::netlink::{Attribute, Attributes, Error, Family, GenericSocket, Group};
 use crate::netns;
 
@@ -33,11 +35,13 @@ const ATTR_ADDR_REMOTE: u16 = 6;
 const ADDR_FAMILY: u16 = 1;
 const ADDR_ID: u16 = 2;
 const ADDR_ADDR4: u16 = 3;
+const ADDR_ADDR6: u16 = 4;
 const ADDR_PORT: u16 = 5;
 const ADDR_FLAGS: u16 = 6;
 /// `MPTCP_PM_ADDR_FLAG_SUBFLOW`: connect from here as soon as a connection is up.
 const FLAG_SUBFLOW: u32 = 1 << 1;
 const AF_INET: u16 = 2;
+const AF_INET6: u16 = 10;
 /// `MPTCP_PM_EV_GRP_NAME`.
 const EVENTS: &str = "mptcp_pm_events";
 /// `MPTCP_EVENT_*`.
@@ -47,6 +51,7 @@ const EVENT_SUB_CLOSED: u8 = 11;
 /// `MPTCP_ATTR_*`, the attributes of events.
 const EVENT_TOKEN: u16 = 1;
 const EVENT_LOCAL_ID: u16 = 3;
+/// Those of IPv6 come one after those of IPv4.
 const EVENT_SOURCE: u16 = 5;
 const EVENT_DESTINATION: u16 = 7;
 const EVENT_SOURCE_PORT: u16 = 9;
@@ -57,12 +62,12 @@ const EVENT_SERVER_SIDE: u16 = 18;
 const FLAG_SERVER_SIDE: u16 = 1 << 1;
 
 /// Makes every connection of the host in `netns` open one subflow from each
-/// of `addresses` but the first, which its first subflow has already. Done
-/// again, it changes nothing.
+/// of `addresses` but the first, which its first subflow has already, or of the
+/// IPv6 addresses that go with them. Done again, it changes nothing.
 ///
 /// # Errors
 /// The kernel's refusal; more than 8 addresses are more than it takes.
-pub fn use_addresses(netns: &Path, addresses: &[Ipv4Addr]) -> Result<(), Error> {
+pub fn use_addresses(netns: &Path, addresses: &[Ipv4Addr], ipv6: bool) -> Result<(), Error> {
     let mut socket = GenericSocket::open(Some(netns))?;
     let family = socket.family(NAME, VERSION)?;
     let more = addresses.get(1..).unwrap_or_default();
@@ -77,7 +82,7 @@ pub fn use_addresses(netns: &Path, addresses: &[Ipv4Addr]) -> Result<(), Error> 
     let known = endpoints(&socket.dump(family, GET_ADDR)?);
     for (id, address) in (2..).zip(more) {
         if !known.contains(address) {
-            socket.call(family, ADD_ADDR, vec![endpoint(id, *address)])?;
+            socket.call(family, ADD_ADDR, vec![endpoint(id, *address, ipv6)])?;
         }
     }
     Ok(())
@@ -87,18 +92,23 @@ pub fn use_addresses(netns: &Path, addresses: &[Ipv4Addr]) -> Result<(), Error> 
 fn endpoints(answers: &[Attributes]) -> Vec<Ipv4Addr> {
     let address = |answer: &Attributes| {
         let members = Attributes::parse(answer.bytes(ATTR_ADDR)?).ok()?;
-        members.ipv4(ADDR_ADDR4)
+        of_either(&members, ADDR_ADDR4)
     };
     answers.iter().filter_map(address).collect()
 }
 
-fn endpoint(id: u8, address: Ipv4Addr) -> Attribute {
-    let members = [
-        Attribute::u16(ADDR_FAMILY, AF_INET),
+/// The address in attribute `ipv4`, or in the one after it, which is for IPv6.
+fn of_either(attributes: &Attributes, ipv4: u16) -> Option<Ipv4Addr> {
+    let other = || attributes.ipv6(ipv4 + 1).and_then(ipv4_in);
+    attributes.ipv4(ipv4).or_else(other)
+}
+
+fn endpoint(id: u8, local: Ipv4Addr, ipv6: bool) -> Attribute {
+    let mut members = address(local, ipv6);
+    members.extend([
         Attribute::u8(ADDR_ID, id),
-        Attribute::ipv4(ADDR_ADDR4, address),
         Attribute::u32(ADDR_FLAGS, FLAG_SUBFLOW),
-    ];
+    ]);
     Attribute::nest(ATTR_ADDR, &members)
 }
 
@@ -198,7 +208,7 @@ fn event(command: u8, attributes: &Attributes) -> Option<Event> {
             }
             let end = |address, port| {
                 let port = u16::from_be(attributes.u16(port)?);
-                Some(SocketAddrV4::new(attributes.ipv4(address)?, port))
+                Some(SocketAddrV4::new(of_either(attributes, address)?, port))
             };
             Some(Event::Established {
                 token,
@@ -217,17 +227,22 @@ fn event(command: u8, attributes: &Attributes) -> Option<Event> {
 pub struct UserspacePm {
     socket: GenericSocket,
     family: Family,
+    ipv6: bool,
 }
 
 impl UserspacePm {
-    /// Opens it in the namespace at `netns`.
+    /// Opens it in the namespace at `netns`, for subflows over IPv6 or IPv4.
     ///
     /// # Errors
     /// [`Error::NoFamily`] on a kernel without MPTCP.
-    pub fn open(netns: &Path) -> Result<Self, Error> {
+    pub fn open(netns: &Path, ipv6: bool) -> Result<Self, Error> {
         let mut socket = GenericSocket::open(Some(netns))?;
         let family = socket.family(NAME, VERSION)?;
-        Ok(Self { socket, family })
+        Ok(Self {
+            socket,
+            family,
+            ipv6,
+        })
     }
 
     /// Begins to open a subflow of the connection `token` from any port of
@@ -242,7 +257,7 @@ impl UserspacePm {
         address_id: u8,
         remote: SocketAddrV4,
     ) -> Result<(), Error> {
-        let mut source = address(local);
+        let mut source = address(local, self.ipv6);
         source.push(Attribute::u8(ADDR_ID, address_id));
         self.ask(SUBFLOW_CREATE, token, &source, remote)
     }
@@ -258,7 +273,8 @@ impl UserspacePm {
         local: SocketAddrV4,
         remote: SocketAddrV4,
     ) -> Result<(), Error> {
-        self.ask(SUBFLOW_DESTROY, token, &socket_address(local), remote)
+        let local = socket_address(local, self.ipv6);
+        self.ask(SUBFLOW_DESTROY, token, &local, remote)
     }
 
     fn ask(
@@ -271,21 +287,23 @@ impl UserspacePm {
         let attributes = vec![
             Attribute::u32(ATTR_TOKEN, token),
             Attribute::nest(ATTR_ADDR, source),
-            Attribute::nest(ATTR_ADDR_REMOTE, &socket_address(remote)),
+            Attribute::nest(ATTR_ADDR_REMOTE, &socket_address(remote, self.ipv6)),
         ];
         self.socket.call(self.family, command, attributes)
     }
 }
 
-fn address(address: Ipv4Addr) -> Vec<Attribute> {
-    vec![
-        Attribute::u16(ADDR_FAMILY, AF_INET),
-        Attribute::ipv4(ADDR_ADDR4, address),
-    ]
+fn address(address: Ipv4Addr, ipv6: bool) -> Vec<Attribute> {
+    let (family, address) = if ipv6 {
+        (AF_INET6, Attribute::ipv6(ADDR_ADDR6, ipv6_of(address)))
+    } else {
+        (AF_INET, Attribute::ipv4(ADDR_ADDR4, address))
+    };
+    vec![Attribute::u16(ADDR_FAMILY, family), address]
 }
 
-fn socket_address(end: SocketAddrV4) -> Vec<Attribute> {
-    let mut members = address(*end.ip());
+fn socket_address(end: SocketAddrV4, ipv6: bool) -> Vec<Attribute> {
+    let mut members = address(*end.ip(), ipv6);
     members.push(Attribute::u16(ADDR_PORT, end.port()));
     members
 }
@@ -297,8 +315,10 @@ mod tests {
     #[test]
     fn endpoints_that_the_kernel_has_are_known_again() {
         let mine = Ipv4Addr::new(10, 1, 1, 2);
-        let answers = [vec![endpoint(2, mine)].into(), Attributes::default()];
-        assert_eq!(endpoints(&answers), [mine]);
+        for ipv6 in [false, true] {
+            let answers = [vec![endpoint(2, mine, ipv6)].into(), Attributes::default()];
+            assert_eq!(endpoints(&answers), [mine]);
+        }
     }
 
     fn established() -> Vec<Attribute> {
@@ -323,6 +343,21 @@ mod tests {
                 address_id: 0,
             })
         );
+    }
+
+    #[test]
+    fn one_over_ipv6_is_told_with_the_same_ends() {
+        let mut over_ipv6 = established();
+        let ends = [
+            (EVENT_SOURCE, [10, 1, 1, 1]),
+            (EVENT_DESTINATION, [10, 2, 1, 1]),
+        ];
+        for (at, (ipv4, address)) in (1..).zip(ends) {
+            over_ipv6[at] = Attribute::ipv6(ipv4 + 1, ipv6_of(address.into()));
+        }
+        let told = event(EVENT_ESTABLISHED, &over_ipv6.into());
+        assert_eq!(told, event(EVENT_ESTABLISHED, &established().into()));
+        assert!(told.is_some());
     }
 
     #[test]

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv4Addr;
-use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, warn};
 use weft_load::units::parse_duration_ns;
+use weft_topology::Host;
 
 use crate::adaptive::{Action, Connection, Parameters, Policy, SUBFLOWS_MAX, Sample};
 use crate::mptcp_pm::{Event, Events, UserspacePm};
@@ -155,24 +155,18 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Begins to listen in the namespace at `netns`, whose host has `addresses`,
-    /// one per path.
+    /// Begins to listen in the namespace of `host`, for connections over IPv6 or IPv4.
     ///
     /// # Errors
     /// A kernel without MPTCP or `sock_diag`.
-    pub fn open(
-        host: &str,
-        netns: &Path,
-        addresses: &[Ipv4Addr],
-        policy: Policy,
-    ) -> Result<Self, Error> {
+    pub fn open(host: &Host, policy: Policy, ipv6: bool) -> Result<Self, Error> {
         Ok(Self {
-            host: host.to_owned(),
-            addresses: addresses.to_vec(),
+            host: host.name.clone(),
+            addresses: host.addresses.clone(),
             policy,
-            events: Events::listen(netns)?,
-            pm: UserspacePm::open(netns)?,
-            subflows: Subflows::open(netns)?,
+            events: Events::listen(&host.netns)?,
+            pm: UserspacePm::open(&host.netns, ipv6)?,
+            subflows: Subflows::open(&host.netns)?,
             connections: BTreeMap::new(),
             start: Instant::now(),
         })

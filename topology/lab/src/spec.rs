@@ -124,6 +124,9 @@ pub struct CommonSpec {
     pub ecn_bytes: Option<u64>,
     /// How leaves choose among paths.
     pub routing: RoutingSpec,
+    /// Version of IP that connections run over: 4 or 6.
+    #[serde(default = "ipv4", skip_serializing_if = "is_ipv4")]
+    pub ip: u8,
     /// What becomes of links while traffic runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangeSpec>,
@@ -136,6 +139,16 @@ pub struct CommonSpec {
     /// In-band telemetry between leaves.
     #[serde(default)]
     pub in_band: InBandSpec,
+}
+
+fn ipv4() -> u8 {
+    4
+}
+
+// serde hands over references.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_ipv4(version: &u8) -> bool {
+    *version == ipv4()
 }
 
 /// In-band telemetry between leaves.
@@ -390,6 +403,7 @@ mod tests {
                     ecn_packets: None,
                     ecn_bytes: Some(30_000),
                     routing: RoutingSpec::Weft,
+                    ip: 6,
                     changes: vec![ChangeSpec {
                         at_ns: 5_000_000,
                         target: "spine1".to_owned(),

@@ -5,6 +5,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod ip;
 mod nic;
 mod schedule;
 pub mod ways;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub use ip::{ipv4_in, ipv6_of};
 pub use nic::{Device, Nic};
 pub use schedule::{Change, Schedule, Target};
 
@@ -41,6 +43,9 @@ pub struct Topology {
     /// Whether packets carry telemetry in band (INT-MD) between leaves.
     #[serde(default, skip_serializing_if = "is_not")]
     pub int_md: bool,
+    /// Whether connections run over IPv6; [`ipv6_of`] gives the addresses.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub ipv6: bool,
     /// What becomes of links while traffic runs, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,

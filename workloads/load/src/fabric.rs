@@ -26,8 +26,10 @@ use weft_topology::{Link, Switch, Topology};
 const MTU_BYTES: u64 = 1500;
 /// Ethernet header; links count frames with it, without preamble and checksum.
 const ETHERNET_BYTES: u64 = 14;
-/// IPv4 header, TCP header, timestamps option.
-const TCP_HEADER_BYTES: u64 = 20 + 20 + 12;
+const IPV4_HEADER_BYTES: u64 = 20;
+const IPV6_HEADER_BYTES: u64 = 40;
+/// TCP header, timestamps option.
+const TCP_HEADER_BYTES: u64 = 20 + 12;
 /// What MPTCP adds to a data packet at least: Linux's DSS option, with a 64-bit
 /// mapping and a 32-bit Data ACK, padded (28 where the Data ACK has 64 bits).
 const DSS_BYTES: u64 = 24;
@@ -45,7 +47,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Bytes of IP and transport headers of a full data packet.
+    /// Bytes of the transport headers of a full data packet.
     #[must_use]
     pub fn header_bytes(self) -> u64 {
         match self {
@@ -61,6 +63,7 @@ pub struct Fabric {
     hosts: Vec<HostPort>,
     /// What is between leaves: `between[source][destination]`.
     between: Vec<Vec<Between>>,
+    ip_header_bytes: u64,
 }
 
 /// A host's place and its link.
@@ -143,7 +146,15 @@ impl Fabric {
             }
             between.push(row);
         }
-        Ok(Self { hosts, between })
+        Ok(Self {
+            hosts,
+            between,
+            ip_header_bytes: if topology.ipv6 {
+                IPV6_HEADER_BYTES
+            } else {
+                IPV4_HEADER_BYTES
+            },
+        })
     }
 
     /// Number of hosts; they are numbered as in the topology, from 0.
@@ -191,7 +202,7 @@ impl Fabric {
         protocol: Protocol,
     ) -> u64 {
         let bytes = bytes.max(1);
-        let header = protocol.header_bytes();
+        let header = self.ip_header_bytes + protocol.header_bytes();
         let payload = MTU_BYTES - header;
         let frame = |payload: u64| payload + header + ETHERNET_BYTES;
         let wire = bytes + bytes.div_ceil(payload) * (header + ETHERNET_BYTES);
@@ -378,6 +389,7 @@ pub(crate) mod tests {
             switches,
             links,
             int_md: false,
+            ipv6: false,
             schedule: None,
         }
     }
@@ -394,6 +406,15 @@ pub(crate) mod tests {
     fn a_single_packet_is_stored_and_forwarded_four_times() {
         // 100 B + 76 B headers + 14 B Ethernet = 190 B: 1520 ns at 1 Gbps.
         assert_eq!(ideal(GBIT, 100, Protocol::Mptcp), 4 * (10_000 + 1_520));
+    }
+
+    #[test]
+    fn a_packet_over_ipv6_is_20_bytes_longer() {
+        let mut topology = leaf_spine(2, 2, 2, GBIT, GBIT);
+        topology.ipv6 = true;
+        let fabric = Fabric::new(&topology).unwrap();
+        let ideal_ns = fabric.ideal_fct_ns(0, 2, 100, Protocol::Mptcp);
+        assert_eq!(ideal_ns, ideal(GBIT, 120, Protocol::Mptcp));
     }
 
     #[test]

@@ -148,6 +148,7 @@ mod tests {
             ecn_packets: None,
             ecn_bytes: None,
             routing: RoutingSpec::Weft,
+            ip: 4,
             changes: Vec::new(),
             host_jitter_ns: 0,
             nic: NicSpec::Plain,

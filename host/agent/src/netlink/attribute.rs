@@ -1,6 +1,6 @@
 //! Netlink attributes: [`Attribute`] in requests, [`Attributes`] in answers.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use netlink_packet_core::{
     DecodeError, DefaultNla, Emitable, NLA_F_NESTED, NLA_TYPE_MASK, Nla, NlaBuffer, NlasIterator,
@@ -45,6 +45,12 @@ impl Attribute {
     /// An address in network byte order.
     #[must_use]
     pub fn ipv4(kind: u16, value: Ipv4Addr) -> Self {
+        Self::new(kind, value.octets().into())
+    }
+
+    /// An address in network byte order.
+    #[must_use]
+    pub fn ipv6(kind: u16, value: Ipv6Addr) -> Self {
         Self::new(kind, value.octets().into())
     }
 
@@ -113,6 +119,12 @@ impl Attributes {
     #[must_use]
     pub fn ipv4(&self, kind: u16) -> Option<Ipv4Addr> {
         self.number::<4>(kind).map(Ipv4Addr::from)
+    }
+
+    /// An address in network byte order.
+    #[must_use]
+    pub fn ipv6(&self, kind: u16) -> Option<Ipv6Addr> {
+        self.number::<16>(kind).map(Ipv6Addr::from)
     }
 
     /// Text up to its NUL.

@@ -1,17 +1,18 @@
 //! `sock_diag` (include/uapi/linux/inet_diag.h): the TCP sockets of a
 //! namespace, with what the kernel counts for each.
 
-use std::net::{IpAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 
 use netlink_packet_core::{NLM_F_DUMP, Nla as _};
-use netlink_packet_sock_diag::constants::{AF_INET, IPPROTO_TCP};
+use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP};
 use netlink_packet_sock_diag::inet::nlas::{Nla, TcpInfo};
 use netlink_packet_sock_diag::inet::{
     ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags,
 };
 use netlink_packet_sock_diag::message::SockDiagMessage;
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
+use weft_topology::ipv4_in;
 
 use super::link::Link;
 use super::{Attributes, Error};
@@ -21,7 +22,7 @@ const ULP_INFO: u16 = 19;
 const ULP_INFO_MPTCP: u16 = 3;
 const NESTED: u16 = 1 << 15;
 
-/// An open or opening TCP socket over IPv4.
+/// An open or opening TCP socket; its ends are called by their IPv4 addresses.
 #[derive(Debug, Clone)]
 pub struct TcpSocket {
     /// This end.
@@ -49,24 +50,29 @@ impl DiagSocket {
         Ok(Self { link })
     }
 
-    /// All TCP sockets over IPv4 that are open or begin to connect.
+    /// All TCP sockets that are open or begin to connect.
     ///
     /// # Errors
     /// The kernel's refusal, or an answer that is not understood.
     pub fn tcp_sockets(&mut self) -> Result<Vec<TcpSocket>, Error> {
-        let request = SockDiagMessage::InetRequest(InetRequest {
-            family: AF_INET,
-            protocol: IPPROTO_TCP,
-            extensions: ExtensionFlags::INFO,
-            states: StateFlags::ESTABLISHED | StateFlags::SYN_SENT,
-            socket_id: SocketId::new_v4(),
-        });
         let mut found = Vec::new();
-        self.link.request(request, NLM_F_DUMP, |answer| {
-            if let SockDiagMessage::InetResponse(answer) = answer {
-                found.push(socket(&answer));
-            }
-        })?;
+        for (family, socket_id) in [
+            (AF_INET, SocketId::new_v4()),
+            (AF_INET6, SocketId::new_v6()),
+        ] {
+            let request = SockDiagMessage::InetRequest(InetRequest {
+                family,
+                protocol: IPPROTO_TCP,
+                extensions: ExtensionFlags::INFO,
+                states: StateFlags::ESTABLISHED | StateFlags::SYN_SENT,
+                socket_id,
+            });
+            self.link.request(request, NLM_F_DUMP, |answer| {
+                if let SockDiagMessage::InetResponse(answer) = answer {
+                    found.push(socket(&answer));
+                }
+            })?;
+        }
         // One without TCP_INFO was closing while the kernel looked at it.
         found.into_iter().filter_map(Result::transpose).collect()
     }
@@ -74,8 +80,7 @@ impl DiagSocket {
 
 fn socket(answer: &InetResponse) -> Result<Option<TcpSocket>, Error> {
     let id = &answer.header.socket_id;
-    let (IpAddr::V4(local), IpAddr::V4(remote)) = (id.source_address, id.destination_address)
-    else {
+    let [Some(local), Some(remote)] = [id.source_address, id.destination_address].map(ipv4) else {
         return Ok(None);
     };
     let mut mptcp = None;
@@ -99,6 +104,14 @@ fn socket(answer: &InetResponse) -> Result<Option<TcpSocket>, Error> {
         info,
         mptcp,
     }))
+}
+
+/// What a host is called; `None` for addresses that are not of hosts.
+fn ipv4(address: IpAddr) -> Option<Ipv4Addr> {
+    match address {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(address) => ipv4_in(address),
+    }
 }
 
 #[cfg(test)]

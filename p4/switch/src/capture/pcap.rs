@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// Bytes kept of each frame: Ethernet (14), IPv4 without options (20) and the longest TCP
-/// header (60) are 94.
-pub(super) const SNAPLEN_BYTES: usize = 96;
+/// Bytes kept of each frame: Ethernet (14), IPv6 (40) and the longest TCP header (60) are 114.
+pub(super) const SNAPLEN_BYTES: usize = 116;
 
 /// The file's first bytes: nanosecond timestamps, version 2.4, no time zone, Ethernet.
 pub(super) fn file_header() -> [u8; 24] {

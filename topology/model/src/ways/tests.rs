@@ -14,6 +14,7 @@ fn topology(paths: u8, switches: &[(String, Role, u8)], links: &[(String, String
         paths,
         routing: Routing::Weft,
         int_md: false,
+        ipv6: false,
         hosts: Vec::new(),
         switches: Vec::new(),
         links: Vec::new(),

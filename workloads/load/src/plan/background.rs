@@ -60,8 +60,10 @@ impl Background {
     }
 }
 
-/// Bytes of a UDP packet's payload: a full frame.
+/// Bytes of the payload of a UDP packet that fills a frame, over IPv4.
 pub const UDP_PAYLOAD_BYTES: usize = 1_472;
+/// The same over IPv6.
+pub const UDP_OVER_IPV6_PAYLOAD_BYTES: usize = 1_452;
 /// Bytes of such a frame: Ethernet, IPv4 and UDP headers and the payload.
 const FRAME_BYTES: u64 = 14 + 20 + 8 + UDP_PAYLOAD_BYTES as u64;
 

@@ -27,7 +27,9 @@ use rand_chacha::ChaCha12Rng;
 use crate::args::{Extent, Pairs, Traffic, Volume};
 use crate::distribution::Distribution;
 use crate::fabric::Fabric;
-pub use background::{Background, BackgroundSpec, OnOff, UDP_PAYLOAD_BYTES};
+pub use background::{
+    Background, BackgroundSpec, OnOff, UDP_OVER_IPV6_PAYLOAD_BYTES, UDP_PAYLOAD_BYTES,
+};
 pub use patterns::{Starts, all_to_all, bulk, incast, mixed, page, queries};
 pub use replay::{Entry, parse as parse_flows, replay};
 

@@ -13,7 +13,7 @@ use super::hosts::Hosts;
 use super::sys::{Epoll, Interest, Ready};
 use super::{CHUNK_BYTES, Sockets, Token, connection};
 use crate::fabric::Protocol;
-use crate::plan::{Background, OnOff, UDP_PAYLOAD_BYTES};
+use crate::plan::{Background, OnOff};
 
 /// The sockets of all background traffic.
 pub(super) struct Traffic {
@@ -21,6 +21,7 @@ pub(super) struct Traffic {
     /// TCP flows whose other end has not been accepted, by the sender's address.
     unaccepted: BTreeMap<SocketAddrV4, usize>,
     sources: Vec<Source>,
+    datagram_bytes: usize,
 }
 
 struct Flow {
@@ -72,6 +73,7 @@ impl Traffic {
             flows,
             unaccepted,
             sources: sources.context("background UDP")?,
+            datagram_bytes: hosts.datagram_bytes(),
         })
     }
 
@@ -103,7 +105,7 @@ impl Traffic {
     pub(super) fn handle_timeout(&mut self, now: u64, zeroes: &[u8]) {
         for source in &mut self.sources {
             for _ in 0..source.times.handle_timeout(now) {
-                let packet = &zeroes[..UDP_PAYLOAD_BYTES];
+                let packet = &zeroes[..self.datagram_bytes];
                 let _ = socket::send(source.sender.as_raw_fd(), packet, MsgFlags::MSG_DONTWAIT);
             }
         }

@@ -8,11 +8,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use nix::sched::{CloneFlags, setns};
-use nix::sys::socket::{self, Backlog, SockaddrIn, sockopt};
+use nix::sys::socket::{self, Backlog, sockopt};
 use weft_topology::Topology;
 
+use super::ends::{end, sockaddr};
 use super::{Sockets, sys};
 use crate::args::SchedulerOption;
+use crate::plan::{UDP_OVER_IPV6_PAYLOAD_BYTES, UDP_PAYLOAD_BYTES};
 
 /// Where the kernel says which MPTCP schedulers there are (Linux 6.10).
 const AVAILABLE: &str = "/proc/sys/net/mptcp/available_schedulers";
@@ -30,6 +32,7 @@ const CONGESTION: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 pub(super) struct Hosts {
     hosts: Vec<Host>,
     current: Option<usize>,
+    ipv6: bool,
 }
 
 #[derive(Debug)]
@@ -54,6 +57,7 @@ impl Hosts {
         Ok(Self {
             hosts: hosts.collect::<Result<_>>()?,
             current: None,
+            ipv6: topology.ipv6,
         })
     }
 
@@ -143,14 +147,14 @@ impl Hosts {
     pub(super) fn listen(&mut self, host: usize, sockets: &Sockets) -> Result<OwnedFd> {
         self.enter(host)?;
         let address = SocketAddrV4::new(self.hosts[host].address, sockets.port);
-        let listener = sys::stream_socket(sockets.protocol)
+        let listener = sys::stream_socket(sockets.protocol, self.ipv6)
             .map_err(explain_socket)
             .and_then(|fd| {
                 if let Some(bytes) = sockets.receive_buffer_bytes {
                     set_buffer(&fd, Buffer::Receive, bytes)?;
                 }
                 socket::setsockopt(&fd, sockopt::ReuseAddr, &true)?;
-                socket::bind(fd.as_raw_fd(), &SockaddrIn::from(address))?;
+                socket::bind(fd.as_raw_fd(), &sockaddr(address, self.ipv6))?;
                 socket::listen(&fd, Backlog::MAXCONN)?;
                 Ok(fd)
             });
@@ -166,16 +170,16 @@ impl Hosts {
         sockets: &Sockets,
     ) -> io::Result<(OwnedFd, SocketAddrV4)> {
         self.enter(source)?;
-        let fd = sys::stream_socket(sockets.protocol)?;
+        let fd = sys::stream_socket(sockets.protocol, self.ipv6)?;
         if let Some(bytes) = sockets.send_buffer_bytes {
             set_buffer(&fd, Buffer::Send, bytes)?;
         }
         let own = SocketAddrV4::new(self.hosts[source].address, 0);
-        socket::bind(fd.as_raw_fd(), &SockaddrIn::from(own))?;
-        let own: SockaddrIn = socket::getsockname(fd.as_raw_fd())?;
+        socket::bind(fd.as_raw_fd(), &sockaddr(own, self.ipv6))?;
+        let own = end(&socket::getsockname(fd.as_raw_fd())?).unwrap_or(own);
         let far = SocketAddrV4::new(self.hosts[destination].address, sockets.port);
-        match socket::connect(fd.as_raw_fd(), &SockaddrIn::from(far)) {
-            Ok(()) | Err(nix::Error::EINPROGRESS) => Ok((fd, own.into())),
+        match socket::connect(fd.as_raw_fd(), &sockaddr(far, self.ipv6)) {
+            Ok(()) | Err(nix::Error::EINPROGRESS) => Ok((fd, own)),
             Err(error) => Err(error.into()),
         }
     }
@@ -187,16 +191,26 @@ impl Hosts {
         destination: usize,
         port: u16,
     ) -> io::Result<(OwnedFd, OwnedFd)> {
-        let far = SockaddrIn::from(SocketAddrV4::new(self.hosts[destination].address, port));
+        let far = SocketAddrV4::new(self.hosts[destination].address, port);
+        let far = sockaddr(far, self.ipv6);
         self.enter(destination)?;
-        let receiver = sys::datagram_socket()?;
+        let receiver = sys::datagram_socket(self.ipv6)?;
         // Several sources may send to one host.
         socket::setsockopt(&receiver, sockopt::ReuseAddr, &true)?;
         socket::bind(receiver.as_raw_fd(), &far)?;
         self.enter(source)?;
-        let sender = sys::datagram_socket()?;
+        let sender = sys::datagram_socket(self.ipv6)?;
         socket::connect(sender.as_raw_fd(), &far)?;
         Ok((sender, receiver))
+    }
+
+    /// Payload of a datagram that fills a frame.
+    pub(super) fn datagram_bytes(&self) -> usize {
+        if self.ipv6 {
+            UDP_OVER_IPV6_PAYLOAD_BYTES
+        } else {
+            UDP_PAYLOAD_BYTES
+        }
     }
 
     fn enter(&mut self, host: usize) -> io::Result<()> {

@@ -11,6 +11,7 @@
 mod background;
 mod connection;
 mod counters;
+mod ends;
 mod hosts;
 mod samples;
 mod schedule;
@@ -27,7 +28,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::sys::socket::{self, MsgFlags, SockaddrIn, sockopt};
+use nix::sys::socket::{self, MsgFlags, sockopt};
 use weft_topology::Topology;
 
 use crate::args::SchedulerOption;
@@ -353,11 +354,14 @@ impl Shell {
     fn accept(&mut self, host: usize) {
         // A connection that breaks here fails at its sender's end too.
         while let Ok(Some(fd)) = sys::accept(self.listeners[&host].as_fd()) {
-            let Ok(peer) = socket::getpeername::<SockaddrIn>(fd.as_raw_fd()) else {
+            let Ok(peer) = socket::getpeername(fd.as_raw_fd()) else {
                 continue;
             };
-            let Some(id) = self.unaccepted.remove(&peer.into()) else {
-                self.other.accept(peer.into(), fd, &self.epoll);
+            let Some(peer) = ends::end(&peer) else {
+                continue;
+            };
+            let Some(id) = self.unaccepted.remove(&peer) else {
+                self.other.accept(peer, fd, &self.epoll);
                 continue;
             };
             let token = Token::Receiver(id).encode();

@@ -1,9 +1,10 @@
 //! What the kernel knows of each subflow of a connection: its RTT and its window.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use std::os::fd::BorrowedFd;
 
+use super::ends::end_of_bytes;
 use super::sys;
 
 /// `struct mptcp_subflow_data`, in front of the arrays.
@@ -70,7 +71,7 @@ fn ask(buffer: &mut [u8], element_bytes: usize) {
     buffer[12..16].copy_from_slice(&(element_bytes as u32).to_ne_bytes());
 }
 
-/// `None` for a subflow without RTT, or that is not IPv4.
+/// `None` for a subflow without RTT, or between others than hosts.
 fn subflow(info: &[u8], ends: &[u8]) -> Option<SubflowState> {
     let (local, remote) = ends.split_at(ADDRESSES_BYTES / 2);
     let rtt_us = u32_at(info, RTT);
@@ -78,21 +79,13 @@ fn subflow(info: &[u8], ends: &[u8]) -> Option<SubflowState> {
     let out = u32_at(info, UNACKED) + u32_at(info, RETRANS);
     let left = u32_at(info, SACKED) + u32_at(info, LOST);
     (rtt_us > 0).then_some(SubflowState {
-        source: ipv4(local)?,
-        destination: ipv4(remote)?,
+        source: end_of_bytes(local)?,
+        destination: end_of_bytes(remote)?,
         srtt_ns: u64::from(rtt_us) * 1_000,
         min_rtt_ns: u64::from(u32_at(info, MIN_RTT)) * 1_000,
         cwnd_packets: u32_at(info, SND_CWND),
         in_flight_packets: out.saturating_sub(left),
     })
-}
-
-/// A `sockaddr_in`.
-fn ipv4(address: &[u8]) -> Option<SocketAddrV4> {
-    let family = u16::from_ne_bytes([address[0], address[1]]);
-    let port = u16::from_be_bytes([address[2], address[3]]);
-    let ip = Ipv4Addr::new(address[4], address[5], address[6], address[7]);
-    (i32::from(family) == libc::AF_INET).then_some(SocketAddrV4::new(ip, port))
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {

@@ -130,24 +130,28 @@ pub(super) fn now_ns() -> io::Result<u64> {
     Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
+fn family(ipv6: bool) -> libc::c_int {
+    if ipv6 { libc::AF_INET6 } else { libc::AF_INET }
+}
+
 /// A non-blocking stream socket in the current network namespace.
-pub(super) fn stream_socket(protocol: Protocol) -> io::Result<OwnedFd> {
+pub(super) fn stream_socket(protocol: Protocol, ipv6: bool) -> io::Result<OwnedFd> {
     let protocol = match protocol {
         Protocol::Mptcp => libc::IPPROTO_MPTCP,
         Protocol::Tcp => libc::IPPROTO_TCP,
     };
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: takes no pointers.
-    let fd = check(unsafe { libc::socket(libc::AF_INET, kind, protocol) })?;
+    let fd = check(unsafe { libc::socket(family(ipv6), kind, protocol) })?;
     // SAFETY: a fresh descriptor that nobody else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A UDP socket over IPv4 that does not block.
-pub(super) fn datagram_socket() -> io::Result<OwnedFd> {
+/// A UDP socket that does not block.
+pub(super) fn datagram_socket(ipv6: bool) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: takes no pointers.
-    let fd = check(unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
+    let fd = check(unsafe { libc::socket(family(ipv6), kind, 0) })?;
     // SAFETY: a fresh descriptor that nobody else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

@@ -133,6 +133,10 @@ pub struct FabricArgs {
     )]
     routing: RoutingKind,
 
+    /// Version of IP that connections run over, 4 or 6
+    #[arg(long, value_name = "VERSION", default_value_t = 4, value_parser = parse_ip)]
+    ip: u8,
+
     /// How long a kernel uses a pattern that the controller does not renew
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_ttl)]
     pattern_ttl: u64,
@@ -221,6 +225,7 @@ impl FabricArgs {
                 RoutingKind::Weft => RoutingSpec::Weft,
                 RoutingKind::Ecmp => RoutingSpec::Ecmp,
             },
+            ip: self.ip,
             changes: change::check(&self.change, &shape)?,
             host_jitter_ns: self.host_jitter,
             nic: match self.nic {
@@ -345,6 +350,14 @@ fn parse_queue(text: &str) -> Result<u64, String> {
 
 fn parse_loss(text: &str) -> Result<u64, String> {
     parse_share_ppm(text).map(u64::from)
+}
+
+fn parse_ip(text: &str) -> Result<u8, String> {
+    match text {
+        "4" => Ok(4),
+        "6" => Ok(6),
+        _ => Err(format!("{text:?} is no version of IP; give 4 or 6")),
+    }
 }
 
 fn parse_ttl(text: &str) -> Result<u64, String> {
