@@ -23,7 +23,7 @@ use crate::hub::{Hub, Refusal};
 use crate::p4::desired::{TimestampUnit, desired};
 use crate::p4::digest::Decoder;
 use crate::p4::session::{Target, run};
-use crate::testing::{leaf_spine, program};
+use crate::testing::{leaf_spine, links_of, program};
 
 const MS: u64 = 1_000_000;
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -254,10 +254,8 @@ fn block_on(test: impl Future<Output = ()>) {
 fn rtts_that_switches_measure_become_patterns_that_agents_get() {
     block_on(async {
         let mut topology = leaf_spine(2, 2, 2);
-        for link in &mut topology.links {
-            if link.b.node == "spine2" {
-                link.delay_ns = 40_000;
-            }
+        for link in links_of(&mut topology, "spine2") {
+            link.delay_ns = 40_000;
         }
         let mut switches = Switches::start(topology).await;
         let controller = Controller::start(&switches.topology).await;

@@ -44,6 +44,17 @@ pub(crate) fn leaf_spine(leaves: u8, spines: u8, hosts: u8) -> Topology {
     topology
 }
 
+/// The links of a leaf-spine that lead to `spine`.
+pub(crate) fn links_of<'a>(
+    topology: &'a mut Topology,
+    spine: &'a str,
+) -> impl Iterator<Item = &'a mut Link> {
+    topology
+        .links
+        .iter_mut()
+        .filter(move |link| link.b.node == spine)
+}
+
 /// A fat-tree of the same links; its hosts have at most eight addresses.
 pub(crate) fn fat_tree(k: u8) -> Topology {
     let half = k / 2;

@@ -7,7 +7,7 @@ use weft_topology::Routing;
 use super::*;
 use crate::pattern::letters;
 use crate::telemetry::{IDLE_NS, QueueSample, RttSample};
-use crate::testing::{fabric, leaf_spine};
+use crate::testing::{fabric, leaf_spine, links_of};
 
 pub(super) const MS: u64 = 1_000_000;
 pub(super) const PAIR: LeafPair = LeafPair {
@@ -78,10 +78,8 @@ fn there_is_no_pattern_before_every_path_has_an_rtt() {
 #[test]
 fn gaps_follow_a_slow_spine() {
     let mut topology = leaf_spine(2, 2, 2);
-    for link in &mut topology.links {
-        if link.b.node == "spine2" {
-            link.delay_ns = 40_000;
-        }
+    for link in links_of(&mut topology, "spine2") {
+        link.delay_ns = 40_000;
     }
     let mut engine = Engine::new(Fabric::new(topology).unwrap(), Config::default());
     record(&mut engine, MS, 0, 0);
@@ -94,10 +92,8 @@ fn gaps_follow_a_slow_spine() {
 #[test]
 fn no_path_gets_more_than_its_rate() {
     let mut topology = leaf_spine(2, 2, 2);
-    for link in &mut topology.links {
-        if link.b.node == "spine2" {
-            link.rate_bps = 200_000_000;
-        }
+    for link in links_of(&mut topology, "spine2") {
+        link.rate_bps = 200_000_000;
     }
     let mut engine = Engine::new(Fabric::new(topology).unwrap(), Config::default());
     record(&mut engine, MS, 0, 0);

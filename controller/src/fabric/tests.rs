@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::testing::{fabric, fat_tree, leaf_spine};
+use crate::testing::{fabric, fat_tree, leaf_spine, links_of};
 
 const H1_1: Ipv4Addr = Ipv4Addr::new(10, 1, 1, 1);
 const H2_1: Ipv4Addr = Ipv4Addr::new(10, 2, 1, 1);
@@ -49,10 +49,8 @@ fn a_default_path_takes_eighty_microseconds_of_propagation_and_its_serialisation
 #[test]
 fn a_slow_spine_slows_its_path_only() {
     let mut topology = leaf_spine(2, 2, 1);
-    for link in &mut topology.links {
-        if link.b.node == "spine2" {
-            link.delay_ns = 40_000;
-        }
+    for link in links_of(&mut topology, "spine2") {
+        link.delay_ns = 40_000;
     }
     let fabric = Fabric::new(topology).unwrap();
     let pair = fabric.pair_of(H1_1, H2_1).unwrap();
