@@ -25,6 +25,15 @@ def rows(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(table))
 
 
+def sent_bytes(out: Path, switch: str) -> dict[str, int]:
+    """Give what a switch has sent to each of its peers."""
+    return {
+        row["peer"]: int(row["tx_bytes"])
+        for row in rows(out / "queues.csv")
+        if row["switch"] == switch
+    }
+
+
 class Weft:
     """The command line, started in a folder of the test's own."""
 

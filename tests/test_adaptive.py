@@ -1,13 +1,12 @@
 """As many subflows per path as bring throughput: adaptive against fixed numbers."""
 
-import csv
 import json
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from driver import LIMIT_S, Lab, Labs, Weft
+from driver import LIMIT_S, Lab, Labs, Weft, rows
 
 pytestmark = pytest.mark.lab
 
@@ -20,8 +19,7 @@ def run(weft: Weft, out: Path, path_manager: str, flags: str) -> tuple[float, in
     """Run a long flow; give its goodput in Mbit/s and its number of subflows at the end."""
     words = f"{FABRIC} {TRAFFIC} --path-manager {path_manager} {flags}"
     weft.run("run", *words.split(), "--out", str(out))
-    with (out / "flows.csv").open() as rows:
-        (flow,) = csv.DictReader(rows)
+    (flow,) = rows(out / "flows.csv")
     return 8e3 * int(flow["bytes"]) / int(flow["fct_ns"]), int(flow["subflows"])
 
 

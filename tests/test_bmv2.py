@@ -1,12 +1,11 @@
 """The same circle on BMv2, where that is installed: a simple_switch_grpc for every switch."""
 
-import csv
 import re
 import shutil
 from pathlib import Path
 
 import pytest
-from driver import Lab, Labs
+from driver import Lab, Labs, rows
 
 PROGRAM = "simple_switch_grpc"
 
@@ -57,8 +56,7 @@ def test_patterns_follow_what_its_leaves_measure_and_queues_keep_their_rates(
 ) -> None:
     out = tmp_path / "x"
     lab.run(*"workload --pattern bulk --bytes 3000000 --scheduler rb --out".split(), str(out))
-    with (out / "flows.csv").open() as rows:
-        (flow,) = csv.DictReader(rows)
+    (flow,) = rows(out / "flows.csv")
     assert flow["subflows"] == "2"
     # Two paths of 16513 frames a second, with 1448 bytes each at most, and queues that start
     # empty: what fits into those goes at the host's rate.

@@ -1,12 +1,11 @@
 """The whole circle in a running lab: kernel, switch, controller, agent, kernel."""
 
-import csv
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
-from driver import Lab, Labs
+from driver import Lab, Labs, rows
 
 pytestmark = pytest.mark.lab
 
@@ -46,8 +45,7 @@ def test_a_workload_ends_with_a_table_and_files(lab: Lab, tmp_path: Path) -> Non
         *"workload --workload websearch --load 0.3 --flows 20 --seed 1 --out".split(), str(out)
     )
     assert "p99" in text
-    with (out / "flows.csv").open() as rows:
-        flows = list(csv.DictReader(rows))
+    flows = rows(out / "flows.csv")
     assert len(flows) == 20
     assert all(int(f["fct_ns"]) >= int(f["ideal_fct_ns"]) for f in flows)
     assert all(int(f["subflows"]) == 2 for f in flows)

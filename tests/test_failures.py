@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from driver import LIMIT_S, Lab, Labs, rows
+from driver import LIMIT_S, Lab, Labs, sent_bytes
 
 pytestmark = pytest.mark.lab
 
@@ -56,11 +56,6 @@ def wait_until(load: subprocess.Popen[str], condition: Callable[[], bool], what:
 def virtual_ns(lab: Lab) -> int:
     """Give the lab's clock."""
     return int(lab.json("topo", "status")["virtual_ns"])
-
-
-def sent_bytes(out: Path, leaf: str) -> dict[str, int]:
-    """Give what a leaf has sent to each of its peers."""
-    return {r["peer"]: int(r["tx_bytes"]) for r in rows(out / "queues.csv") if r["switch"] == leaf}
 
 
 def test_a_slow_spine_gets_its_share_and_the_kernel_follows(labs: Labs, tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
-from driver import Labs, Weft, rows
+from driver import Labs, Weft, rows, sent_bytes
+from test_truth import digests
 
 pytestmark = pytest.mark.lab
 
@@ -22,18 +23,17 @@ def out(weft: Weft, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_packets_are_spread_by_the_controllers_pattern(out: Path) -> None:
-    queues = rows(out / "queues.csv")
-    sent = {r["peer"]: int(r["tx_bytes"]) for r in queues if r["switch"] == "leaf1"}
+    sent = sent_bytes(out, "leaf1")
     assert sent["spine1"] / sent["spine2"] == pytest.approx(2, rel=0.1)
 
 
 def test_leaves_measure_its_rtts(out: Path) -> None:
-    digests = rows(out / "capture" / "digests.csv")
-    samples = [r["fields"].split() for r in digests if r["digest"] == "rtt_sample_t"]
     rtts_ns: dict[tuple[str, ...], list[int]] = {}
-    for source, destination, _, _, _, _, rtt_ns, *_ in samples:
-        ends = tuple(str(IPv4Address(int(end))) for end in (source, destination))
-        rtts_ns.setdefault(ends, []).append(int(rtt_ns))
+    for digest in digests(out / "capture"):
+        if digest.name == "rtt_sample_t":
+            source, destination, _, _, _, _, rtt_ns, *_ = digest.fields
+            ends = (str(IPv4Address(source)), str(IPv4Address(destination)))
+            rtts_ns.setdefault(ends, []).append(rtt_ns)
     # Two hops there and back of 10 us, or of 40 us; and the frames' own time on the wires.
     for sender, links_ns in (("10.1.1.1", 60_000), ("10.1.1.2", 180_000)):
         assert links_ns <= min(rtts_ns[sender, "10.2.1.1"]) <= links_ns + 60_000

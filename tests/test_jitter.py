@@ -4,7 +4,6 @@ A leaf's RTTs contain what the receiver's hypervisor holds up, a kernel's those 
 that run a program take their own hosts out.
 """
 
-import csv
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
-from driver import Weft
+from driver import Weft, rows
 from test_truth import Digest, digests, quantile, spread
 from truth import Truth
 from truth_cards import Cards
@@ -50,13 +49,12 @@ def kernels_errors_ns(run: Run, cards: Cards) -> list[int]:
     """Of the smoothed RTTs at the ends of flows, against what the network took last."""
     outcome = json.loads((run.out / "run.json").read_text())["outcome"]
     errors = []
-    with (run.out / "subflows.csv").open() as rows:
-        for row in csv.DictReader(rows):
-            addresses = (int(IPv4Address(row["source"])), int(IPv4Address(row["destination"])))
-            subflow = (*addresses, int(row["source_port"]), int(row["destination_port"]))
-            true_ns = cards.rtt_ns(subflow, outcome["start_ns"] + int(row["time_ns"]))
-            if true_ns is not None:
-                errors.append(abs(int(row["srtt_ns"]) - cards.beyond_ns(subflow) - true_ns))
+    for row in rows(run.out / "subflows.csv"):
+        addresses = (int(IPv4Address(row["source"])), int(IPv4Address(row["destination"])))
+        subflow = (*addresses, int(row["source_port"]), int(row["destination_port"]))
+        true_ns = cards.rtt_ns(subflow, outcome["start_ns"] + int(row["time_ns"]))
+        if true_ns is not None:
+            errors.append(abs(int(row["srtt_ns"]) - cards.beyond_ns(subflow) - true_ns))
     return errors
 
 

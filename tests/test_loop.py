@@ -1,6 +1,5 @@
 """From a sample in a switch to the pattern in every kernel concerned."""
 
-import csv
 from itertools import pairwise
 from pathlib import Path
 
@@ -74,18 +73,16 @@ def test_a_dead_path_leaves_the_patterns_and_returns(weft: Weft, tmp_path: Path)
     out = tmp_path / "x"
     traffic = "--pattern incast --senders 2 --bytes 40000000 --scheduler rb --hosts 2 --seed 1"
     weft.run("run", *traffic.split(), "--change", FAILURE, "--out", str(out))
-    with (out / "loop.csv").open() as file:
-        rows = [row for row in csv.DictReader(file) if row["source_leaf"] == "1"]
-    failed = [row for row in rows if row["rule"] == "failed"]
-    returned = [row for row in rows if row["rule"] == "returned"]
+    changes = [row for row in rows(out / "loop.csv") if row["source_leaf"] == "1"]
+    failed = [row for row in changes if row["rule"] == "failed"]
+    returned = [row for row in changes if row["rule"] == "returned"]
     assert {row["host"] for row in failed} == {"h1_1", "h1_2"}
     for row in failed + returned:
         assert int(row["applied_ns"]) - int(row["decided_ns"]) <= MS_NS
     # Silence of 12 ms, and probes that wait as long as full queues hold them.
     assert 100 * MS_NS < int(failed[0]["decided_ns"]) < 150 * MS_NS
     assert 400 * MS_NS < int(returned[0]["decided_ns"]) < 430 * MS_NS
-    with (out / "patterns.csv").open() as file:
-        gaps = {(row["version"], row["via"]): row["gap"] for row in csv.DictReader(file)}
+    gaps = {(row["version"], row["via"]): row["gap"] for row in rows(out / "patterns.csv")}
     assert gaps[failed[0]["version"], "spine2"] == "0"
     assert gaps[returned[0]["version"], "spine2"] != "0"
 
@@ -108,10 +105,8 @@ def test_many_hosts_do_not_chase_the_emptier_path_back_and_forth(
     """Eight hosts fill two equal paths and all follow one pattern: its own queues move it."""
     out = tmp_path / "x"
     weft.run("run", *HERD.split(), "--out", str(out))
-    with (out / "patterns.csv").open() as file:
-        patterns = {row["version"] for row in csv.DictReader(file) if row["source_leaf"] == "1"}
-    with (out / "queues.csv").open() as file:
-        ports = [row for row in csv.DictReader(file) if row["switch"] == "leaf1"]
+    patterns = {row["version"] for row in rows(out / "patterns.csv") if row["source_leaf"] == "1"}
+    ports = [row for row in rows(out / "queues.csv") if row["switch"] == "leaf1"]
     paths = [[row for row in ports if row["peer"] == spine] for spine in ("spine1", "spine2")]
     for path in paths:
         depths = [int(row["queue_packets"]) for row in path]

@@ -4,7 +4,6 @@ What this kernel lacks (netem, Weft's module) is not asked for, and nothing here
 how fast the machine is.
 """
 
-import csv
 import os
 import shutil
 import subprocess
@@ -12,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from driver import Lab, Labs, Weft
+from driver import Lab, Labs, Weft, rows
 
 
 def possible() -> bool:
@@ -68,7 +67,7 @@ def test_a_host_reaches_others_at_its_leaf_and_over_every_spine(lab: Lab) -> Non
 def test_flows_cross_it_and_its_leaves_measure_them(lab: Lab, tmp_path: Path) -> None:
     out = tmp_path / "x"
     lab.run(*"workload --pattern bulk --bytes 500000 --scheduler default --out".split(), str(out))
-    (flow,) = csv.DictReader((out / "flows.csv").open())
+    (flow,) = rows(out / "flows.csv")
     assert flow["bytes"] == "500000"
     (pair,) = (pair for pair in lab.json("paths") if pair["source_leaf"] == 1)
     assert sum(path["samples"] for path in pair["paths"]) > 0

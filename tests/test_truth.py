@@ -1,6 +1,5 @@
 """What switches measure is what happened: every RTT and queue sample, packet by packet."""
 
-import csv
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
-from driver import Weft
+from driver import Weft, rows
 from truth import Truth
 
 pytestmark = pytest.mark.lab
@@ -37,10 +36,9 @@ class Digest:
 
 
 def digests(capture: Path) -> Iterator[Digest]:
-    with (capture / "digests.csv").open() as rows:
-        for row in csv.DictReader(rows):
-            fields = tuple(int(number) for number in row["fields"].split())
-            yield Digest(int(row["time_ns"]), row["switch"], row["digest"], fields)
+    for row in rows(capture / "digests.csv"):
+        fields = tuple(int(number) for number in row["fields"].split())
+        yield Digest(int(row["time_ns"]), row["switch"], row["digest"], fields)
 
 
 def quantile(values: list[int], share: float) -> int:
@@ -121,25 +119,24 @@ def test_a_kernels_smoothed_rtt_is_further_off_than_a_leafs(capture: Path, truth
     told = [digest for digest in digests(capture) if digest.name == "rtt_sample_t"]
     paths = {digest.fields[:2]: digest.fields[4] for digest in told}
     kernels, leaves = [], []
-    with (capture.parent / "subflows.csv").open() as rows:
-        for row in csv.DictReader(rows):
-            # What both say when a flow ends, against the RTT that the network showed last.
-            end_ns = run["outcome"]["start_ns"] + int(row["time_ns"])
-            ends = (int(IPv4Address(row["source"])), int(IPv4Address(row["destination"])))
-            ports = (int(row["source_port"]), int(row["destination_port"]))
-            true_ns = truth.last_rtt_ns((*ends, *ports), end_ns)
-            route = (*truth.leaves(*ends), paths.get(ends))
-            smoothed_ns = [
-                digest.fields[7]
-                for digest in told
-                if digest.at_ns <= end_ns
-                and (*truth.leaves(*digest.fields[:2]), digest.fields[4]) == route
-            ]
-            if true_ns is None or not smoothed_ns:
-                continue
-            near_ns = 2 * int(truth.links[truth.owner[ends[0]]]["delay_ns"])
-            kernels.append(abs(int(row["srtt_ns"]) - near_ns - true_ns))
-            leaves.append(abs(smoothed_ns[-1] - true_ns))
+    for row in rows(capture.parent / "subflows.csv"):
+        # What both say when a flow ends, against the RTT that the network showed last.
+        end_ns = run["outcome"]["start_ns"] + int(row["time_ns"])
+        ends = (int(IPv4Address(row["source"])), int(IPv4Address(row["destination"])))
+        ports = (int(row["source_port"]), int(row["destination_port"]))
+        true_ns = truth.last_rtt_ns((*ends, *ports), end_ns)
+        route = (*truth.leaves(*ends), paths.get(ends))
+        smoothed_ns = [
+            digest.fields[7]
+            for digest in told
+            if digest.at_ns <= end_ns
+            and (*truth.leaves(*digest.fields[:2]), digest.fields[4]) == route
+        ]
+        if true_ns is None or not smoothed_ns:
+            continue
+        near_ns = 2 * int(truth.links[truth.owner[ends[0]]]["delay_ns"])
+        kernels.append(abs(int(row["srtt_ns"]) - near_ns - true_ns))
+        leaves.append(abs(smoothed_ns[-1] - true_ns))
     print(f"{len(kernels)} subflows: kernel {spread(kernels)}; leaf {spread(leaves)}")
     assert len(kernels) > MANY
     assert quantile(leaves, 0.5) < quantile(kernels, 0.5)

@@ -1,6 +1,5 @@
 """The scheduler weft: short queues, full links, and no waiting for timeouts."""
 
-import csv
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,7 @@ def run(weft: Weft, out: Path, arguments: str) -> list[dict[str, str]]:
 
 def longest_queue(out: Path) -> int:
     """Give the packets in the longest queue of a run."""
-    with (out / "queues.csv").open() as file:
-        return max(int(row["queue_max_packets"]) for row in csv.DictReader(file))
+    return max(int(row["queue_max_packets"]) for row in rows(out / "queues.csv"))
 
 
 @pytest.mark.parametrize(("senders", "spines"), [(10, 2), (16, 2), (8, 4)])
