@@ -25,6 +25,9 @@ sys.exit(experiment.conduct([plan], options))
 """
 """`weft experiment x.toml --out STORE/out --store STORE/runs [--cluster ADDRESS]`."""
 
+IMPATIENT = f"import weft_scenarios.store\nweft_scenarios.store._LOCK_PATIENCE_S = 0.0\n{CONDUCT}"
+"""The same, but it does not wait for another one to end."""
+
 HEALTHY = WRITES_A_RUN.replace('"minrtt" in sys.argv', "False")
 WAITS_AT_THE_FIFTH = HEALTHY.replace(
     "out.mkdir()\n",
@@ -63,9 +66,11 @@ def install(folder: Path, script: str) -> None:
     (folder / "weft").chmod(0o755)
 
 
-def start(folder: Path, store: Path, *cluster: str) -> "subprocess.Popen[str]":
+def start(
+    folder: Path, store: Path, *cluster: str, script: str = CONDUCT
+) -> "subprocess.Popen[str]":
     """Start the experiment."""
-    command = [sys.executable, "-c", CONDUCT, str(folder), str(store), *cluster]
+    command = [sys.executable, "-c", script, str(folder), str(store), *cluster]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

@@ -16,6 +16,7 @@ import pytest
 from conducting import (
     CONDUCT,
     HEALTHY,
+    IMPATIENT,
     RUNS,
     WAITS_AT_THE_FIFTH,
     conduct,
@@ -78,6 +79,21 @@ def test_an_experiment_that_is_resumed_does_not_empty_its_results(tmp_path: Path
         child.send_signal(signal.SIGINT)
         child.communicate(timeout=60)
     assert resumed == (4, "running")
+
+
+def test_the_same_experiment_twice_at_once_leaves_the_first_alone(tmp_path: Path) -> None:
+    install(tmp_path, WAITS_AT_THE_FIFTH)
+    first = start(tmp_path, tmp_path)
+    wait_for(tmp_path / "started", first)
+    written_ns = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()}
+    second = start(tmp_path, tmp_path, script=IMPATIENT)
+    _, said = second.communicate(timeout=60)
+    assert second.returncode != 0
+    assert "another experiment is running" in said
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()} == written_ns
+    first.send_signal(signal.SIGINT)
+    first.communicate(timeout=60)
+    assert conduct(tmp_path, tmp_path)[0] == 0
 
 
 def test_a_guest_that_is_killed_costs_its_run_alone(tmp_path: Path) -> None:

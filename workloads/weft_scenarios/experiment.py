@@ -42,6 +42,10 @@ class Options:
     cluster: str | None = None
     """Address of a Dask scheduler."""
 
+    def labs(self) -> int | None:
+        """Give how many labs run at a time; of a cluster, only Dask knows."""
+        return None if self.cluster else self.jobs
+
 
 @dataclass
 class Experiment:
@@ -60,17 +64,30 @@ def conduct(planned: Sequence[Experiment], options: Options) -> int:
     store = Store(options.store)
     keys = [installed.key(run) for run in runs]
     done = {key: found for key in keys if (found := store.find(key))}
-    jobs = None if options.cluster else options.jobs  # Of a cluster, only Dask knows.
     wanted = Outcome(done).wanted(runs, installed.key)
-    print(_cost(planned, [run for run in wanted if installed.key(run) not in done], jobs))
+    print(_cost(planned, [run for run in wanted if installed.key(run) not in done], options.labs()))
     has = sum(key in done for key in {installed.key(run) for run in wanted})
     print(f"{has} more are done already" if has else "")
     print(_more_seeds(runs, wanted), flush=True)
     if options.plan:
         return _OK
+    # Before anything is written: another one's tables are not ours to touch.
+    with store.locked():
+        return _carry_out(planned, options, installed, Outcome(done), store)
+
+
+def _carry_out(
+    planned: Sequence[Experiment],
+    options: Options,
+    installed: Installation,
+    there: Outcome,
+    store: Store,
+) -> int:
+    """Run what is not there, write tables, judge; gives the exit code."""
+    runs = [run for one in planned for run in one.runs]
     keeper = _Keeper(planned, options.quick, installed, store)
-    progress = Progress(jobs, sys.stdout.isatty())
-    keeper.write(Outcome(done, stopped="running"))
+    progress = Progress(options.labs(), sys.stdout.isatty())
+    keeper.write(replace(there, stopped="running"))
     runner = Runner(installed, store, options.jobs, progress, keeper.checkpoint, options.cluster)
     outcome = runner.run(runs)
     keeper.write(outcome)

@@ -114,9 +114,8 @@ class Runner:
     """Address of the Dask scheduler whose workers run the labs; none: this machine does."""
 
     def run(self, runs: Sequence[Run]) -> Outcome:
-        """Do all runs, or as many as can be done."""
-        with self.store.locked():
-            return asyncio.run(self._run(runs))
+        """Do all runs, or as many as can be done; the store is locked by who calls."""
+        return asyncio.run(self._run(runs))
 
     async def _run(self, runs: Sequence[Run]) -> Outcome:
         outcome = Outcome()
