@@ -187,11 +187,15 @@ impl Engine {
             Sample::Loss(sample) => self.lost(now_ns, switch, sample),
             Sample::Rtt(sample) => {
                 let pair = self.telemetry.record_rtt(&self.fabric, now_ns, sample);
-                let path = sample.path;
-                match pair {
-                    Some(pair) if self.is_back(now_ns, pair, path) => both_ways(pair).to_vec(),
-                    pair => pair.into_iter().collect(),
-                }
+                pair.map_or_else(Vec::new, |pair| {
+                    let mut pairs = self.crossed(pair, sample);
+                    if self.is_back(now_ns, pair, sample.path) {
+                        pairs.extend(both_ways(pair));
+                    } else {
+                        pairs.push(pair);
+                    }
+                    pairs
+                })
             }
         };
         for key in concerned {

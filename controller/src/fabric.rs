@@ -11,7 +11,7 @@ use weft_topology::{Host, Link, Target, Topology};
 
 use crate::pattern::PATHS_MAX;
 
-use hop::{ACK_BYTES, Access, Hop, header_bytes};
+use hop::{ACK_BYTES, Access, Hop, header_bytes, leaf_end};
 
 /// IPv4 length of a full-size packet, what paths are compared with.
 pub const FULL_SIZE_BYTES: u16 = 1500;
@@ -26,15 +26,6 @@ pub struct LeafPair {
     pub source: u8,
     /// Leaf of the receivers, from 1.
     pub destination: u8,
-}
-
-/// What stands at the far end of a switch port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PortUse {
-    /// A host of this leaf.
-    Host,
-    /// Another switch.
-    Fabric,
 }
 
 /// Why a topology cannot be controlled.
@@ -135,6 +126,22 @@ impl Fabric {
         self.ways.steps(pair.source, pair.destination, path)
     }
 
+    /// All ports that data between two addresses leave by on `path`; none if no path leads
+    /// there.
+    pub fn way(
+        &self,
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+        path: u8,
+    ) -> impl Iterator<Item = Step> + '_ {
+        let pair = self.pair_of(source, destination);
+        let steps = pair
+            .into_iter()
+            .flat_map(move |pair| self.steps(pair, path));
+        let last = self.addresses.get(&destination).filter(|_| pair.is_some());
+        steps.chain(last.and_then(|access| access.leaf_port))
+    }
+
     /// Names of the switches between the leaves of `pair` on `path`: `spine1`, or
     /// `agg1_1-core1-agg2_1`.
     #[must_use]
@@ -201,19 +208,6 @@ impl Fabric {
         let mut ports = self.topology.switches[switch].ports.iter();
         let port = ports.position(|known| known.number == port)?;
         Some(Step { switch, port })
-    }
-
-    /// What stands behind a port.
-    #[must_use]
-    pub fn port_use(&self, at: Step) -> PortUse {
-        let peer = self
-            .topology
-            .peer(at.switch(&self.topology), at.port(&self.topology));
-        if self.switches.contains_key(&peer.node) {
-            PortUse::Fabric
-        } else {
-            PortUse::Host
-        }
     }
 
     /// The port of another switch whose packets come in by this one.
@@ -414,7 +408,9 @@ impl Fabric {
             let link = cables
                 .get(&*host.name)
                 .ok_or_else(|| Error::NoHostLink(host.name.clone()))?;
-            let access = Access::of(place, host, link, header_bytes);
+            let leaf = leaf_end(host, link);
+            let port = self.port(&leaf.node, leaf.port);
+            let access = Access::of(place, host, link, port, header_bytes);
             self.hosts.entry(host.leaf).or_default().push(place);
             self.host_links.entry(host.leaf).or_insert(access);
             for &address in &host.addresses {

@@ -473,7 +473,8 @@ fn report(engine: &mut Engine) {
                 warn!(switch, port, percent, "a link carries less than it should");
             }
             Fault::Lossy { loss_ppm } => warn!(switch, port, loss_ppm, "a link loses packets"),
-            Fault::None => info!(switch, port, "a link does not lose packets any more"),
+            Fault::FullRate => info!(switch, port, "a link carries its rate again"),
+            Fault::NoLoss => info!(switch, port, "a link does not lose packets any more"),
         }
     }
 }

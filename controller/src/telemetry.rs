@@ -16,14 +16,16 @@
 //! uses none of those once it knows its paths; before, they are sorted out here.
 //!
 //! A path's estimate is the smoothed RTT while samples come. The queues of a path
-//! that is idle have drained; what remains is the lowest RTT of late.
+//! that is idle have drained; what remains is the lowest RTT of late. That follows a
+//! path which becomes shorter at once; and one which becomes longer as soon as packets
+//! that met no queue say so again and again.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use weft_topology::ways::Step;
 
-use crate::fabric::{Fabric, LeafPair, PortUse};
+use crate::fabric::{Fabric, LeafPair};
 pub use crate::loss::LossSample;
 
 /// After so long without a sample a path counts as idle: longer than queues
@@ -35,6 +37,13 @@ const WORD_NS: u64 = 20_000_000;
 
 /// A lowest RTT older than this gives way to the next sample: links change.
 const MIN_WINDOW_NS: u64 = 10_000_000_000;
+
+/// Digests in a row whose lowest RTT, without queues on the way, is clearly above the
+/// lowest known: the path has become longer.
+const LONGER_DIGESTS: u32 = 2;
+
+/// What is clear: an eighth, twice the step that leaves tell of.
+const LONGER_SHIFT: u32 = 3;
 
 /// An `rtt_sample_t` digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +108,9 @@ pub struct PathStats {
     /// When the last sample was used.
     pub last_ns: u64,
     min_at_ns: u64,
+    /// Digests in a row that say that the path has become longer, and the lowest RTT of
+    /// theirs.
+    longer: (u32, u64),
     /// The last word of each who measures: smoothed RTT, and when.
     words: BTreeMap<Option<usize>, (u64, u64)>,
 }
@@ -127,7 +139,8 @@ impl PathStats {
         self.last_ns.saturating_add(IDLE_NS)
     }
 
-    fn record(&mut self, now_ns: u64, card: Option<usize>, rtt: RouteRtt) {
+    /// `is_clear`: there is no queue on the way.
+    fn record(&mut self, now_ns: u64, card: Option<usize>, rtt: &RouteRtt, is_clear: bool) {
         self.words.insert(card, (rtt.smoothed_ns, now_ns));
         self.words
             .retain(|_, (_, at_ns)| now_ns.saturating_sub(*at_ns) <= WORD_NS);
@@ -135,9 +148,17 @@ impl PathStats {
         // The mean of u64s is one.
         self.smoothed_ns = Some((sum / self.words.len() as u128) as u64);
         let min_is_old = now_ns.saturating_sub(self.min_at_ns) > MIN_WINDOW_NS;
+        let clearly_ns = self.min_ns.saturating_add(self.min_ns >> LONGER_SHIFT);
+        let (digests, lowest_ns) = std::mem::replace(&mut self.longer, (0, u64::MAX));
         if self.samples == 0 || rtt.min_ns <= self.min_ns || min_is_old {
             self.min_ns = rtt.min_ns;
             self.min_at_ns = now_ns;
+        } else if is_clear && rtt.min_ns > clearly_ns {
+            self.longer = (digests + 1, lowest_ns.min(rtt.min_ns));
+            if self.longer.0 >= LONGER_DIGESTS {
+                (_, self.min_ns) = std::mem::replace(&mut self.longer, (0, u64::MAX));
+                self.min_at_ns = now_ns;
+            }
         }
         self.samples += 1;
         self.last_ns = now_ns;
@@ -159,7 +180,6 @@ pub struct Queue {
 #[derive(Debug, Default)]
 pub struct Telemetry {
     paths: BTreeMap<(LeafPair, u8), PathStats>,
-    /// Queues between switches.
     queues: BTreeMap<Step, Queue>,
     stray_samples: u64,
 }
@@ -182,12 +202,12 @@ impl Telemetry {
             stats.rejected_samples += 1;
             return None;
         };
-        stats.record(now_ns, fabric.measuring_card(sample.source), rtt);
+        let is_clear = is_clear(&self.queues, fabric, now_ns, sample);
+        stats.record(now_ns, fabric.measuring_card(sample.source), &rtt, is_clear);
         Some(pair)
     }
 
-    /// Records the queue of a port of `switch`. Queues towards hosts belong to
-    /// no path and are not kept.
+    /// Records the queue of a port of `switch`.
     pub fn record_queue(
         &mut self,
         fabric: &Fabric,
@@ -199,9 +219,6 @@ impl Telemetry {
             self.stray_samples += 1;
             return;
         };
-        if fabric.port_use(port) == PortUse::Host {
-            return;
-        }
         let queue = self.queues.entry(port).or_default();
         // Switches tell changes, with hysteresis: the last word holds.
         *queue = Queue {
@@ -248,6 +265,24 @@ impl Telemetry {
     }
 }
 
+/// Whether all queues that the packet of `sample` or its ACK could have met were empty by
+/// the last word about them, of late. Silence tells nothing: digests may be lost.
+fn is_clear(
+    queues: &BTreeMap<Step, Queue>,
+    fabric: &Fabric,
+    now_ns: u64,
+    sample: &RttSample,
+) -> bool {
+    let (source, destination) = (sample.source, sample.destination);
+    let there = fabric.way(source, destination, sample.path);
+    let back = fabric.way(destination, source, sample.path);
+    there.chain(back).all(|port| {
+        queues.get(&port).is_some_and(|queue| {
+            queue.delay_ns == 0 && now_ns.saturating_sub(queue.at_ns) < IDLE_NS
+        })
+    })
+}
+
 /// RTTs of a pair's path as its hosts see them.
 struct RouteRtt {
     smoothed_ns: u64,
@@ -277,176 +312,4 @@ fn normalise(fabric: &Fabric, sample: &RttSample) -> Option<(LeafPair, Option<Ro
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fabric::FULL_SIZE_BYTES;
-    use crate::testing::{fabric, leaf_spine};
-
-    const MS: u64 = 1_000_000;
-    const PAIR: LeafPair = LeafPair {
-        source: 1,
-        destination: 2,
-    };
-
-    /// What a leaf tells of the first full-size packet on a path.
-    fn sample(path: u8, rtt_ns: u64) -> RttSample {
-        RttSample {
-            source: Ipv4Addr::new(10, 1, 1, 1),
-            destination: Ipv4Addr::new(10, 2, 1, 1),
-            source_port: 40_000,
-            destination_port: 5_001,
-            path,
-            length_bytes: FULL_SIZE_BYTES,
-            rtt_ns,
-            smoothed_ns: rtt_ns,
-            min_ns: rtt_ns,
-            at_ns: 0,
-        }
-    }
-
-    /// The same, with so much queueing.
-    fn queued(fabric: &Fabric, path: u8, queueing_ns: u64) -> RttSample {
-        let sample = sample(path, 0);
-        let base =
-            fabric.measured_base_ns(sample.source, sample.destination, path, FULL_SIZE_BYTES);
-        self::sample(path, base.unwrap() + queueing_ns)
-    }
-
-    #[test]
-    fn a_lone_packet_measures_the_configured_rtt() {
-        let fabric = fabric(2, 2, 4);
-        let mut telemetry = Telemetry::default();
-        let sample = queued(&fabric, 1, 0);
-        assert_eq!(telemetry.record_rtt(&fabric, MS, &sample), Some(PAIR));
-        assert_eq!(
-            telemetry.path(PAIR, 1).unwrap().smoothed_ns,
-            fabric.configured_rtt_ns(PAIR, 1)
-        );
-    }
-
-    #[test]
-    fn the_leaf_smooths_and_finds_the_minimum() {
-        let fabric = fabric(2, 2, 4);
-        let mut telemetry = Telemetry::default();
-        telemetry.record_rtt(&fabric, 0, &queued(&fabric, 0, 5_000));
-        let sample = RttSample {
-            smoothed_ns: queued(&fabric, 0, 10_000).rtt_ns,
-            min_ns: queued(&fabric, 0, 0).rtt_ns,
-            ..queued(&fabric, 0, 80_000)
-        };
-        telemetry.record_rtt(&fabric, MS, &sample);
-        let stats = telemetry.path(PAIR, 0).unwrap();
-        let configured = fabric.configured_rtt_ns(PAIR, 0).unwrap();
-        assert_eq!(stats.smoothed_ns, Some(configured + 10_000));
-        assert_eq!(stats.min_ns, configured);
-    }
-
-    #[test]
-    fn a_delayed_ack_is_counted_and_not_used() {
-        let fabric = fabric(2, 2, 4);
-        let mut telemetry = Telemetry::default();
-        assert_eq!(telemetry.record_rtt(&fabric, MS, &sample(0, 40 * MS)), None);
-        let stats = telemetry.path(PAIR, 0).unwrap();
-        assert_eq!((stats.rejected_samples, stats.samples), (1, 0));
-        assert_eq!(stats.rtt_ns(MS), None);
-    }
-
-    #[test]
-    fn full_queues_are_no_delayed_ack() {
-        let fabric = fabric(2, 2, 4);
-        let mut telemetry = Telemetry::default();
-        // All of three queues on the way there.
-        let sample = queued(&fabric, 0, 3 * 100 * 12_112);
-        assert_eq!(telemetry.record_rtt(&fabric, MS, &sample), Some(PAIR));
-    }
-
-    #[test]
-    fn an_idle_path_falls_back_to_its_lowest_rtt() {
-        let fabric = fabric(2, 2, 4);
-        let mut telemetry = Telemetry::default();
-        telemetry.record_rtt(&fabric, 0, &queued(&fabric, 0, 0));
-        telemetry.record_rtt(&fabric, MS, &queued(&fabric, 0, 800_000));
-        let stats = telemetry.path(PAIR, 0).unwrap();
-        assert!(stats.rtt_ns(2 * MS) > Some(stats.min_ns));
-        assert_eq!(stats.rtt_ns(MS + IDLE_NS), Some(stats.min_ns));
-    }
-
-    #[test]
-    fn a_path_has_the_mean_of_what_cards_say_of_late() {
-        let mut topology = leaf_spine(2, 2, 4);
-        for host in &mut topology.hosts {
-            host.nic = Some(weft_topology::Nic {
-                name: format!("nic_{}", host.name),
-                device_id: 0,
-                grpc: String::new(),
-                rate_bps: 252_000_000_000,
-                delay_ns: 5_000,
-            });
-        }
-        let fabric = Fabric::new(topology).unwrap();
-        let configured = fabric.configured_rtt_ns(PAIR, 0).unwrap();
-        let of_host = |host: u8, queueing_ns| RttSample {
-            source: Ipv4Addr::new(10, 1, host, 1),
-            ..queued(&fabric, 0, queueing_ns)
-        };
-        let mut telemetry = Telemetry::default();
-        let mut smoothed = |now_ns, sample| {
-            telemetry.record_rtt(&fabric, now_ns, &sample);
-            telemetry.path(PAIR, 0).unwrap().smoothed_ns.unwrap()
-        };
-        assert_eq!(smoothed(0, of_host(1, 90_000)), configured + 90_000);
-        assert_eq!(smoothed(MS, of_host(2, 30_000)), configured + 60_000);
-        assert_eq!(smoothed(2 * MS, of_host(1, 10_000)), configured + 20_000);
-        let later_ns = 2 * MS + WORD_NS;
-        assert_eq!(smoothed(later_ns, of_host(3, 40_000)), configured + 25_000);
-    }
-
-    #[test]
-    fn a_path_that_became_slower_is_believed_after_a_while() {
-        let fabric = fabric(2, 2, 4);
-        let mut telemetry = Telemetry::default();
-        telemetry.record_rtt(&fabric, 0, &queued(&fabric, 0, 0));
-        telemetry.record_rtt(&fabric, MIN_WINDOW_NS + 1, &queued(&fabric, 0, MS));
-        let configured = fabric.configured_rtt_ns(PAIR, 0).unwrap();
-        let stats = telemetry.path(PAIR, 0).unwrap();
-        assert_eq!(stats.min_ns, configured + MS);
-        assert_eq!(stats.smoothed_ns, Some(configured + MS));
-    }
-
-    #[test]
-    fn strangers_are_counted_and_not_used() {
-        let fabric = fabric(2, 2, 4);
-        let mut telemetry = Telemetry::default();
-        let mut stranger = sample(0, 100_000);
-        stranger.source = Ipv4Addr::new(192, 0, 2, 1);
-        assert_eq!(telemetry.record_rtt(&fabric, MS, &stranger), None);
-        let far_path = sample(7, 100_000);
-        assert_eq!(telemetry.record_rtt(&fabric, MS, &far_path), None);
-        assert_eq!(telemetry.stray_samples(), 2);
-    }
-
-    #[test]
-    fn the_last_word_about_each_queue_on_the_way_is_shown_until_it_is_old() {
-        let fabric = fabric(2, 2, 4);
-        let mut telemetry = Telemetry::default();
-        let queue = |port, depth_packets, delay_ns| QueueSample {
-            port,
-            depth_packets,
-            delay_ns,
-            at_ns: 0,
-        };
-        // Port 6 of leaf1 leads to spine2, port 2 of spine2 to leaf2.
-        telemetry.record_queue(&fabric, MS, "leaf1", &queue(6, 10, 120_000));
-        telemetry.record_queue(&fabric, MS, "spine2", &queue(2, 40, 480_000));
-        let seen = telemetry.queue(&fabric, MS, PAIR, 1);
-        assert_eq!((seen.depth_packets, seen.delay_ns), (40, 600_000));
-        telemetry.record_queue(&fabric, 2 * MS, "spine2", &queue(2, 3, 36_000));
-        let seen = telemetry.queue(&fabric, 2 * MS, PAIR, 1);
-        assert_eq!((seen.depth_packets, seen.delay_ns), (10, 156_000));
-        assert_eq!(telemetry.queue(&fabric, 2 * MS, PAIR, 0), Queue::default());
-        assert_eq!(
-            telemetry.queue(&fabric, 2 * MS + IDLE_NS, PAIR, 1),
-            Queue::default()
-        );
-    }
-}
+mod tests;

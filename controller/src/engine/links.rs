@@ -4,9 +4,10 @@ use weft_topology::ways::Step;
 
 use super::Engine;
 use crate::fabric::LeafPair;
+use crate::gray::Turn;
 use crate::liveness::Probe;
 use crate::loss::Round;
-use crate::telemetry::{LossSample, QueueSample};
+use crate::telemetry::{LossSample, QueueSample, RttSample};
 
 /// In the round of a probe over a gray link, in place of a round of liveness: no path is
 /// probed so often. Then the place of the switch in front of the link, that of its port,
@@ -42,8 +43,19 @@ pub enum Fault {
         /// The share.
         loss_ppm: u32,
     },
-    /// Nothing any more: it loses none.
-    None,
+    /// None any more: it was slow, and carries its rate.
+    FullRate,
+    /// None any more: it lost packets, and loses none.
+    NoLoss,
+}
+
+impl From<Turn> for Fault {
+    fn from(turn: Turn) -> Self {
+        match turn {
+            Turn::Slow { percent } => Self::Slow { percent },
+            Turn::Healthy => Self::FullRate,
+        }
+    }
 }
 
 impl Engine {
@@ -79,15 +91,41 @@ impl Engine {
         steps.filter_map(|at| self.losses.gray_ppm(at)).max()
     }
 
-    /// Takes a queue sample; whether it has made a link slow.
+    /// Takes a queue sample; whether it shows that a link has become slow, or is not any
+    /// more.
     pub(super) fn slowed(&mut self, now_ns: u64, switch: &str, sample: &QueueSample) -> bool {
-        let percent = self.links.sampled(&self.fabric, now_ns, switch, sample);
-        self.news.extend(percent.map(|percent| LinkNews {
+        let turn = self.links.sampled(&self.fabric, now_ns, switch, sample);
+        self.news.extend(turn.map(|turn| LinkNews {
             switch: switch.to_owned(),
             port: sample.port,
-            fault: Fault::Slow { percent },
+            fault: turn.into(),
         }));
-        percent.is_some()
+        turn.is_some()
+    }
+
+    /// Takes an RTT; gives the pairs whose data cross a link which that shows to be slow
+    /// no more.
+    pub(super) fn crossed(&mut self, pair: LeafPair, sample: &RttSample) -> Vec<LeafPair> {
+        if !self.links.has_slow() {
+            return Vec::new();
+        }
+        let (source, destination) = (sample.source, sample.destination);
+        let fabric = &self.fabric;
+        let base = fabric.measured_base_ns(source, destination, sample.path, sample.length_bytes);
+        let above_ns = sample.rtt_ns.saturating_sub(base.unwrap_or(0));
+        let mut pairs = Vec::new();
+        for at in fabric.steps(pair, sample.path) {
+            if let Some(turn) = self.links.crossed(fabric, at, sample, above_ns) {
+                let topology = fabric.topology();
+                self.news.push(LinkNews {
+                    switch: at.switch(topology).name.clone(),
+                    port: at.port(topology).number,
+                    fault: turn.into(),
+                });
+                pairs.extend_from_slice(fabric.pairs_through(at));
+            }
+        }
+        pairs
     }
 
     /// Takes a loss sample; gives the pairs whose data cross a link that has turned gray
@@ -104,7 +142,7 @@ impl Engine {
             port: at.port(topology).number,
             fault: match self.losses.gray_ppm(at) {
                 Some(loss_ppm) => Fault::Lossy { loss_ppm },
-                None => Fault::None,
+                None => Fault::NoLoss,
             },
         });
         self.fabric.pairs_through(at).to_vec()
@@ -258,7 +296,7 @@ mod tests {
         assert_eq!(letters_of(&engine), "ABCD");
         let last = engine.history(PAIR).next_back().unwrap();
         assert_eq!(last.rule, Rule::Returned);
-        assert_eq!(engine.take_news().last().unwrap().fault, Fault::None);
+        assert_eq!(engine.take_news().last().unwrap().fault, Fault::NoLoss);
     }
 
     #[test]

@@ -90,6 +90,36 @@ fn gaps_follow_a_slow_spine() {
 }
 
 #[test]
+fn gaps_follow_a_path_that_becomes_longer_whatever_they_follow_from() {
+    for input in [Input::Rtt, Input::RttAndQueue] {
+        let config = Config {
+            input,
+            ..Config::default()
+        };
+        let mut engine = Engine::new(fabric(2, 2, 2), config);
+        // Ports to the first host, to spine2 and from there to the leaves: all empty.
+        for (switch, port) in ["leaf1", "leaf2", "spine2"]
+            .into_iter()
+            .flat_map(|switch| [1, 2, 4].map(|port| (switch, port)))
+        {
+            let sample = Sample::Queue(QueueSample {
+                port,
+                depth_packets: 0,
+                delay_ns: 0,
+                at_ns: 0,
+            });
+            engine.record(MS, None, switch, &sample);
+        }
+        for ms in 1..10 {
+            record(&mut engine, ms * MS, 0, 0);
+            record(&mut engine, ms * MS, 1, if ms < 5 { 0 } else { 120_000 });
+            engine.poll(ms * MS);
+        }
+        assert_eq!(letters_of(&engine), "AAB", "{input}");
+    }
+}
+
+#[test]
 fn no_path_gets_more_than_its_rate() {
     let mut topology = leaf_spine(2, 2, 2);
     for link in links_of(&mut topology, "spine2") {
@@ -104,7 +134,7 @@ fn no_path_gets_more_than_its_rate() {
 }
 
 #[test]
-fn a_link_that_has_become_slow_gets_less_at_once() {
+fn a_link_that_has_become_slow_gets_less_at_once_and_its_part_when_it_is_not_any_more() {
     let mut engine = started();
     // At a quarter of its rate: 16 and more packets wait four times as long as they should.
     for ms in 51..100 {
@@ -119,6 +149,16 @@ fn a_link_that_has_become_slow_gets_less_at_once() {
     }
     assert_eq!(engine.slow_percent(PAIR, 1), Some(25));
     assert_eq!(letters_of(&engine), "AAAAB");
+    // A packet takes 36 us longer at that rate; these have not.
+    for ms in 100..102 {
+        record(&mut engine, ms * MS, 0, 0);
+        record(&mut engine, ms * MS, 1, 0);
+        engine.poll(ms * MS);
+    }
+    let news = engine.take_news();
+    assert_eq!(news.last().unwrap().fault, Fault::FullRate);
+    assert_eq!(engine.slow_percent(PAIR, 1), None);
+    assert_eq!(letters_of(&engine), "AB");
 }
 
 #[test]

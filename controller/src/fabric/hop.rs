@@ -1,6 +1,7 @@
 //! Cables, and how long packets take over them.
 
-use weft_topology::{Change, Host, Link, Nic, Topology};
+use weft_topology::ways::Step;
+use weft_topology::{Change, End, Host, Link, Nic, Topology};
 
 use super::FULL_SIZE_BYTES;
 
@@ -74,12 +75,23 @@ impl Hop {
     }
 }
 
+/// The end of a host's `link` at its leaf.
+pub(super) fn leaf_end<'a>(host: &Host, link: &'a Link) -> &'a End {
+    if link.a.node == host.name {
+        &link.b
+    } else {
+        &link.a
+    }
+}
+
 /// The way between a host and its leaf.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Access {
     pub leaf: u8,
     /// Place of the host in the topology.
     pub host: usize,
+    /// The port of the leaf that it hangs on, if the leaf is a switch of the topology.
+    pub leaf_port: Option<Step>,
     /// From the leaf to the host.
     pub down: Hop,
     /// From the host to the leaf.
@@ -90,16 +102,18 @@ pub(super) struct Access {
 }
 
 impl Access {
-    pub fn of(place: usize, host: &Host, link: &Link, header_bytes: u64) -> Self {
-        let leaf = if link.a.node == host.name {
-            &link.b
-        } else {
-            &link.a
-        };
+    pub fn of(
+        place: usize,
+        host: &Host,
+        link: &Link,
+        leaf_port: Option<Step>,
+        header_bytes: u64,
+    ) -> Self {
         Self {
             leaf: host.leaf,
             host: place,
-            down: Hop::of(link, &leaf.node, header_bytes),
+            leaf_port,
+            down: Hop::of(link, &leaf_end(host, link).node, header_bytes),
             up: Hop::of(link, &host.name, header_bytes),
             card_ns: host.nic.as_ref().map(|nic| nic.delay_ns),
         }
