@@ -87,6 +87,48 @@ def test_a_dead_path_leaves_the_patterns_and_returns(weft: Weft, tmp_path: Path)
     assert gaps[returned[0]["version"], "spine2"] != "0"
 
 
+ALONE = (
+    "--hosts 1 --host-rate 10gbit --sender-rate 1gbit "
+    "--pattern incast --senders 1 --bytes 40MB --scheduler rb"
+)
+"""One flow at half the rate of its two paths, and to a faster link: no queues stay."""
+
+
+def shares(out: Path) -> list[tuple[float, str]]:
+    """Give when there was a new pattern from the first leaf, in ms, and its sequence."""
+    from_leaf = [row for row in rows(out / "patterns.csv") if row["source_leaf"] == "1"]
+    return [(int(r["time_ns"]) / MS_NS, r["sequence"]) for r in from_leaf if r["path"] == "0"]
+
+
+@pytest.mark.parametrize("source", ["rtt", "rtt+queue"])
+def test_a_path_that_becomes_longer_gets_less_within_milliseconds_whatever_patterns_follow_from(
+    weft: Weft, tmp_path: Path, source: str
+) -> None:
+    out = tmp_path / "x"
+    step = "100ms:2:delay=100us;200ms:2:delay=10us"
+    flags = f"{ALONE} --pattern-input {source} --change {step}"
+    weft.run("run", *flags.split(), "--out", str(out))
+    patterns = shares(out)
+    longer = [(ms, sequence) for ms, sequence in patterns if 100 <= ms < 200]
+    assert longer[0][0] < 120
+    assert longer[-1][1].count("A") > longer[-1][1].count("B")
+    assert next(ms for ms, sequence in patterns if ms >= 200 and sequence == "AB") < 205
+
+
+def test_a_link_that_was_slow_gets_its_part_again_as_soon_as_it_carries_its_rate(
+    weft: Weft, tmp_path: Path
+) -> None:
+    out = tmp_path / "x"
+    weft.run("run", *ALONE.split(), "--change", "50ms:2:rate=300mbit;150ms:2:rate=1gbit",
+             "--out", str(out))  # fmt: skip
+    patterns = shares(out)
+    slow = [sequence for ms, sequence in patterns if 80 <= ms < 150]
+    slow = slow or [[sequence for ms, sequence in patterns if ms < 150][-1]]
+    assert all(sequence.count("A") >= 2 * sequence.count("B") for sequence in slow)
+    # It is told from the first packets that are too fast, in the digests of 10 ms.
+    assert next(ms for ms, sequence in patterns if ms >= 150 and sequence == "AB") < 200
+
+
 def test_a_link_at_half_its_rate_is_told_from_its_queues(labs: Labs, tmp_path: Path) -> None:
     lab = labs.up("--hosts", "2", "--host-rate", "2gbit", "--change", "20ms:2:rate=500mbit")
     flags = "workload --pattern incast --senders 2 --bytes 20000000 --scheduler rb"
