@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from weft_scenarios import curves, evidence, rb_model, samples
+from weft_scenarios import curves, evidence, loop, rb_model, samples
 from weft_scenarios.curves import Curve, course, number, quantiles
 from weft_scenarios.errors import ScenarioError
 
@@ -20,7 +20,7 @@ _SHORT_BYTES, _LONG_BYTES = 100_000, 1_000_000
 """What short and long flows are: below, and from."""
 
 
-_MODULES = (curves, evidence, rb_model, samples)
+_MODULES = (curves, evidence, loop, rb_model, samples)
 """What measures, besides this one."""
 
 
@@ -97,9 +97,12 @@ def _measure(folder: Path) -> Measured:
         "fct_ms": quantiles(completed["fct_ns"] / 1e6),
         "queue_packets": course(last_hop["time_ns"] / 1e6, last_hop["queue_max_packets"]),
     }
-    of_subflows, courses = samples.read(folder)
-    metrics |= of_subflows
-    drawn |= courses
+    for numbers, courses in (
+        samples.read(folder),
+        loop.read(folder, metrics["completion_ms"]),
+    ):
+        metrics |= numbers
+        drawn |= courses
     if (folder / evidence.FOLDER).exists():
         metrics |= evidence.metrics(folder, receivers)
         drawn |= evidence.curves(folder, receivers)

@@ -176,7 +176,7 @@ def _draw_series(
     if plot.kind == "cdf":
         _draw_cdf(axes, look, frame)
     elif plot.kind == "course":
-        _draw_course(axes, look, frame)
+        _draw_course(axes, look, frame, CURVES[plot.quantity].holds)
     else:
         _draw_points(axes, plot, experiment, look, frame, number, count)
 
@@ -188,9 +188,19 @@ def _draw_cdf(axes: Axes, look: style.Look, frame: pl.DataFrame) -> None:
     axes.step(values, shares, where="post", color=look.colour, linestyle=look.line, label=look.name)
 
 
-def _draw_course(axes: Axes, look: style.Look, frame: pl.DataFrame) -> None:
-    """Draw the first seed; nothing where nothing was observed for long."""
+def _draw_course(axes: Axes, look: style.Look, frame: pl.DataFrame, holds: bool) -> None:
+    """Draw the first seed; if no value `holds`, nothing where nothing was observed for long."""
     first = frame.filter(pl.col("seed") == frame["seed"].min()).sort("x")
+    if holds:
+        axes.step(
+            first["x"],
+            first["y"],
+            where="post",
+            color=look.colour,
+            linestyle=look.line,
+            label=look.name,
+        )
+        return
     gap = pl.col("x").diff()
     idle = (gap > _GAP * gap.median()).fill_null(value=False)
     runs = first.with_columns(idle.cum_sum().alias("run")).partition_by("run")

@@ -11,6 +11,8 @@ class Quantity:
     unit: str
     digits: int = 3
     """Significant digits that are shown."""
+    holds: bool = False
+    """Whether, over time, a value stays what it is until the next one."""
 
     def axis_label(self) -> str:
         """Label an axis of a plot."""
@@ -42,6 +44,9 @@ METRICS: dict[str, Quantity] = {
     "reinjected_bytes": Quantity("Bytes sent again on another subflow", "B"),
     "cpu_s": Quantity("Processor time of the lab", "s"),
     "memory_mb": Quantity("Memory of the lab", "MB"),
+    "patterns_per_s": Quantity("New patterns of the first pair of leaves", "1/s"),
+    "sample_to_kernel_median_us": Quantity("Median time from a sample to a kernel", "µs"),
+    "sample_to_kernel_max_us": Quantity("Longest time from a sample to a kernel", "µs"),
     "loss_percent": Quantity("Packets lost in switches", "%"),
     "path1_loss_percent": Quantity("Packets lost at the first path's entry", "%"),
     "path2_loss_percent": Quantity("Packets lost at the second path's entry", "%"),
@@ -76,6 +81,7 @@ CURVES: dict[str, Quantity] = {
     "queue_packets": Quantity("Queue of the last hop", "packets"),
     "ooo_delay_us": Quantity("Out-of-order delay", "µs"),
     "data_ack_leap_packets": Quantity("Data ACK leap", "packets"),
+    "path2_share_percent": Quantity("Part of the second path in the pattern", "%", holds=True),
     "fast_cwnd_packets": Quantity("Window of the fast subflow", "packets"),
     "slow_cwnd_packets": Quantity("Window of the slow subflow", "packets"),
     "true_gap_packets": Quantity("Gap by equation 2", "packets"),
