@@ -1,12 +1,16 @@
 """`weft run`: what an experiment gives."""
 
+import contextlib
 import json
+import signal
+import subprocess
+import time
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import pytest
-from driver import ROOT, Weft, rows
+from driver import LIMIT_S, ROOT, Weft, rows
 
 pytestmark = pytest.mark.lab
 
@@ -49,6 +53,50 @@ def test_what_else_python_has_installed_changes_no_byte(
     run(weft, tmp_path / "there", flags)
     for file in ("flows.csv", "patterns.csv", "queues.csv"):
         assert (tmp_path / "here" / file).read_bytes() == (tmp_path / "there" / file).read_bytes()
+
+
+def descendants(pid: int) -> list[int]:
+    """Give the processes that a process has started, and theirs."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            found += map(int, (task / "children").read_text().split())
+    return found + [each for child in found for each in descendants(child)]
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there and not dead; dead ones have no command line."""
+    try:
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("command", ["run", "compare --schedulers rb,minrtt --jobs 2"])
+@pytest.mark.parametrize("later_s", [0, 3])
+def test_an_interrupt_at_any_time_stops_it_and_leaves_nothing(
+    weft: Weft, tmp_path: Path, command: str, later_s: float
+) -> None:
+    flags = [*command.split(), *"--pattern bulk --bytes 4GB --out".split(), str(tmp_path / "x")]
+    child = subprocess.Popen(
+        weft.command(*flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    labs = 2 if command != "run" else 1
+    while len(started := descendants(child.pid)) < labs:
+        assert child.poll() is None, child.communicate()
+        time.sleep(0.05)
+    # While labs boot, or, unless the machine is slow, while flows run.
+    time.sleep(later_s)
+    started += descendants(child.pid)
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=LIMIT_S)
+    assert child.returncode == 130
+    assert said.splitlines()[-1] == "weft: interrupted; everything is stopped"
+    assert list(tmp_path.iterdir()) == []
+    end = time.monotonic() + LIMIT_S
+    while any(map(runs, started)):
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_time_passes_in_a_network_without_delay(weft: Weft, tmp_path: Path) -> None:

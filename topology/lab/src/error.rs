@@ -51,7 +51,7 @@ pub enum Error {
         log: Option<PathBuf>,
     },
     /// The user stopped it.
-    #[error("interrupted; the lab is stopped")]
+    #[error("interrupted; everything is stopped")]
     Interrupted,
     /// The lab does not answer.
     #[error("lab {name}: no answer to `{request}` within {} s", .limit.as_secs())]

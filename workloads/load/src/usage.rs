@@ -3,6 +3,9 @@
 /// Exit status of wrong usage.
 pub const EXIT_USAGE: u8 = 2;
 
+/// Exit status after Ctrl-C, as shells have it: 128 and the number of SIGINT.
+pub const EXIT_INTERRUPTED: u8 = 130;
+
 /// What clap has to say about a command line, in one line: what is wrong, what
 /// would be right. `None` for help and version texts, which are no mistakes.
 #[must_use]

@@ -19,7 +19,7 @@ use crate::capture_args::CaptureArgs;
 use crate::fabric_args::FabricArgs;
 use crate::progress::RunBar;
 use crate::topo::MachineArgs;
-use crate::{Failure, Outcome, display, outdir};
+use crate::{Failure, Outcome, display, is_interrupt, outdir};
 
 /// Flows to run several times.
 #[derive(Debug, clap::Args)]
@@ -85,8 +85,8 @@ pub async fn run(args: Args) -> Outcome {
         memory: args.memory,
     };
     let all = run_all(jobs, at_once, &machine).await;
-    if all.iter().any(is_interrupt) {
-        return Err(anyhow!("interrupted; all labs are stopped").into());
+    if all.iter().any(was_interrupted) {
+        return Err(weft_lab::Error::Interrupted.into());
     }
     let mut runs = Vec::new();
     for (scheduler, done) in args.schedulers.iter().zip(all) {
@@ -137,19 +137,14 @@ async fn run_all(jobs: Vec<Job>, at_once: usize, machine: &MachineArgs) -> Vec<R
         }
         let bar = RunBar::among(lines, &job.scheduler);
         let done = execute(&job.spec, &job.out, machine, bar).await;
-        interrupted.set(interrupted.get() || is_interrupt(&done));
+        interrupted.set(interrupted.get() || was_interrupted(&done));
         done
     });
     stream::iter(runs).buffered(at_once).collect().await
 }
 
-fn is_interrupt(outcome: &Result<Done>) -> bool {
-    outcome.as_ref().is_err_and(|error| {
-        matches!(
-            error.downcast_ref::<weft_lab::Error>(),
-            Some(weft_lab::Error::Interrupted)
-        )
-    })
+fn was_interrupted(outcome: &Result<Done>) -> bool {
+    outcome.as_ref().is_err_and(is_interrupt)
 }
 
 fn cpus() -> usize {

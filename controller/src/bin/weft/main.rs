@@ -28,7 +28,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use weft_load::report;
 use weft_load::results::Results;
-use weft_load::usage::{EXIT_USAGE, one_line};
+use weft_load::usage::{EXIT_INTERRUPTED, EXIT_USAGE, one_line};
 
 /// Data-center MPTCP whose network tells the hosts how to interleave.
 ///
@@ -114,10 +114,19 @@ fn exit(outcome: Outcome) -> ExitCode {
         Err(Failure::Error(error)) if display::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(Failure::Error(error)) => {
             eprintln!("weft: {error:#}");
-            ExitCode::FAILURE
+            if is_interrupt(&error) {
+                ExitCode::from(EXIT_INTERRUPTED)
+            } else {
+                ExitCode::FAILURE
+            }
         }
         Err(Failure::Status(status)) => ExitCode::from(status),
     }
+}
+
+/// Whether somebody wanted it to stop.
+fn is_interrupt(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(weft_lab::Error::Interrupted))
 }
 
 fn run(words: impl Iterator<Item = OsString>) -> Outcome {
