@@ -3,6 +3,7 @@
 import socket
 import struct
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -106,9 +107,13 @@ def test_a_switch_starts_with_the_rates_and_depths_of_its_ports(
 ) -> None:
     described = fabric(host_rate_bps=10**9, spine_rate_bps={2: 10**7}, spine_queue_packets={1: 250})
     at(described, monkeypatch, port=server.address[1])
-    started = switch(tmp_path, 'echo "$@" >words; exec sleep 60', described)
+    script = 'echo "$@" >written; mv written words; exec sleep 60'
+    started = switch(tmp_path, script, described)
     monkeypatch.chdir(tmp_path)
     started.start(lambda daemon, status: None)
+    # The server answers at once, whatever the program has done by then.
+    while not (tmp_path / "words").exists():
+        time.sleep(0.01)
     started.stop()
     assert [numbers for name, numbers in server.calls if name.endswith("rate")] == [
         [1, 82563],
