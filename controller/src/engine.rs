@@ -177,11 +177,11 @@ impl Engine {
             Sample::Queue(sample) => {
                 self.telemetry
                     .record_queue(&self.fabric, now_ns, switch, sample);
-                let is_news = self.slowed(now_ns, switch, sample);
+                let turned = self.slowed(now_ns, switch, sample);
                 match self.config.input {
                     Input::RttAndQueue => self.pairs_through(switch, sample.port),
-                    Input::Rtt if is_news => self.pairs_through(switch, sample.port),
-                    Input::Srtt | Input::Rtt => Vec::new(),
+                    Input::Rtt => turned,
+                    Input::Srtt => Vec::new(),
                 }
             }
             Sample::Loss(sample) => self.lost(now_ns, switch, sample),

@@ -64,8 +64,6 @@ pub enum Turn {
 #[derive(Debug, Default)]
 pub struct Links {
     ports: BTreeMap<Step, Port>,
-    /// How many of them are slow.
-    slow: usize,
 }
 
 #[derive(Debug, Default)]
@@ -100,28 +98,13 @@ impl Links {
         }
         let healthy_ns = full_size_ns.saturating_mul(depth.into());
         let percent = healthy_ns.saturating_mul(100) / sample.delay_ns.max(1);
-        let turn = if percent < SLOW_PERCENT.0 && depth >= before {
+        if percent < SLOW_PERCENT.0 && depth >= before {
             port.speaks_against(now_ns, healthy_ns, sample.delay_ns)
         } else if percent >= SLOW_PERCENT.1 && depth <= before {
             port.speaks_for()
         } else {
             None
-        };
-        self.counted(turn)
-    }
-
-    fn counted(&mut self, turn: Option<Turn>) -> Option<Turn> {
-        match turn? {
-            Turn::Slow { .. } => self.slow += 1,
-            Turn::Healthy => self.slow -= 1,
         }
-        turn
-    }
-
-    /// Whether any link is known to be slow.
-    #[must_use]
-    pub fn has_slow(&self) -> bool {
-        self.slow > 0
     }
 
     /// Takes the RTT of a packet that has crossed a link, `above_ns` longer than over
@@ -141,8 +124,7 @@ impl Links {
             return None;
         }
         port.fast_crossings += 1;
-        let turn = (port.fast_crossings >= FAST_CROSSINGS).then(|| port.heal());
-        self.counted(turn)
+        (port.fast_crossings >= FAST_CROSSINGS).then(|| port.heal())
     }
 
     /// The share of its rate, in percent, that the slow link at a port carries; `None`
@@ -282,13 +264,13 @@ mod tests {
         let mut links = Links::default();
         assert_eq!(cross(&mut links, 1500, 0), None);
         feed(&mut links, &half());
-        assert!(links.has_slow());
+        assert!(links.slow_percent(leaf1_port(6)).is_some());
         // At half the rate it takes 12.112 us longer.
         assert_eq!(cross(&mut links, 1500, 11_000), None);
         assert_eq!(cross(&mut links, 100, 0), None);
         assert_eq!(cross(&mut links, 1500, 3_000), None);
         assert_eq!(cross(&mut links, 1500, 3_000), Some(Turn::Healthy));
-        assert!(!links.has_slow());
+        assert!(links.slow_percent(leaf1_port(6)).is_none());
     }
 
     #[test]

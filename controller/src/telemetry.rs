@@ -17,8 +17,8 @@
 //!
 //! A path's estimate is the smoothed RTT while samples come. The queues of a path
 //! that is idle have drained; what remains is the lowest RTT of late. That follows a
-//! path which becomes shorter at once; and one which becomes longer as soon as packets
-//! that met no queue say so again and again.
+//! path which becomes shorter at once; and one which becomes longer as soon as two
+//! digests in a row, of packets that met no queue, say so.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -38,11 +38,7 @@ const WORD_NS: u64 = 20_000_000;
 /// A lowest RTT older than this gives way to the next sample: links change.
 const MIN_WINDOW_NS: u64 = 10_000_000_000;
 
-/// Digests in a row whose lowest RTT, without queues on the way, is clearly above the
-/// lowest known: the path has become longer.
-const LONGER_DIGESTS: u32 = 2;
-
-/// What is clear: an eighth, twice the step that leaves tell of.
+/// What is clearly more than the lowest RTT: an eighth, twice the step that leaves tell of.
 const LONGER_SHIFT: u32 = 3;
 
 /// An `rtt_sample_t` digest.
@@ -108,9 +104,8 @@ pub struct PathStats {
     /// When the last sample was used.
     pub last_ns: u64,
     min_at_ns: u64,
-    /// Digests in a row that say that the path has become longer, and the lowest RTT of
-    /// theirs.
-    longer: (u32, u64),
+    /// The lowest RTT of the last digest, if that says that the path has become longer.
+    longer_ns: Option<u64>,
     /// The last word of each who measures: smoothed RTT, and when.
     words: BTreeMap<Option<usize>, (u64, u64)>,
 }
@@ -139,8 +134,14 @@ impl PathStats {
         self.last_ns.saturating_add(IDLE_NS)
     }
 
-    /// `is_clear`: there is no queue on the way.
-    fn record(&mut self, now_ns: u64, card: Option<usize>, rtt: &RouteRtt, is_clear: bool) {
+    /// `is_clear`: whether there is no queue on the way.
+    fn record(
+        &mut self,
+        now_ns: u64,
+        card: Option<usize>,
+        rtt: &RouteRtt,
+        is_clear: impl FnOnce() -> bool,
+    ) {
         self.words.insert(card, (rtt.smoothed_ns, now_ns));
         self.words
             .retain(|_, (_, at_ns)| now_ns.saturating_sub(*at_ns) <= WORD_NS);
@@ -149,15 +150,16 @@ impl PathStats {
         self.smoothed_ns = Some((sum / self.words.len() as u128) as u64);
         let min_is_old = now_ns.saturating_sub(self.min_at_ns) > MIN_WINDOW_NS;
         let clearly_ns = self.min_ns.saturating_add(self.min_ns >> LONGER_SHIFT);
-        let (digests, lowest_ns) = std::mem::replace(&mut self.longer, (0, u64::MAX));
+        let before_ns = self.longer_ns.take();
         if self.samples == 0 || rtt.min_ns <= self.min_ns || min_is_old {
             self.min_ns = rtt.min_ns;
             self.min_at_ns = now_ns;
-        } else if is_clear && rtt.min_ns > clearly_ns {
-            self.longer = (digests + 1, lowest_ns.min(rtt.min_ns));
-            if self.longer.0 >= LONGER_DIGESTS {
-                (_, self.min_ns) = std::mem::replace(&mut self.longer, (0, u64::MAX));
+        } else if rtt.min_ns > clearly_ns && is_clear() {
+            if let Some(before_ns) = before_ns {
+                self.min_ns = before_ns.min(rtt.min_ns);
                 self.min_at_ns = now_ns;
+            } else {
+                self.longer_ns = Some(rtt.min_ns);
             }
         }
         self.samples += 1;
@@ -202,7 +204,7 @@ impl Telemetry {
             stats.rejected_samples += 1;
             return None;
         };
-        let is_clear = is_clear(&self.queues, fabric, now_ns, sample);
+        let is_clear = || is_clear(&self.queues, fabric, now_ns, sample);
         stats.record(now_ns, fabric.measuring_card(sample.source), &rtt, is_clear);
         Some(pair)
     }

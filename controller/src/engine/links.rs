@@ -91,22 +91,28 @@ impl Engine {
         steps.filter_map(|at| self.losses.gray_ppm(at)).max()
     }
 
-    /// Takes a queue sample; whether it shows that a link has become slow, or is not any
-    /// more.
-    pub(super) fn slowed(&mut self, now_ns: u64, switch: &str, sample: &QueueSample) -> bool {
+    /// Takes a queue sample; gives the pairs whose data cross a link which that shows to
+    /// have become slow, or not to be any more.
+    pub(super) fn slowed(
+        &mut self,
+        now_ns: u64,
+        switch: &str,
+        sample: &QueueSample,
+    ) -> Vec<LeafPair> {
         let turn = self.links.sampled(&self.fabric, now_ns, switch, sample);
-        self.news.extend(turn.map(|turn| LinkNews {
-            switch: switch.to_owned(),
-            port: sample.port,
-            fault: turn.into(),
-        }));
-        turn.is_some()
+        let at = self.fabric.port(switch, sample.port);
+        let turned = at.zip(turn);
+        turned.map_or_else(Vec::new, |(at, turn)| self.tell_of(at, turn.into()))
     }
 
     /// Takes an RTT; gives the pairs whose data cross a link which that shows to be slow
     /// no more.
     pub(super) fn crossed(&mut self, pair: LeafPair, sample: &RttSample) -> Vec<LeafPair> {
-        if !self.links.has_slow() {
+        let steps = self.fabric.steps(pair, sample.path);
+        let slow: Vec<Step> = steps
+            .filter(|&at| self.links.slow_percent(at).is_some())
+            .collect();
+        if slow.is_empty() {
             return Vec::new();
         }
         let (source, destination) = (sample.source, sample.destination);
@@ -114,15 +120,9 @@ impl Engine {
         let base = fabric.measured_base_ns(source, destination, sample.path, sample.length_bytes);
         let above_ns = sample.rtt_ns.saturating_sub(base.unwrap_or(0));
         let mut pairs = Vec::new();
-        for at in fabric.steps(pair, sample.path) {
-            if let Some(turn) = self.links.crossed(fabric, at, sample, above_ns) {
-                let topology = fabric.topology();
-                self.news.push(LinkNews {
-                    switch: at.switch(topology).name.clone(),
-                    port: at.port(topology).number,
-                    fault: turn.into(),
-                });
-                pairs.extend_from_slice(fabric.pairs_through(at));
+        for at in slow {
+            if let Some(turn) = self.links.crossed(&self.fabric, at, sample, above_ns) {
+                pairs.extend(self.tell_of(at, turn.into()));
             }
         }
         pairs
@@ -132,18 +132,23 @@ impl Engine {
     /// or well.
     pub(super) fn lost(&mut self, now_ns: u64, switch: &str, sample: &LossSample) -> Vec<LeafPair> {
         let changed = self.losses.sampled(&self.fabric, now_ns, switch, sample);
-        changed.map_or_else(Vec::new, |at| self.tell_of(at))
+        changed.map_or_else(Vec::new, |at| self.tell_of_losses(at))
     }
 
-    fn tell_of(&mut self, at: Step) -> Vec<LeafPair> {
+    /// Tells what has turned out about the losses of a link; gives the pairs whose data
+    /// cross it.
+    fn tell_of_losses(&mut self, at: Step) -> Vec<LeafPair> {
+        let loss_ppm = self.losses.gray_ppm(at);
+        let fault = loss_ppm.map_or(Fault::NoLoss, |loss_ppm| Fault::Lossy { loss_ppm });
+        self.tell_of(at, fault)
+    }
+
+    fn tell_of(&mut self, at: Step, fault: Fault) -> Vec<LeafPair> {
         let topology = self.fabric.topology();
         self.news.push(LinkNews {
             switch: at.switch(topology).name.clone(),
             port: at.port(topology).number,
-            fault: match self.losses.gray_ppm(at) {
-                Some(loss_ppm) => Fault::Lossy { loss_ppm },
-                None => Fault::NoLoss,
-            },
+            fault,
         });
         self.fabric.pairs_through(at).to_vec()
     }
@@ -152,7 +157,7 @@ impl Engine {
     pub(super) fn probe_gray_links(&mut self, now_ns: u64) {
         let (rounds, forgotten) = self.losses.poll(now_ns);
         for at in forgotten {
-            let pairs = self.tell_of(at);
+            let pairs = self.tell_of_losses(at);
             self.look_at(now_ns, pairs);
         }
         if !self.makes_patterns() {
@@ -177,7 +182,7 @@ impl Engine {
             port: (round >> PORT_SHIFT & PORT_MASK) as usize,
         };
         if self.losses.arrived(now_ns, at, round & NUMBER_MASK) {
-            let pairs = self.tell_of(at);
+            let pairs = self.tell_of_losses(at);
             self.look_at(now_ns, pairs);
         }
         true
