@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use nix::unistd::setsid;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::net::UnixStream;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::control::Event;
 use crate::error::{Context, Error, Result};
@@ -27,6 +28,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(10);
 pub struct Started {
     child: Child,
     events: Option<Lines<BufReader<UnixStream>>>,
+    interrupts: Signal,
     rundir: PathBuf,
 }
 
@@ -46,11 +48,14 @@ impl Started {
             check("kernel module", module)?;
         }
         check("Python", &spec.paths.python)?;
+        // From before there is anything to clean up, not from the first wait.
+        let interrupts = signal(SignalKind::interrupt()).context(|| "SIGINT".into())?;
         let (rundir, lock) = rundir::create(name, spec)?;
         match spawn(&program, &options(rundir.clone()), lock) {
             Ok((child, events)) => Ok(Self {
                 child,
                 events: Some(BufReader::new(events).lines()),
+                interrupts,
                 rundir,
             }),
             Err(error) => {
@@ -67,7 +72,7 @@ impl Started {
         };
         let line = tokio::select! {
             line = events.next_line() => line.context(|| "launcher".into())?,
-            _ = tokio::signal::ctrl_c() => {
+            _ = self.interrupts.recv() => {
                 self.stop();
                 return Err(Error::Interrupted);
             }
