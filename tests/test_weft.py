@@ -1,9 +1,10 @@
 """The scheduler weft: short queues, full links, and no waiting for timeouts."""
 
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
-from driver import Weft, rows
+from driver import ROOT, Weft, rows
 
 pytestmark = pytest.mark.lab
 
@@ -41,6 +42,29 @@ def test_an_incast_takes_what_its_link_takes(
 def test_a_long_flow_fills_its_link(weft: Weft, tmp_path: Path, paths: str) -> None:
     (flow,) = run(weft, tmp_path / "x", f"--pattern bulk --bytes 20MB {paths}")
     assert int(flow["fct_ns"]) <= 1.05 * int(flow["ideal_fct_ns"])
+
+
+BOTH_WAYS = """source,destination,bytes,start_ns
+h2_1,h1_1,40000000,0
+h2_2,h1_2,40000000,0
+h2_3,h1_3,40000000,0
+h1_4,h2_4,10000000,10000000
+"""
+
+
+@pytest.mark.parametrize("ip", [4, 6])
+def test_data_that_come_the_other_way_do_not_slow_a_flow_down(
+    weft: Weft, tmp_path: Path, ip: int
+) -> None:
+    """Its ACKs wait in the others' queue, which is none on the way of its data."""
+    # The lab has a /tmp of its own.
+    with NamedTemporaryFile("w", dir=ROOT / "target") as flow_list:
+        flow_list.write(BOTH_WAYS)
+        flow_list.flush()
+        replay = f"--pattern replay --flow-list {flow_list.name} --ip {ip}"
+        flows = run(weft, tmp_path / "x", replay)
+    assert int(flows[3]["fct_ns"]) <= 1.2 * int(flows[3]["ideal_fct_ns"])
+    assert longest_queue(tmp_path / "x") <= 40
 
 
 def test_no_queue_grows_long_under_long_flows(weft: Weft, tmp_path: Path) -> None:

@@ -38,8 +38,9 @@ class Frame:
     """When its last bit passed the host's end."""
     frame_bytes: int
     subflow: Subflow
-    identification: int
-    """Of the IPv4 packet: the same wherever it is seen."""
+    sign: bytes
+    """The same wherever it is seen: IPv4's identification, or the whole header of TCP where
+    there are no data, since switches write into the identification how long ACKs have waited."""
     sequence: int
     acknowledgement: int
     space: int
@@ -52,9 +53,9 @@ class Frame:
         return (self.sequence + self.space) % SEQUENCE_NUMBERS
 
     @property
-    def identity(self) -> tuple[Subflow, int, int, int]:
+    def identity(self) -> tuple[Subflow, bytes, int, int]:
         """What tells it from all others, wherever it is seen."""
-        return self.subflow, self.identification, self.sequence, self.acknowledgement
+        return self.subflow, self.sign, self.sequence, self.acknowledgement
 
 
 def _frames(path: Path) -> Iterator[tuple[bool, Frame | None]]:
@@ -70,19 +71,20 @@ def _frames(path: Path) -> Iterator[tuple[bool, Frame | None]]:
         if raw[12:14] != b"\x08\x00" or raw[23] != 6:
             yield sent, None
             continue
-        total, identification = struct.unpack_from(">HH", raw, 16)
+        (total,) = struct.unpack_from(">H", raw, 16)
         addresses = struct.unpack_from(">II", raw, 26)
         source, destination, sequence, acknowledgement, words, flags = struct.unpack_from(
             ">HHIIBB", raw, 34
         )
-        payload = total - 20 - (words >> 4) * 4
+        tcp_bytes = (words >> 4) * 4
+        payload = total - 20 - tcp_bytes
         yield (
             sent,
             Frame(
                 at_ns=seconds * 1_000_000_000 + nanoseconds,
                 frame_bytes=length,
                 subflow=(*addresses, source, destination),
-                identification=identification,
+                sign=raw[18:20] if payload else raw[34 : 34 + tcp_bytes],
                 sequence=sequence,
                 acknowledgement=acknowledgement,
                 space=payload + (flags >> 1 & 1) + (flags & 1),

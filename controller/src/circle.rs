@@ -179,6 +179,7 @@ impl Controller {
         let hub = Hub::new(
             Engine::new(fabric, Config::default()),
             time_to_live,
+            unit.wait_ns(),
             None,
             String::new(),
         );

@@ -49,6 +49,7 @@ pub struct Hub {
     telemetry: broadcast::Sender<v1::TelemetryEvent>,
     timer_moved: Notify,
     time_to_live_ns: u64,
+    wait_unit_ns: u32,
     topology_json: String,
 }
 
@@ -67,12 +68,13 @@ struct State {
 }
 
 impl Hub {
-    /// A hub around `engine`. Patterns live for `time_to_live`, new ones go to
-    /// `recorder`, and users who ask get `topology_json`.
+    /// A hub around `engine`. Patterns live for `time_to_live`, ACKs tell their waits in
+    /// `wait_unit_ns`, new patterns go to `recorder`, and users who ask get `topology_json`.
     #[must_use]
     pub fn new(
         engine: Engine,
         time_to_live: Duration,
+        wait_unit_ns: u32,
         recorder: Option<Recorder>,
         topology_json: String,
     ) -> Self {
@@ -89,6 +91,7 @@ impl Hub {
             telemetry: broadcast::channel(TELEMETRY_BACKLOG).0,
             timer_moved: Notify::new(),
             time_to_live_ns: u64::try_from(time_to_live.as_nanos()).unwrap_or(u64::MAX),
+            wait_unit_ns,
             topology_json,
         }
     }
@@ -411,9 +414,10 @@ impl Hub {
         let own = pairs.iter().filter(|pair| pair.source == leaf);
         let known = own.filter_map(|&pair| Some((pair, engine.pattern(pair)?)));
         let known: Vec<_> = known.collect();
+        let (life_ns, unit_ns) = (self.time_to_live_ns, self.wait_unit_ns);
         let patterns = known
             .iter()
-            .map(|&(pair, pattern)| view::leaf_pattern(self.time_to_live_ns, pair, pattern));
+            .map(|&(pair, pattern)| view::leaf_pattern(life_ns, unit_ns, pair, pattern));
         let update = v1::PatternUpdate {
             patterns: patterns.collect(),
             ..v1::PatternUpdate::default()

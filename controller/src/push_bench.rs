@@ -50,7 +50,7 @@ impl Bench {
         };
         let engine = Engine::new(fabric(), config);
         let time_to_live = Duration::from_secs(3600);
-        let hub = Arc::new(Hub::new(engine, time_to_live, None, String::new()));
+        let hub = Arc::new(Hub::new(engine, time_to_live, 0, None, String::new()));
         let (address, server) = mpsc::channel();
         let served = Arc::clone(&hub);
         std::thread::spawn(move || {

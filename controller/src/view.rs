@@ -121,16 +121,24 @@ pub fn peers(fabric: &Fabric, host: &Host) -> Vec<v1::Peer> {
         .collect()
 }
 
-/// The pattern of `pair` as all hosts of its source are told.
+/// The pattern of `pair` as all hosts of its source are told; ACKs tell their waits in
+/// `wait_unit_ns`.
 #[must_use]
-pub fn leaf_pattern(time_to_live_ns: u64, pair: LeafPair, pattern: &Pattern) -> v1::LeafPattern {
+pub fn leaf_pattern(
+    time_to_live_ns: u64,
+    wait_unit_ns: u32,
+    pair: LeafPair,
+    pattern: &Pattern,
+) -> v1::LeafPattern {
     v1::LeafPattern {
         destination_leaf: pair.destination.into(),
         version: pattern.version,
         time_to_live_ns,
         gaps: pattern.gaps.clone(),
         rtts_ns: pattern.costs_ns.clone(),
+        lowest_rtts_ns: pattern.lowest_ns.clone(),
         sequence: pattern.sequence.iter().map(|&path| path.into()).collect(),
+        wait_unit_ns,
     }
 }
 

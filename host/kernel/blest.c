@@ -126,7 +126,7 @@ static int weft_blest_get_send(struct mptcp_sock *msk)
  * decision then.
  */
 static void weft_blest_data_acked(struct mptcp_sock *msk, struct sock *ssk,
-				  u64 snd_una)
+				  const struct sk_buff *skb, u64 snd_una)
 {
 	struct weft_conn *conn = weft_conn(msk);
 	struct weft_blest *blest = conn ? conn->state : NULL;
@@ -135,7 +135,7 @@ static void weft_blest_data_acked(struct mptcp_sock *msk, struct sock *ssk,
 	if (blest && !sock_owned_by_user((struct sock *)msk) &&
 	    weft_sender_is_blocked(msk) && weft_fastest_idle(msk))
 		blest->blocked = true;
-	weft_data_acked(msk, ssk, snd_una);
+	weft_data_acked(msk, ssk, skb, snd_una);
 }
 
 WEFT_SCHED_CALLBACKS(weft_blest_get_send)

@@ -90,14 +90,14 @@ static int weft_minrtt_pr_get_send(struct mptcp_sock *msk)
 }
 
 static void weft_minrtt_pr_data_acked(struct mptcp_sock *msk, struct sock *ssk,
-				      u64 snd_una)
+				      const struct sk_buff *skb, u64 snd_una)
 {
 	struct mptcp_subflow_context *fast;
 	struct weft_conn *conn = weft_conn(msk);
 	struct weft_minrtt_pr *pr = conn ? conn->state : NULL;
 	int blocker;
 
-	weft_data_acked(msk, ssk, snd_una);
+	weft_data_acked(msk, ssk, skb, snd_una);
 	/* subflows come and go while a user has the socket; the next ACK tells */
 	if (!pr || pr->pending || pr->edge_seq == snd_una ||
 	    sock_owned_by_user((struct sock *)msk) ||

@@ -20,6 +20,7 @@ static const struct nla_policy weft_path_policy[WEFT_PATH_A_MAX + 1] = {
 	[WEFT_PATH_A_LOCAL]	= { .type = NLA_BE32 },
 	[WEFT_PATH_A_GAP]	= NLA_POLICY_MAX(NLA_U32, WEFT_SEQUENCE_MAX),
 	[WEFT_PATH_A_RTT_NS]	= { .type = NLA_U64 },
+	[WEFT_PATH_A_LOWEST_RTT_NS] = { .type = NLA_U64 },
 };
 
 static const struct nla_policy weft_paths_policy[WEFT_A_MAX + 1] = {
@@ -31,6 +32,7 @@ static const struct nla_policy weft_set_policy[WEFT_A_MAX + 1] = {
 	[WEFT_A_PREFIX_LEN]	= NLA_POLICY_MAX(NLA_U8, 32),
 	[WEFT_A_VERSION]	= { .type = NLA_U64 },
 	[WEFT_A_TTL_NS]		= NLA_POLICY_MIN(NLA_U64, 1),
+	[WEFT_A_WAIT_UNIT_NS]	= NLA_POLICY_MAX(NLA_U32, WEFT_WAIT_UNIT_NS_MAX),
 	[WEFT_A_PATHS]		= NLA_POLICY_NESTED(weft_paths_policy),
 	[WEFT_A_SEQUENCE]	= NLA_POLICY_RANGE(NLA_BINARY, 1, WEFT_SEQUENCE_MAX),
 };
@@ -74,6 +76,8 @@ static int read_path(struct net *net, const struct nlattr *nest,
 	path->gap = nla_get_u32(tb[WEFT_PATH_A_GAP]);
 	if (tb[WEFT_PATH_A_RTT_NS])
 		path->rtt_ns = nla_get_u64(tb[WEFT_PATH_A_RTT_NS]);
+	if (tb[WEFT_PATH_A_LOWEST_RTT_NS])
+		path->lowest_rtt_ns = nla_get_u64(tb[WEFT_PATH_A_LOWEST_RTT_NS]);
 
 	/* also while its interface is down: paths come back */
 	if (!inet_confirm_addr(net, NULL, 0, path->local, RT_SCOPE_HOST)) {
@@ -177,6 +181,8 @@ static int weft_pattern_set(struct sk_buff *skb, struct genl_info *info)
 	pattern->length = length;
 	pattern->version = nla_get_u64(info->attrs[WEFT_A_VERSION]);
 	pattern->ttl_ns = nla_get_u64(info->attrs[WEFT_A_TTL_NS]);
+	if (info->attrs[WEFT_A_WAIT_UNIT_NS])
+		pattern->wait_unit_ns = nla_get_u32(info->attrs[WEFT_A_WAIT_UNIT_NS]);
 
 	err = read_prefix(info, &pattern->prefix, &pattern->prefix_len);
 	if (!err)
@@ -228,6 +234,8 @@ static int put_path(struct sk_buff *skb, const struct weft_path *path)
 	    nla_put_be32(skb, WEFT_PATH_A_LOCAL, path->local) ||
 	    nla_put_u32(skb, WEFT_PATH_A_GAP, path->gap) ||
 	    nla_put_u64_64bit(skb, WEFT_PATH_A_RTT_NS, path->rtt_ns,
+			      WEFT_PATH_A_PAD) ||
+	    nla_put_u64_64bit(skb, WEFT_PATH_A_LOWEST_RTT_NS, path->lowest_rtt_ns,
 			      WEFT_PATH_A_PAD))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
@@ -245,6 +253,7 @@ static int put_pattern(struct sk_buff *skb, const struct weft_pattern *pattern)
 	    nla_put_u64_64bit(skb, WEFT_A_TTL_NS, pattern->ttl_ns, WEFT_A_PAD) ||
 	    nla_put_u64_64bit(skb, WEFT_A_AGE_NS,
 			      ktime_get_ns() - pattern->set_ns, WEFT_A_PAD) ||
+	    nla_put_u32(skb, WEFT_A_WAIT_UNIT_NS, pattern->wait_unit_ns) ||
 	    nla_put(skb, WEFT_A_SEQUENCE, pattern->length, pattern->sequence))
 		return -EMSGSIZE;
 

@@ -144,6 +144,7 @@ EXPORT_SYMBOL_GPL(weft_get_retrans);	/* for bench/cost.c */
  * weft_data_acked() - go on with a reinjection
  * @msk: connection, data lock held
  * @ssk: subflow by which the Data ACK came
+ * @skb: the packet that brought it
  * @snd_una: first byte that is not acknowledged
  *
  * A reinjection ends when the window of the subflow that helps is full, and the
@@ -152,7 +153,8 @@ EXPORT_SYMBOL_GPL(weft_get_retrans);	/* for bench/cost.c */
  * was sent before the stall was noticed;
  * all but one packet, whose acknowledgment the receiver may delay by 40 ms.
  */
-void weft_data_acked(struct mptcp_sock *msk, struct sock *ssk, u64 snd_una)
+void weft_data_acked(struct mptcp_sock *msk, struct sock *ssk,
+		     const struct sk_buff *skb, u64 snd_una)
 {
 	const struct weft_conn *conn = weft_conn(msk);
 	struct mptcp_subflow_context *best;

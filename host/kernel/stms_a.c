@@ -189,13 +189,13 @@ static int weft_stms_a_get_send(struct mptcp_sock *msk)
 }
 
 static void weft_stms_a_data_acked(struct mptcp_sock *msk, struct sock *ssk,
-				   u64 snd_una)
+				   const struct sk_buff *skb, u64 snd_una)
 {
 	struct weft_conn *conn = weft_conn(msk);
 
 	if (conn && conn->state)
 		weft_stms_a_acked(conn->state, snd_una);
-	weft_data_acked(msk, ssk, snd_una);
+	weft_data_acked(msk, ssk, skb, snd_una);
 }
 
 WEFT_SCHED_CALLBACKS(weft_stms_a_get_send)

@@ -40,11 +40,13 @@
  * @local: local IPv4 address
  * @gap: packets per pattern; 0 means that the path is known and not used
  * @rtt_ns: what the network measured; 0 while it is not known
+ * @lowest_rtt_ns: the same without any queue
  */
 struct weft_path {
 	__be32	local;
 	u32	gap;
 	u64	rtt_ns;
+	u64	lowest_rtt_ns;
 };
 
 /**
@@ -54,6 +56,7 @@ struct weft_path {
  * @set_ns: ktime_get_ns() of the PATTERN_SET
  * @ttl_ns: not used any more this long after @set_ns
  * @version: the controller's
+ * @wait_unit_ns: in which ACKs tell their waits, 0 when they do not
  * @prefix: destination, host bits zero
  * @prefix_len: 0 to 32
  * @paths: entries of @path
@@ -69,6 +72,7 @@ struct weft_pattern {
 	u64			set_ns;
 	u64			ttl_ns;
 	u64			version;
+	u32			wait_unit_ns;
 	__be32			prefix;
 	u8			prefix_len;
 	u8			paths;
@@ -201,7 +205,8 @@ int weft_slot(const struct weft_conn *conn,
 bool weft_sender_is_blocked(const struct mptcp_sock *msk);
 struct mptcp_subflow_context *weft_fastest_idle(struct mptcp_sock *msk);
 int weft_get_retrans(struct mptcp_sock *msk);
-void weft_data_acked(struct mptcp_sock *msk, struct sock *ssk, u64 snd_una);
+void weft_data_acked(struct mptcp_sock *msk, struct sock *ssk,
+		     const struct sk_buff *skb, u64 snd_una);
 
 /* table.c */
 void weft_table_init(struct weft_table *table);

@@ -14,9 +14,9 @@
  *
  *	rtt / 2 + under_way rtt / window
  *
- * unless so little is left to send that the fastest would be done with it before, as
- * in ecf. No packet waits because it might block the send window, as in blest: that is
- * short while it grows, and paths then stay idle.
+ * (rtt / 2 without what ACKs wait), unless so little is left to send that the fastest
+ * would be done with it before, as in ecf. No packet waits because it might block the
+ * send window, as in blest: that is short while it grows, and paths then stay idle.
  *
  * Rescue. When no Data ACK has moved the left edge for weft_rescue_ms and two round
  * trips, what lies there is sent again on another subflow, and so on for every hole
@@ -25,7 +25,7 @@
  * and so is MPTCP's.
  *
  * Controller. Its patterns say what the network has measured of a path, with the queues
- * on it. A subflow that has not had an ACK of late goes by that, and one whose path the
+ * on it and without. A subflow that has not had an ACK of late goes by that, and one whose path the
  * controller has taken out gets nothing while there is another.
  */
 #include "view.h"
@@ -115,8 +115,8 @@ static u64 arrival_us(const struct weft_path_state *path,
 {
 	u64 rtt_us = standing_rtt_us(path, view);
 
-	return rtt_us / 2 + div_u64(under_way(view) * rtt_us * WEFT_WINDOW_UNIT,
-				    path->window);
+	return (rtt_us - path->back_us) / 2 +
+	       div_u64(under_way(view) * rtt_us * WEFT_WINDOW_UNIT, path->window);
 }
 
 /* Whether the rest is done sooner by waiting for the fastest subflow. */
@@ -179,7 +179,8 @@ static int weft_weft_choose(void *state, const struct weft_view *view,
 	for (i = 0; i < n; i++) {
 		struct weft_path_state *path = &weft->path[view[i].slot];
 
-		observe(path, &view[i], n, outlook->now_us);
+		if (observe(path, &view[i], n, outlook->now_us))
+			weft->told.slots &= ~(1U << view[i].slot);
 		weft->told.is_wanted |= !(weft->told.slots & 1U << view[i].slot);
 		is_due |= weft_ack_is_due(&view[i]);
 		if (weft->told.out & 1U << view[i].slot ||
@@ -217,7 +218,10 @@ MODULE_PARM_DESC(weft_queue_packets,
 		 "weft: packets of a connection that may wait in queues (4)");
 module_param(weft_slack_percent, uint, 0644);
 MODULE_PARM_DESC(weft_slack_percent,
-		 "weft: RTT beyond the lowest that is no queue yet, in percent of it (50)");
+		 "weft: RTT beyond the lowest that is no queue yet, in percent of it, up to 100 us (50)");
+module_param(weft_way_back, bool, 0644);
+MODULE_PARM_DESC(weft_way_back,
+		 "weft: queues that ACKs have met are none on the way of data (1)");
 module_param(weft_patience_ms, uint, 0644);
 MODULE_PARM_DESC(weft_patience_ms,
 		 "weft: a queue that is never empty for so long is not ours alone (50)");
@@ -306,10 +310,16 @@ static void on_timer(struct timer_list *timer)
 	mod_timer(timer, jiffies + rescue->wait);
 }
 
+static u32 told_us(u64 ns)
+{
+	return min_t(u64, div_u64(ns, NSEC_PER_USEC), U32_MAX);
+}
+
 /* What the controller says of one subflow's path; RCU read section. */
 static void hear(struct weft_rescue *rescue, const struct sock *ssk, int slot)
 {
 	const struct weft_table *table = weft_table(sock_net(ssk));
+	struct weft_path_state *state = &rescue->weft.path[slot];
 	struct weft_told *told = &rescue->weft.told;
 	const struct weft_pattern *pattern;
 	u64 now_ns = ktime_get_ns();
@@ -326,13 +336,21 @@ static void hear(struct weft_rescue *rescue, const struct sock *ssk, int slot)
 	path = weft_pattern_path(pattern, ssk);
 	if (path < 0)
 		return;
-	rescue->weft.path[slot].told_rtt_us =
-		min_t(u64, div_u64(pattern->path[path].rtt_ns, NSEC_PER_USEC), U32_MAX);
+	state->told_rtt_us = told_us(pattern->path[path].rtt_ns);
+	state->told_lowest_us = told_us(pattern->path[path].lowest_rtt_ns);
+	state->wait_unit_ns = pattern->wait_unit_ns;
 	if (!pattern->path[path].gap)
 		told->out |= BIT(slot);
 	until = jiffies + nsecs_to_jiffies(pattern->set_ns + pattern->ttl_ns - now_ns);
 	if (time_before(until, rescue->heard_until))
 		rescue->heard_until = until;
+}
+
+static void forget(struct weft_path_state *path)
+{
+	path->told_rtt_us = 0;
+	path->told_lowest_us = 0;
+	path->wait_unit_ns = 0;
 }
 
 /* Ask the controller's patterns again, when they or the subflows may have changed. */
@@ -348,7 +366,7 @@ static void listen(struct weft_rescue *rescue, struct mptcp_sock *msk)
 		return;
 	memset(told, 0, sizeof(*told));
 	for (i = 0; i < WEFT_PATHS_MAX; i++)
-		rescue->weft.path[i].told_rtt_us = 0;
+		forget(&rescue->weft.path[i]);
 	rescue->generation = generation;
 	rescue->heard_until = jiffies + HZ;
 	if (!READ_ONCE(weft_listen)) {
@@ -389,12 +407,34 @@ static int weft_weft_get_send(struct mptcp_sock *msk)
 	return err;
 }
 
+/* How long a packet has waited on its way here, as switches have written into it. */
+static u32 waited(const struct sk_buff *skb)
+{
+	if (skb->protocol == htons(ETH_P_IPV6))
+		return be32_to_cpu(ip6_flowlabel(ipv6_hdr(skb)));
+	return be16_to_cpu(ip_hdr(skb)->id);
+}
+
+/* Switches write into ACKs without data. */
+static void note_wait(const struct weft_conn *conn, const struct sock *ssk,
+		      const struct sk_buff *skb)
+{
+	bool has_data = TCP_SKB_CB(skb)->seq != TCP_SKB_CB(skb)->end_seq;
+	struct weft_rescue *rescue = conn->state;
+	int slot = weft_slot(conn, mptcp_subflow_ctx(ssk));
+
+	if (slot >= 0)
+		WRITE_ONCE(rescue->weft.path[slot].waited, has_data ? 0 : waited(skb));
+}
+
 static void weft_weft_data_acked(struct mptcp_sock *msk, struct sock *ssk,
-				 u64 snd_una)
+				 const struct sk_buff *skb, u64 snd_una)
 {
 	struct weft_rescue *rescue = rescue_of(msk);
 
-	weft_data_acked(msk, ssk, snd_una);
+	weft_data_acked(msk, ssk, skb, snd_una);
+	if (rescue)
+		note_wait(weft_conn(msk), ssk, skb);
 	if (!rescue || !rescue->msk || !after64(snd_una, msk->snd_una))
 		return;
 	WRITE_ONCE(rescue->moved, jiffies);

@@ -7,19 +7,23 @@
  *
  *	queue = window (rtt - base) / rtt
  *
- * are in queues (Little's law, as in TCP Vegas), where rtt is the lowest of a round
- * trip, so that a host's own scheduling noise is no queue, and base the lowest ever
- * with some slack. Once a round trip the window goes half the way to where queue is
- * the subflow's share of weft_queue_packets (as in FAST TCP: Jin, Wei, Low, INFOCOM
- * 2004). Before the first ACK after an idle time nothing is known: all subflows
+ * are in queues (Little's law, as in TCP Vegas), where base is the lowest RTT ever with
+ * some slack, and rtt the lowest of four ACKs, so that a host's own scheduling noise is
+ * no queue: of four, not of a round trip, in which a large window has more to choose
+ * from, sees shorter queues than others and grows at their cost. What the ACK itself has
+ * waited is not in rtt, if switches tell (p4/src/stages/waits.p4): queues on the way
+ * back are not those that data fill. Once a round trip the window goes half the way to
+ * where queue is the subflow's share of weft_queue_packets (as in FAST TCP: Jin, Wei,
+ * Low, INFOCOM 2004). Before the first ACK after an idle time nothing is known: all subflows
  * together begin with weft_first_window_packets, and each ACK lets two more out, until
  * there is a queue. An incast of sixteen connections so fits in a queue of a hundred
  * packets, and what follows comes as room is made.
  *
  * Competition. Others may fill the queue all the time and not give way (TCP's usual
  * congestion controls); with a short queue of its own a connection would starve among
- * them. So where packets are lost, and the queue has not been empty for
- * weft_patience_ms, a path is contested, and the congestion window alone may count.
+ * them. So where packets are lost in a queue that has not been empty for
+ * weft_patience_ms, a path is contested for four times as long, and the congestion
+ * window alone may count.
  */
 #ifndef _WEFT_WINDOW_H
 #define _WEFT_WINDOW_H
@@ -35,6 +39,12 @@
 /* A hundred packets' time at 1 Gbit/s, and some. */
 #define WEFT_LONG_RTT_US	2000U
 
+/* What slack is for does not take longer where the way is longer. */
+#define WEFT_SLACK_MAX_US	100U
+
+/* The lowest RTT of so many ACKs counts. */
+#define WEFT_GROUP_ACKS		4
+
 /* Round trips without an ACK after which what was seen of a queue is old. */
 #define WEFT_MEMORY_RTTS	4ULL
 
@@ -42,40 +52,56 @@ static unsigned int weft_first_window_packets = 6;
 static unsigned int weft_queue_packets = 4;
 static unsigned int weft_slack_percent = 50;
 static unsigned int weft_patience_ms = 50;
+static bool weft_way_back = true;
 
 /**
  * struct weft_path_state - what is remembered of a subflow
  * @delivered: packets acknowledged when it was looked at last
  * @lost: packets taken for lost then
  * @round_end: when so many packets are acknowledged the round trip is over
- * @rtt_us: lowest RTT of the last round trip, 0 before the first
- * @round_rtt_us: lowest RTT of this round trip so far, 0 before the first
+ * @rtt_us: RTT of the last round trip without queues on the way back: the mean of the
+ *	lowest of each group of ACKs; 0 before the first
+ * @group_rtt_us: the lowest of this group so far, 0 before the first
+ * @group_sum_us: those of the groups in this round trip, together
+ * @groups: how many they are
+ * @group_acks: how many ACKs this group has
+ * @back_us: wait of the last ACK in queues
  * @window: packets it may have under way, in WEFT_WINDOW_UNIT
  * @is_known: whether the above are valid
  * @is_starting: whether each packet acknowledged lets two out
  * @is_limited: whether @window has kept a packet back in this round trip
- * @has_lost: whether packets were lost since @queue_since_us
  * @seen_us: when packets were acknowledged last
  * @idle_us: when nothing was under way last
  * @queue_since_us: since when the queue has never been empty; 0: it was just now
+ * @lost_us: when packets were lost last in a queue that was there before
  * @told_rtt_us: the path's RTT as the controller has it, with the queues on the way;
  *	0 while it has not said
+ * @told_lowest_us: the same without queues
+ * @wait_unit_ns: in which ACKs tell their waits; 0: they do not
+ * @waited: by the last ACK, in this unit
  */
 struct weft_path_state {
 	u32	delivered;
 	u32	lost;
 	u32	round_end;
 	u32	rtt_us;
-	u32	round_rtt_us;
+	u32	group_rtt_us;
+	u32	group_sum_us;
+	u32	groups;
+	u32	group_acks;
+	u32	back_us;
 	u32	window;
 	bool	is_known;
 	bool	is_starting;
 	bool	is_limited;
-	bool	has_lost;
 	u64	seen_us;
 	u64	idle_us;
 	u64	queue_since_us;
+	u64	lost_us;
 	u32	told_rtt_us;
+	u32	told_lowest_us;
+	u32	wait_unit_ns;
+	u32	waited;
 };
 
 static u32 under_way(const struct weft_view *view)
@@ -84,37 +110,65 @@ static u32 under_way(const struct weft_view *view)
 }
 
 /*
+ * The RTT without queues. A connection that has never been without them would take them
+ * for a part of the way, and put its own share on top: it has the controller's.
+ */
+static u32 lowest_rtt_us(const struct weft_path_state *path,
+			 const struct weft_view *view)
+{
+	return path->told_lowest_us ? min(view->rtt_min_us, path->told_lowest_us) :
+				      view->rtt_min_us;
+}
+
+/*
  * The RTT up to which there is no queue to speak of. The lowest RTT that TCP has seen
  * is that of short packets, and packets of other flows that merely cross, or an ACK
  * that waits for its second packet, are no standing queue. All that share a queue see
  * the same slack, so that it does not add up.
  */
-static u32 base_rtt_us(const struct weft_view *view)
+static u32 base_rtt_us(const struct weft_path_state *path,
+		       const struct weft_view *view)
 {
-	return view->rtt_min_us +
-	       (u32)div_u64((u64)view->rtt_min_us *
-			    READ_ONCE(weft_slack_percent), 100);
+	u32 lowest_us = lowest_rtt_us(path, view);
+	u32 slack_us = div_u64((u64)lowest_us * READ_ONCE(weft_slack_percent), 100);
+
+	return lowest_us + min(slack_us, WEFT_SLACK_MAX_US);
+}
+
+/* How long the last ACK has waited on its way: no longer than its RTT says. */
+static u32 way_back_us(const struct weft_path_state *path,
+		       const struct weft_view *view)
+{
+	u64 back_us = div_u64((u64)READ_ONCE(path->waited) * path->wait_unit_ns, 1000);
+	u32 lowest_us = lowest_rtt_us(path, view);
+
+	if (!READ_ONCE(weft_way_back) || view->rtt_us <= lowest_us)
+		return 0;
+	return min_t(u64, back_us, view->rtt_us - lowest_us);
 }
 
 /*
- * The RTT with its standing queue, without the noise of a host. A subflow that has not
+ * The RTT with its standing queues, without the noise of a host. A subflow that has not
  * seen it itself of late has the controller's, which knows what others have queued.
  */
 static u32 standing_rtt_us(const struct weft_path_state *path,
 			   const struct weft_view *view)
 {
-	u32 seen_us = path->rtt_us | path->round_rtt_us;
+	u32 seen_us = path->rtt_us | path->group_rtt_us;
 
-	if (path->rtt_us && path->round_rtt_us)
-		seen_us = min(path->rtt_us, path->round_rtt_us);
-	return max(seen_us ? seen_us : path->told_rtt_us, base_rtt_us(view));
+	if (path->rtt_us && path->group_rtt_us)
+		seen_us = min(path->rtt_us, path->group_rtt_us);
+	if (seen_us)
+		seen_us += path->back_us;
+	return max(seen_us ? seen_us : path->told_rtt_us, base_rtt_us(path, view));
 }
 
-/* Packets of a window that wait in queues, in WEFT_WINDOW_UNIT. */
-static u32 queued(u32 window, u32 rtt_us, u32 base_us)
+/* Packets of a window that wait in queues ahead, in WEFT_WINDOW_UNIT. */
+static u32 queued(const struct weft_path_state *path, u32 rtt_us, u32 base_us)
 {
 	return rtt_us > base_us ?
-	       (u32)div_u64((u64)window * (rtt_us - base_us), rtt_us) : 0;
+	       (u32)div_u64((u64)path->window * (rtt_us - base_us),
+			    rtt_us + path->back_us) : 0;
 }
 
 /*
@@ -136,9 +190,9 @@ static u32 queue_share(unsigned int n, u32 rtt_us, u32 base_us)
 static void end_round(struct weft_path_state *path, const struct weft_view *view,
 		      unsigned int n, u64 now_us)
 {
-	u32 rtt_us = path->round_rtt_us;
-	u32 base_us = base_rtt_us(view);
-	u32 queue = queued(path->window, rtt_us, base_us);
+	u32 rtt_us = path->group_sum_us / path->groups;
+	u32 base_us = base_rtt_us(path, view);
+	u32 queue = queued(path, rtt_us, base_us);
 	u32 share = queue_share(n, rtt_us, base_us);
 
 	if (queue) {
@@ -146,14 +200,15 @@ static void end_round(struct weft_path_state *path, const struct weft_view *view
 			path->queue_since_us = max(now_us, 1);
 	} else {
 		path->queue_since_us = 0;
-		path->has_lost = false;
+		path->lost_us = 0;
 	}
 	if (queue < share / 2 && path->is_limited)
 		path->is_starting = true;
 	else if (queue > share || path->is_limited)
 		path->window -= ((s32)queue - (s32)share) / 2;
 	path->rtt_us = rtt_us;
-	path->round_rtt_us = 0;
+	path->group_sum_us = 0;
+	path->groups = 0;
 	path->is_limited = false;
 	path->round_end = view->delivered_packets + max(under_way(view), 1U);
 }
@@ -162,20 +217,29 @@ static void end_round(struct weft_path_state *path, const struct weft_view *view
 static void take_acks(struct weft_path_state *path, const struct weft_view *view,
 		      u32 acked, unsigned int n, u64 now_us)
 {
-	u32 rtt_us = view->rtt_us;
-	u32 queue = queued(path->window, rtt_us, base_rtt_us(view));
-	u32 share = queue_share(n, rtt_us, base_rtt_us(view));
+	u32 base_us = base_rtt_us(path, view);
+	u32 rtt_us, queue, share;
 
+	path->back_us = way_back_us(path, view);
+	rtt_us = view->rtt_us - path->back_us;
+	queue = queued(path, rtt_us, base_us);
+	share = queue_share(n, rtt_us, base_us);
 	path->seen_us = now_us;
-	if (!path->round_rtt_us || rtt_us < path->round_rtt_us)
-		path->round_rtt_us = rtt_us;
+	if (!path->group_rtt_us || rtt_us < path->group_rtt_us)
+		path->group_rtt_us = rtt_us;
+	if (++path->group_acks == WEFT_GROUP_ACKS) {
+		path->group_sum_us += path->group_rtt_us;
+		path->groups++;
+		path->group_rtt_us = 0;
+		path->group_acks = 0;
+	}
 	if (path->is_starting && queue < share) {
 		path->window += acked * WEFT_WINDOW_UNIT;
 	} else if (path->is_starting) {
 		path->is_starting = false;
 		path->window += share - queue;
 	}
-	if ((s32)(view->delivered_packets - path->round_end) >= 0)
+	if ((s32)(view->delivered_packets - path->round_end) >= 0 && path->groups)
 		end_round(path, view, n, now_us);
 	path->window = clamp(path->window, WEFT_WINDOW_MIN,
 			     (view->cwnd_packets + 1) * WEFT_WINDOW_UNIT);
@@ -194,14 +258,24 @@ static u32 first_window(const struct weft_view *view, unsigned int n)
 	return max(packets, 1U) * WEFT_WINDOW_UNIT;
 }
 
-/* Take in what has happened to a subflow since the last look. */
-static void observe(struct weft_path_state *path, const struct weft_view *view,
+/* Whether there has been a queue for longer than connections like this one leave it. */
+static bool is_standing(const struct weft_path_state *path, u64 now_us)
+{
+	return path->queue_since_us && now_us - path->queue_since_us >
+	       READ_ONCE(weft_patience_ms) * 1000ULL;
+}
+
+/*
+ * Take in what has happened to a subflow since the last look; whether it is new, or has
+ * taken the slot of another.
+ */
+static bool observe(struct weft_path_state *path, const struct weft_view *view,
 		    unsigned int n, u64 now_us)
 {
 	u32 acked = view->delivered_packets - path->delivered;
+	bool is_new = !path->is_known || (s32)acked < 0;
 
-	/* new, or another subflow has taken the slot */
-	if (!path->is_known || (s32)acked < 0) {
+	if (is_new) {
 		memset(path, 0, sizeof(*path));
 		path->is_known = true;
 		path->lost = view->lost_packets;
@@ -210,25 +284,31 @@ static void observe(struct weft_path_state *path, const struct weft_view *view,
 	path->delivered = view->delivered_packets;
 	if (view->lost_packets != path->lost) {
 		path->lost = view->lost_packets;
-		path->has_lost = true;
+		if (is_standing(path, now_us))
+			path->lost_us = now_us;
 	}
 	if (acked && view->rtt_us)
 		take_acks(path, view, acked, n, now_us);
 	if (under_way(view) && path->window)
-		return;
+		return is_new;
 	path->idle_us = now_us;
 	/* one ACK has emptied a small window: no idle time, after which it begins anew */
 	if (path->window && now_us - view->acked_us <= standing_rtt_us(path, view))
-		return;
+		return is_new;
 	path->window = first_window(view, n);
 	path->is_starting = true;
 	path->round_end = view->delivered_packets + 1;
 	/* queues do not last */
 	if (now_us - path->seen_us > WEFT_MEMORY_RTTS * path->rtt_us) {
 		path->rtt_us = 0;
-		path->round_rtt_us = 0;
+		path->group_rtt_us = 0;
+		path->group_sum_us = 0;
+		path->groups = 0;
+		path->group_acks = 0;
+		path->back_us = 0;
 		path->queue_since_us = 0;
 	}
+	return is_new;
 }
 
 /* Whether ACKs are overdue, as when its link fails: not a subflow to wait for. */
@@ -244,9 +324,8 @@ static bool is_silent(const struct weft_path_state *path,
 /* Whether others fill the queue on a path and do not give way. */
 static bool is_contested(const struct weft_path_state *path, u64 now_us)
 {
-	return path->has_lost && path->queue_since_us &&
-	       now_us - path->queue_since_us >
-	       READ_ONCE(weft_patience_ms) * 1000ULL;
+	return path->lost_us && is_standing(path, now_us) &&
+	       now_us - path->lost_us < 4000ULL * READ_ONCE(weft_patience_ms);
 }
 
 #endif /* _WEFT_WINDOW_H */

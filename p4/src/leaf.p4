@@ -16,7 +16,7 @@
 //                                                 v  |                   v
 //                                                 registers          queues
 //                                                    |                   |
-//   deparser <- checksum <- PacketIn <- Mark... <- IntHop <- RecordQueue <-'
+//   deparser <- checksum <- PacketIn <- Mark... <- CarryWait... <- Record.. <-'
 //                           (to the controller)
 //
 // Tables, and who reads what they write:
@@ -31,6 +31,7 @@
 //   int.source            (none)        -> how often packets carry telemetry
 //   int.node              (none)        -> name of this switch in it
 //   ecn.threshold         egress port   -> queue above which packets are marked
+//   waits.ports           ingress port  -> ACKs tell how long they have waited
 //   loss.links            egress port   -> packets are marked
 //
 // Digests: rtt_sample_t, queue_sample_t, loss_sample_t, int_sample_t. Counters:
@@ -54,6 +55,7 @@
 #include "stages/rtt.p4"
 #include "stages/queue.p4"
 #include "stages/ecn.p4"
+#include "stages/waits.p4"
 #include "stages/loss.p4"
 #include "stages/int_md.p4"
 #include "stages/int_ends.p4"
@@ -109,6 +111,7 @@ control LeafEgress(inout headers_t hdr,
                    inout standard_metadata_t standard_metadata) {
     RecordQueue() record_queue;
     MarkCongestion() mark_congestion;
+    CarryWait() carry_wait;
     IntHop() int_hop;
     MarkBlock() mark_block;
     PacketIn() to_controller;
@@ -116,6 +119,7 @@ control LeafEgress(inout headers_t hdr,
     apply {
         record_queue.apply(standard_metadata);
         mark_congestion.apply(hdr, standard_metadata);
+        carry_wait.apply(hdr, meta.ip, standard_metadata);
         int_hop.apply(hdr, meta.int_state, standard_metadata);
         mark_block.apply(hdr, standard_metadata);
         to_controller.apply(hdr, standard_metadata);

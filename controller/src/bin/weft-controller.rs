@@ -121,7 +121,11 @@ fn prepare(args: &Args) -> anyhow::Result<(Vec<Target>, Hub)> {
     let json = std::fs::read_to_string(&args.topology)
         .with_context(|| args.topology.display().to_string())?;
     let fabric = Fabric::new(topology).with_context(|| args.topology.display().to_string())?;
-    let targets = targets(args, &fabric)?;
+    let unit = match args.timestamps {
+        Timestamps::Ns => TimestampUnit::Nanoseconds,
+        Timestamps::Us => TimestampUnit::Microseconds,
+    };
+    let targets = targets(args, &fabric, unit)?;
     let recorder =
         Recorder::open(&args.stats_dir).with_context(|| args.stats_dir.display().to_string())?;
     let config = Config {
@@ -133,16 +137,13 @@ fn prepare(args: &Args) -> anyhow::Result<(Vec<Target>, Hub)> {
         gray_ppm: args.gray_loss,
     };
     let engine = Engine::new(fabric, config);
-    let hub = Hub::new(engine, args.pattern_ttl, Some(recorder), json);
+    let wait_unit_ns = unit.wait_ns();
+    let hub = Hub::new(engine, args.pattern_ttl, wait_unit_ns, Some(recorder), json);
     Ok((targets, hub))
 }
 
 /// Every switch and card with what it should run and hold.
-fn targets(args: &Args, fabric: &Fabric) -> anyhow::Result<Vec<Target>> {
-    let unit = match args.timestamps {
-        Timestamps::Ns => TimestampUnit::Nanoseconds,
-        Timestamps::Us => TimestampUnit::Microseconds,
-    };
+fn targets(args: &Args, fabric: &Fabric, unit: TimestampUnit) -> anyhow::Result<Vec<Target>> {
     let leaf = Arc::new(Program::read(&args.pipelines, Role::Leaf)?);
     let spine = Arc::new(Program::read(&args.pipelines, Role::Spine)?);
     let switches = fabric.topology().switches.iter().map(|switch| {

@@ -11,6 +11,8 @@ pub struct Pattern {
     pub at_ns: u64,
     /// What it was computed from, per path.
     pub costs_ns: Vec<u64>,
+    /// What paths cost without any queue, 0 for those that carry nothing.
+    pub lowest_ns: Vec<u64>,
     /// Packets per path.
     pub gaps: Vec<u32>,
     /// Path of every position.

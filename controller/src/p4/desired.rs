@@ -50,6 +50,23 @@ impl TimestampUnit {
             Self::Microseconds => 1_000,
         }
     }
+
+    /// By how many bits it is shifted into what ACKs tell their waits in.
+    fn wait_shift(self) -> u8 {
+        match self {
+            Self::Nanoseconds => 10,
+            Self::Microseconds => 0,
+        }
+    }
+
+    /// Nanoseconds in what ACKs tell their waits in: about a microsecond.
+    #[must_use]
+    pub fn wait_ns(self) -> u32 {
+        match self {
+            Self::Nanoseconds => 1 << self.wait_shift(),
+            Self::Microseconds => 1_000 << self.wait_shift(),
+        }
+    }
 }
 
 /// Everything that a switch should hold.
@@ -86,6 +103,7 @@ pub fn desired(
         entries.extend(in_band(fabric, switch, program, unit)?);
     }
     entries.extend(marking(fabric, switch, program, unit)?);
+    entries.extend(waits(fabric, switch, program, unit)?);
     with_telemetry(fabric, program, unit, entries, DIGEST_BYTES, digests)
 }
 
@@ -117,6 +135,29 @@ fn marking(
             action,
             &[(parameter, most)],
         )?);
+    }
+    Ok(entries)
+}
+
+/// That ACKs tell how long they have waited, from the port of a host on.
+fn waits(
+    fabric: &Fabric,
+    switch: &Switch,
+    program: &Program,
+    unit: TimestampUnit,
+) -> Result<Vec<TableEntry>, Error> {
+    let shift = [("shift", u128::from(unit.wait_shift()))];
+    let mut entries = vec![program.default_entry("waits.ports", "waits.carry", &shift)?];
+    for port in &switch.ports {
+        if fabric
+            .topology()
+            .host(&fabric.topology().peer(switch, port).node)
+            .is_some()
+        {
+            let number = Key::Exact(port.number.into());
+            let key = ("standard_metadata.ingress_port", number);
+            entries.push(program.entry("waits.ports", &[key], "waits.start", &shift)?);
+        }
     }
     Ok(entries)
 }

@@ -229,6 +229,6 @@ mod tests {
         let mut found = complete(&desired);
         found.entries.retain(|entry| !entry.is_default_action);
         let updates = plan(&desired, &found);
-        assert_eq!(kinds(&updates), [update::Type::Modify; 2]);
+        assert_eq!(kinds(&updates), [update::Type::Modify; 3]);
     }
 }

@@ -177,14 +177,17 @@ impl Peers {
             .map(|path| u8::try_from(*path).ok())
             .collect::<Option<_>>()?;
         let paths = pattern.gaps.len();
+        let lowest = &pattern.lowest_rtts_ns;
         let fits = paths == pattern.rtts_ns.len()
+            && (lowest.is_empty() || paths == lowest.len())
             && sequence.iter().all(|&path| usize::from(path) < paths);
         let peers = self.0.get(&pattern.destination_leaf);
         let peers = peers.map_or(&[][..], Vec::as_slice);
         if !fits || peers.iter().any(|(_, locals)| locals.len() != paths) {
             return None;
         }
-        let costs = || pattern.gaps.iter().zip(&pattern.rtts_ns);
+        let lowest = || lowest.iter().copied().chain(std::iter::repeat(0));
+        let costs = || pattern.gaps.iter().zip(&pattern.rtts_ns).zip(lowest());
         let patterns = peers.iter().map(|(prefix, locals)| Pattern {
             prefix: *prefix,
             version: pattern.version,
@@ -193,9 +196,15 @@ impl Peers {
             paths: locals
                 .iter()
                 .zip(costs())
-                .map(|(&local, (&gap, &rtt_ns))| LocalPath { local, gap, rtt_ns })
+                .map(|(&local, ((&gap, &rtt_ns), lowest_rtt_ns))| LocalPath {
+                    local,
+                    gap,
+                    rtt_ns,
+                    lowest_rtt_ns,
+                })
                 .collect(),
             sequence: sequence.clone(),
+            wait_unit_ns: pattern.wait_unit_ns,
         });
         Some(patterns.collect())
     }
@@ -234,6 +243,8 @@ mod tests {
             gaps: vec![2, 1],
             rtts_ns: vec![9, 18],
             sequence: vec![0, 0, 1],
+            wait_unit_ns: 1024,
+            lowest_rtts_ns: vec![8, 0],
         }
     }
 
@@ -242,14 +253,16 @@ mod tests {
         let patterns = peers().kernel_patterns(&pattern()).unwrap();
         let prefixes: Vec<_> = patterns.iter().map(|p| p.prefix.to_string()).collect();
         assert_eq!(prefixes, ["10.2.1.0/24", "10.2.2.0/24"]);
-        let path = |last, gap, rtt_ns| LocalPath {
+        let path = |last, gap, rtt_ns, lowest_rtt_ns| LocalPath {
             local: Ipv4Addr::new(10, 1, 1, last),
             gap,
             rtt_ns,
+            lowest_rtt_ns,
         };
         for pattern in patterns {
-            assert_eq!(pattern.paths, [path(2, 2, 9), path(1, 1, 18)]);
+            assert_eq!(pattern.paths, [path(2, 2, 9, 8), path(1, 1, 18, 0)]);
             assert_eq!((pattern.version, pattern.sequence), (3, vec![0, 0, 1]));
+            assert_eq!(pattern.wait_unit_ns, 1024);
         }
         let elsewhere = LeafPattern {
             destination_leaf: 3,
@@ -271,6 +284,10 @@ mod tests {
             },
             LeafPattern {
                 gaps: vec![1],
+                ..pattern()
+            },
+            LeafPattern {
+                lowest_rtts_ns: vec![8],
                 ..pattern()
             },
             LeafPattern {

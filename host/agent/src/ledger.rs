@@ -93,6 +93,7 @@ mod tests {
             age_ns: 0,
             paths: Vec::new(),
             sequence: vec![0],
+            wait_unit_ns: 0,
         }
     }
 

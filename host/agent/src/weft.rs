@@ -32,12 +32,14 @@ mod attr {
     pub const SCHEDULER: u16 = 11;
     pub const SUBFLOWS: u16 = 12;
     pub const SUBFLOW: u16 = 13;
+    pub const WAIT_UNIT_NS: u16 = 15;
 }
 
 mod path_attr {
     pub const LOCAL: u16 = 1;
     pub const GAP: u16 = 2;
     pub const RTT_NS: u16 = 3;
+    pub const LOWEST_RTT_NS: u16 = 5;
 }
 
 mod subflow_attr {
@@ -73,6 +75,8 @@ pub struct LocalPath {
     pub gap: u32,
     /// What the gap follows from.
     pub rtt_ns: u64,
+    /// RTT without any queue; 0 if it is not known.
+    pub lowest_rtt_ns: u64,
 }
 
 /// An allocation pattern as the kernel holds it.
@@ -90,6 +94,8 @@ pub struct Pattern {
     pub paths: Vec<LocalPath>,
     /// Index into `paths` per position, at most 256.
     pub sequence: Vec<u8>,
+    /// In which ACKs tell how long they have waited in queues; 0: they do not.
+    pub wait_unit_ns: u32,
 }
 
 /// Where the pattern in use comes from (`enum weft_source`).
@@ -212,6 +218,7 @@ fn encode(pattern: &Pattern) -> Vec<Attribute> {
             Attribute::ipv4(path_attr::LOCAL, path.local),
             Attribute::u32(path_attr::GAP, path.gap),
             Attribute::u64(path_attr::RTT_NS, path.rtt_ns),
+            Attribute::u64(path_attr::LOWEST_RTT_NS, path.lowest_rtt_ns),
         ];
         Attribute::nest(attr::PATH, &members)
     };
@@ -223,6 +230,7 @@ fn encode(pattern: &Pattern) -> Vec<Attribute> {
         &pattern.paths.iter().map(path).collect::<Vec<_>>(),
     ));
     attributes.push(Attribute::new(attr::SEQUENCE, pattern.sequence.clone()));
+    attributes.push(Attribute::u32(attr::WAIT_UNIT_NS, pattern.wait_unit_ns));
     attributes
 }
 
@@ -232,6 +240,7 @@ fn decode(answer: &Attributes) -> Result<Pattern, Error> {
             local: path.ipv4(path_attr::LOCAL)?,
             gap: path.u32(path_attr::GAP)?,
             rtt_ns: path.u64(path_attr::RTT_NS)?,
+            lowest_rtt_ns: path.u64(path_attr::LOWEST_RTT_NS)?,
         })
     };
     let paths = answer.nested(attr::PATHS, attr::PATH)?;
@@ -246,6 +255,7 @@ fn decode(answer: &Attributes) -> Result<Pattern, Error> {
             age_ns: answer.u64(attr::AGE_NS)?,
             paths: paths.iter().map(path).collect::<Option<_>>()?,
             sequence: answer.bytes(attr::SEQUENCE)?.to_vec(),
+            wait_unit_ns: answer.u32(attr::WAIT_UNIT_NS)?,
         })
     };
     pattern().ok_or_else(|| Error::Decode("a pattern lacks an attribute".to_owned()))
@@ -298,14 +308,17 @@ mod tests {
                     local: Ipv4Addr::new(10, 1, 1, 1),
                     gap: 4,
                     rtt_ns: 100_000,
+                    lowest_rtt_ns: 90_000,
                 },
                 LocalPath {
                     local: Ipv4Addr::new(10, 1, 1, 2),
                     gap: 1,
                     rtt_ns: 400_000,
+                    lowest_rtt_ns: 0,
                 },
             ],
             sequence: vec![0, 0, 0, 0, 1],
+            wait_unit_ns: 1024,
         }
     }
 

@@ -70,6 +70,7 @@ static void test_start(void)
 static u32 settle(struct weft_weft *weft, struct weft_view *view, u32 window,
 		  u32 rtt_us, unsigned int rounds)
 {
+	unsigned int ack;
 	u64 now_us = 0;
 
 	fill(weft, view, 1, now_us);
@@ -79,9 +80,15 @@ static u32 settle(struct weft_weft *weft, struct weft_view *view, u32 window,
 	while (rounds--) {
 		now_us += rtt_us;
 		view->rtt_us = rtt_us;
-		view->delivered_packets += view->in_flight_packets - 1;
-		view->in_flight_packets = 1;
-		fill(weft, view, 1, now_us);
+		/* a packet each, and what is left */
+		for (ack = 1; ack <= WEFT_GROUP_ACKS; ack++) {
+			u32 left = ack < WEFT_GROUP_ACKS ?
+				   view->in_flight_packets - 1 : 1;
+
+			view->delivered_packets += view->in_flight_packets - left;
+			view->in_flight_packets = left;
+			fill(weft, view, 1, now_us);
+		}
 	}
 	return weft->path[0].window / WEFT_WINDOW_UNIT;
 }
@@ -106,6 +113,19 @@ static void test_queue(void)
 	memset(&weft, 0, sizeof(weft));
 	window = settle(&weft, &view, 10, 149, 4);
 	report(window > 50, "with no queue it doubles every round trip");
+}
+
+static void test_late_comer(void)
+{
+	struct weft_view view = path(0, 0, 0, RTT_US);
+	struct weft_weft weft = {};
+
+	view.rtt_min_us = 2 * RTT_US;
+	report(settle(&weft, &view, 40, 200, 4) > 50,
+	       "who has never been without a queue takes it for a part of the way");
+	weft.path[0].told_lowest_us = RTT_US;
+	report(settle(&weft, &view, 40, 200, 100) == 16,
+	       "unless the controller tells how long that is");
 }
 
 static void test_competition(void)
@@ -241,10 +261,36 @@ static void test_told(void)
 	       "unless there is no other");
 }
 
+static void test_way_back(void)
+{
+	struct weft_view view = path(0, 0, 0, RTT_US);
+	struct weft_weft weft = {};
+	u32 window;
+
+	/* 200 us of which the ACK has waited 98 in units of 1.024 us */
+	fill(&weft, &view, 1, 0);
+	weft.path[0].wait_unit_ns = 1024;
+	weft.path[0].waited = 96;
+	window = settle(&weft, &view, 10, 200, 4);
+	report(window > 50, "a queue that the ACK has met does not keep a window back");
+	report(standing_rtt_us(&weft.path[0], &view) == 200, "but is part of the round trip");
+
+	view.rtt_us = 250;
+	weft.path[0].waited = 50000;
+	report(way_back_us(&weft.path[0], &view) == 150,
+	       "an ACK waits no longer than its round trip says");
+
+	weft.path[0].wait_unit_ns = 0;
+	window = settle(&weft, &view, 40, 200, 100);
+	report(window == 16, "and where ACKs do not tell all of it counts as ahead");
+}
+
 int main(void)
 {
 	test_start();
 	test_queue();
+	test_way_back();
+	test_late_comer();
 	test_competition();
 	test_paths();
 	test_short_packets();

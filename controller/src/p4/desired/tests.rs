@@ -20,14 +20,14 @@ fn desired_in(fabric: &Fabric, role: Role) -> Desired {
 #[test]
 fn a_leaf_reaches_its_hosts_the_other_leaves_and_every_spine() {
     let desired = desired_of(Role::Leaf);
-    // 4 hosts (route, RTT), 2 leaves, probes, 2 uplinks (way, losses) and 2 paths to
-    // each leaf; path policy and telemetry.
-    assert_eq!(desired.entries.len(), 4 * 2 + 2 + 1 + 2 * 2 + 2 * 2 + 2);
+    // 4 hosts (route, RTT, waits), 2 leaves, probes, 2 uplinks (way, losses) and 2 paths to
+    // each leaf; path policy, telemetry and waits.
+    assert_eq!(desired.entries.len(), 4 * 3 + 2 + 1 + 2 * 2 + 2 * 2 + 3);
     let defaults = desired
         .entries
         .iter()
         .filter(|entry| entry.is_default_action);
-    assert_eq!(defaults.count(), 2);
+    assert_eq!(defaults.count(), 3);
     assert_eq!(desired.digests.len(), 4);
 }
 
@@ -58,8 +58,8 @@ fn a_card_knows_the_other_leaves_and_what_to_expect_of_them() {
 #[test]
 fn a_spine_reaches_every_leaf() {
     let desired = desired_of(Role::Spine);
-    // Three leaves (way, losses); telemetry.
-    assert_eq!(desired.entries.len(), 3 * 2 + 1);
+    // Three leaves (way, losses); telemetry and waits.
+    assert_eq!(desired.entries.len(), 3 * 2 + 2);
     assert_eq!(desired.digests.len(), 2);
 }
 
@@ -67,10 +67,10 @@ fn a_spine_reaches_every_leaf() {
 fn aggregation_knows_its_pod_and_sends_the_rest_up_by_path() {
     let tree = Fabric::new(fat_tree(4)).unwrap();
     let aggregation = desired_in(&tree, Role::Aggregation);
-    // Two leaves, everybody else, four paths; losses of four links; path policy and
-    // telemetry.
-    assert_eq!(aggregation.entries.len(), 2 + 1 + 4 + 4 + 2);
-    assert_eq!(desired_in(&tree, Role::Core).entries.len(), 8 + 4 + 1);
+    // Two leaves, everybody else, four paths; losses of four links; path policy,
+    // telemetry and waits.
+    assert_eq!(aggregation.entries.len(), 2 + 1 + 4 + 4 + 3);
+    assert_eq!(desired_in(&tree, Role::Core).entries.len(), 8 + 4 + 2);
     // Leaves 1 to 8: 10.0.0.0/12.
     assert!(matches!(fabric_prefix(&tree), Key::Prefix(0x0a00_0000, 12)));
 }
@@ -80,16 +80,37 @@ fn where_ways_are_more_than_paths_they_are_spread_over_all_uplinks() {
     let tree = Fabric::new(fat_tree(8)).unwrap();
     // Four leaves, everybody else, eight paths, four uplinks; eight links; policies.
     let aggregation = desired_in(&tree, Role::Aggregation);
-    assert_eq!(aggregation.entries.len(), 4 + 1 + 8 + 4 + 8 + 2);
+    assert_eq!(aggregation.entries.len(), 4 + 1 + 8 + 4 + 8 + 3);
     let mut wide = leaf_spine(2, 20, 1);
     wide.paths = 8;
     for host in &mut wide.hosts {
         host.addresses.truncate(8);
     }
     let wide = Fabric::new(wide).unwrap();
-    // A host (route, RTT), a leaf, probes, 8 paths to it, 20 links; policies.
+    // A host (route, RTT, waits), a leaf, probes, 8 paths to it, 20 links; policies.
     let leaf = desired_in(&wide, Role::Leaf);
-    assert_eq!(leaf.entries.len(), 2 + 1 + 1 + 8 + 8 + 2 * 20 + 2);
+    assert_eq!(leaf.entries.len(), 3 + 1 + 1 + 8 + 8 + 2 * 20 + 3);
+}
+
+#[test]
+fn acks_tell_their_waits_in_microseconds_from_the_ports_of_hosts_on() {
+    let fabric = fabric(2, 2, 1);
+    let leaf = &fabric.topology().switches[0];
+    let program = program(Role::Leaf);
+    for (unit, shift, wait_ns) in [
+        (TimestampUnit::Nanoseconds, 10, 1024),
+        (TimestampUnit::Microseconds, 0, 1000),
+    ] {
+        let shift = [("shift", shift)];
+        let host = [("standard_metadata.ingress_port", Key::Exact(1))];
+        let wanted = [
+            program.default_entry("waits.ports", "waits.carry", &shift),
+            program.entry("waits.ports", &host, "waits.start", &shift),
+        ];
+        let entries = waits(&fabric, leaf, &program, unit).unwrap();
+        assert_eq!(entries, wanted.map(Result::unwrap));
+        assert_eq!(unit.wait_ns(), wait_ns);
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@
 
 #define WEFT_PATHS_MAX		8	/* local addresses in a pattern */
 #define WEFT_SEQUENCE_MAX	256	/* positions in a pattern */
+#define WEFT_WAIT_UNIT_NS_MAX	10000
 
 enum weft_cmd {
 	WEFT_CMD_UNSPEC,
@@ -45,6 +46,10 @@ enum weft_attr {
 	WEFT_A_SUBFLOWS,	/* nest of WEFT_A_SUBFLOW */
 	WEFT_A_SUBFLOW,		/* nest of enum weft_subflow_attr */
 	WEFT_A_PAD,
+	WEFT_A_WAIT_UNIT_NS,	/* u32, in which ACKs tell how long they have waited:
+				 * in IPv4's identification, IPv6's flow label;
+				 * without it they do not
+				 */
 	__WEFT_A_MAX,
 };
 #define WEFT_A_MAX (__WEFT_A_MAX - 1)
@@ -55,6 +60,7 @@ enum weft_path_attr {
 	WEFT_PATH_A_GAP,	/* u32, packets per pattern */
 	WEFT_PATH_A_RTT_NS,	/* u64 */
 	WEFT_PATH_A_PAD,
+	WEFT_PATH_A_LOWEST_RTT_NS,	/* u64, without any queue; 0: not known */
 	__WEFT_PATH_A_MAX,
 };
 #define WEFT_PATH_A_MAX (__WEFT_PATH_A_MAX - 1)

@@ -259,6 +259,14 @@ impl Bench {
         self.insert("ecn.threshold", exact(port), (action, vec![threshold]));
     }
 
+    /// ACKs tell what they have waited, in 2^`shift` units of the clock's, from `hosts` on.
+    pub fn tell_waits(&mut self, hosts: &[u16], shift: u64) {
+        self.set_default("waits.ports", ("waits.carry", vec![shift]));
+        for &host in hosts {
+            self.insert("waits.ports", exact(host), ("waits.start", vec![shift]));
+        }
+    }
+
     pub fn sample_nothing(&mut self) {
         self.set_default("telemetry.policy", ("telemetry.off", vec![]));
     }

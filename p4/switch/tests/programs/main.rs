@@ -14,3 +14,4 @@ mod queue;
 mod routing;
 mod rtt;
 mod rtt_hosts;
+mod waits;
