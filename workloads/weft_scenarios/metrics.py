@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from weft_scenarios import curves, evidence, loop, rb_model, samples
+from weft_scenarios import curves, evidence, fluid, loop, rb_model, samples
 from weft_scenarios.curves import Curve, course, number, quantiles
 from weft_scenarios.errors import ScenarioError
 
@@ -20,7 +20,7 @@ _SHORT_BYTES, _LONG_BYTES = 100_000, 1_000_000
 """What short and long flows are: below, and from."""
 
 
-_MODULES = (curves, evidence, loop, rb_model, samples)
+_MODULES = (curves, evidence, fluid, loop, rb_model, samples)
 """What measures, besides this one."""
 
 
@@ -92,6 +92,7 @@ def _measure(folder: Path) -> Measured:
     workload = info.get("workload", {})
     metrics = _of_flows(completed) | _of_classes(completed, workload)
     metrics |= _of_queries(flows, workload) | _of_model(info, metrics["subflows_mean"])
+    metrics |= fluid.metrics(info, completed)
     metrics |= _of_queues(queues, last_hop, metrics["completion_ms"])
     drawn = {
         "fct_ms": quantiles(completed["fct_ns"] / 1e6),

@@ -1,0 +1,69 @@
+"""What flows would take if links were shared as a fluid."""
+
+import polars as pl
+import pytest
+from weft_scenarios import fluid
+
+RATE_BPS = 1_000_000_000
+MB_MS = 8e9 / RATE_BPS * 1538 / 1424
+"""Time of a megabyte on a link, in milliseconds."""
+TOPOLOGY = {
+    "kind": "leaf-spine", "leaves": 2, "hosts": 4, "spines": 2, "spine_rate_bps": {},
+    "rate_bps": RATE_BPS, "host_rate_bps": RATE_BPS,
+}  # fmt: skip
+
+
+def ratios(
+    *flows: tuple[str, str, int, float, float], pattern: str = "random", **topology: object
+) -> dict[str, float]:
+    """Compare flows: from, to, MB, start and FCT in the time of a megabyte."""
+    rows = [
+        {
+            "src": source,
+            "dst": destination,
+            "bytes": size * 1_000_000,
+            "start_ns": int(start * MB_MS * 1e6),
+            "fct_ns": int(fct * MB_MS * 1e6),
+            "ideal_fct_ns": int(size * MB_MS * 1e6),
+        }
+        for source, destination, size, start, fct in flows
+    ]
+    info = {"workload": {"pattern": pattern}, "lab": {"topology": TOPOLOGY | topology}}
+    return fluid.metrics(info, pl.DataFrame(rows))
+
+
+def test_flows_share_a_link_evenly_or_the_shortest_goes_first() -> None:
+    # Evenly: 1 MB is done after 2, 3 MB after 4; shortest first: after 1 and 4.
+    found = ratios(("h1_1", "h2_1", 3, 0, 4), ("h1_1", "h2_2", 1, 0, 2))
+    assert found["fct_mean_by_even"] == pytest.approx(1)
+    assert found["fct_p99_by_even"] == pytest.approx(1)
+    assert found["fct_mean_by_shortest"] == pytest.approx(6 / 5)
+    assert found["fct_p99_by_shortest"] == pytest.approx(1)
+
+
+def test_rates_follow_as_flows_come_and_go() -> None:
+    # The first one alone for 1, then both at half the rate until it is done at 3.
+    found = ratios(("h1_1", "h2_1", 2, 0, 3), ("h1_2", "h2_1", 2, 1, 3))
+    assert found["fct_mean_by_even"] == pytest.approx(1)
+
+
+def test_a_flow_has_all_paths_and_those_of_a_rack_share_them() -> None:
+    # Three links' worth of flows over paths of 1 and 0.5 times the rate: half of it each.
+    flows = [(f"h1_{host}", f"h2_{host}", 1, 0, 2) for host in (1, 2, 3)]
+    found = ratios(*flows, spine_rate_bps={"2": RATE_BPS // 2})
+    assert found["fct_mean_by_even"] == pytest.approx(1)
+    assert ratios(*flows[:1])["fct_mean_by_even"] == pytest.approx(2)
+
+
+def test_a_flow_that_stays_in_its_rack_crosses_no_path() -> None:
+    flows = ("h1_1", "h1_2", 1, 0, 1), ("h1_3", "h1_2", 1, 1, 1)
+    found = ratios(*flows, spine_rate_bps={"1": 1, "2": 1})
+    assert found["fct_mean_by_even"] == pytest.approx(1)
+
+
+def test_what_changes_or_is_not_random_is_not_compared() -> None:
+    flow = ("h1_1", "h2_1", 1, 0, 1)
+    assert ratios(flow)
+    assert not ratios(flow, kind="fat-tree")
+    assert not ratios(flow, changes=[{"at_ns": 1, "target": "spine1", "rate_bps": 1}])
+    assert not ratios(flow, pattern="incast")

@@ -1,0 +1,123 @@
+"""What flows would take if a fabric shared its links as a fluid: no packets, queues or delays.
+
+A flow between racks has the link of its host, all paths between the two racks at once, and the
+link of the other host. As flows come and go, rates follow at once, in one of two ways:
+
+- **evenly**: max-min fairness, what congestion control without any overhead would come to
+  (Bertsekas and Gallager, Data Networks, section 6.5.2);
+- **shortest first**: who has least left is served first (SRPT, which has the lowest mean on one
+  link: Schrage, Operations Research 16(3), 1968). It needs to know flows' sizes.
+
+No scheduler can do what a full link does not allow, so that these say what is left to win.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from weft_scenarios.curves import number
+
+_PAYLOAD_SHARE = 1424 / 1538
+"""Of the time that a frame of an MPTCP subflow takes on a link."""
+
+Rates = NDArray[np.float64]
+Links = NDArray[np.intp]
+
+
+def metrics(info: Mapping[str, Any], flows: pl.DataFrame) -> dict[str, float]:
+    """Compare FCTs with both, of runs on a leaf-spine that stays as it is; nothing of others.
+
+    `flows` are the rows of flows.csv that completed.
+    """
+    lab = info.get("lab", {})
+    topology = lab.get("topology", {})
+    random = info.get("workload", {}).get("pattern") == "random"
+    if topology.get("kind") != "leaf-spine" or topology.get("changes") or not random:
+        return {}
+    links, rates = _links(topology, flows)
+    start_s = flows["start_ns"].to_numpy() / 1e9
+    octets = flows["bytes"].to_numpy().astype(float)
+    # What is no transmission: the delay of links, and of a last packet through switches.
+    host_rate = topology["host_rate_bps"] / 8 * _PAYLOAD_SHARE
+    delay_s = flows["ideal_fct_ns"].to_numpy() / 1e9 - octets / host_rate
+    fct_s = flows["fct_ns"] / 1e9
+    found = {}
+    for name, share in (("even", _evenly), ("shortest", _shortest_first)):
+        least_s = pl.Series(_fct_s(start_s, octets, links, rates, share) + delay_s)
+        found[f"fct_mean_by_{name}"] = number(fct_s.mean()) / number(least_s.mean())
+        found[f"fct_p99_by_{name}"] = _p99(fct_s) / _p99(least_s)
+    return found
+
+
+def _p99(values: pl.Series) -> float:
+    return number(values.quantile(0.99, "nearest"))
+
+
+def _links(topology: Mapping[str, Any], flows: pl.DataFrame) -> tuple[Links, Rates]:
+    """Give the four links of every flow, and the rates of all in bytes of payload per second."""
+    leaves, hosts, spines = topology["leaves"], topology["hosts"], topology["spines"]
+    ends = [
+        [tuple(int(part) - 1 for part in host[1:].split("_")) for host in flows[side]]
+        for side in ("src", "dst")
+    ]
+    count = leaves * hosts
+    chosen = []
+    for (leaf, host), (to_leaf, to_host) in zip(*ends, strict=True):
+        up, down = leaf * hosts + host, count + to_leaf * hosts + to_host
+        paths = (2 * count + leaf, 2 * count + leaves + to_leaf)
+        chosen.append((up, down, *paths) if leaf != to_leaf else (up, down, up, down))
+    own = topology.get("spine_rate_bps", {})
+    fabric = sum(own.get(str(spine), topology["rate_bps"]) for spine in range(1, spines + 1))
+    bps = [topology["host_rate_bps"]] * (2 * count) + [fabric] * (2 * leaves)
+    return np.array(chosen, dtype=np.intp), np.array(bps) / 8 * _PAYLOAD_SHARE
+
+
+def _fct_s(start_s: Rates, octets: Rates, links: Links, rates: Rates, share: Any) -> Rates:
+    left, fct_s = octets.copy(), np.zeros(len(octets))
+    coming = list(np.argsort(start_s, kind="stable"))[::-1]
+    active: list[int] = []
+    now_s = 0.0
+    while coming or active:
+        flowing = np.array(active, dtype=np.intp)
+        speed = share(links[flowing], rates, left[flowing])
+        step_s = float((left[flowing] / speed).min()) if active else np.inf
+        arrives = bool(coming) and now_s + step_s >= start_s[coming[-1]]
+        if arrives:
+            step_s = start_s[coming[-1]] - now_s
+        left[flowing] -= speed * step_s
+        now_s += step_s
+        for flow in flowing[left[flowing] < 1e-3]:
+            fct_s[flow] = now_s - start_s[flow]
+            active.remove(int(flow))
+        if arrives:
+            active.append(int(coming.pop()))
+    return fct_s
+
+
+def _evenly(links: Links, rates: Rates, _: Rates) -> Rates:
+    """Fill all flows alike; those at the link that is full first keep what they have."""
+    speed, spare = np.zeros(len(links)), rates.copy()
+    waiting = np.ones(len(links), dtype=bool)
+    # A link that a flow has twice counts once.
+    uses = np.zeros((len(links), len(rates)))
+    np.put_along_axis(uses, links, 1.0, axis=1)
+    while waiting.any():
+        users = uses[waiting].sum(axis=0)
+        each = np.divide(spare, users, out=np.full(len(rates), np.inf), where=users > 0)
+        fullest = int(each.argmin())
+        served = waiting & (uses[:, fullest] > 0)
+        speed[served] = each[fullest]
+        spare = np.maximum(spare - uses[served].sum(axis=0) * each[fullest], 0)
+        waiting &= ~served
+    return np.maximum(speed, 1e-6)
+
+
+def _shortest_first(links: Links, rates: Rates, left: Rates) -> Rates:
+    speed, spare = np.zeros(len(links)), rates.copy()
+    for flow in np.argsort(left, kind="stable"):
+        speed[flow] = spare[links[flow]].min()
+        spare[np.unique(links[flow])] -= speed[flow]
+    return np.maximum(speed, 1e-6)
