@@ -22,8 +22,8 @@
  * Competition. Others may fill the queue all the time and not give way (TCP's usual
  * congestion controls); with a short queue of its own a connection would starve among
  * them. So where packets are lost in a queue that has not been empty for
- * weft_patience_ms, a path is contested for four times as long, and the congestion
- * window alone may count.
+ * weft_patience_ms, a path is contested for some time after, and the congestion window
+ * alone may count.
  */
 #ifndef _WEFT_WINDOW_H
 #define _WEFT_WINDOW_H
@@ -41,6 +41,9 @@
 
 /* What slack is for does not take longer where the way is longer. */
 #define WEFT_SLACK_MAX_US	100U
+
+/* After a loss. Two Reno connections at a queue of 7 ms lose packets every 120 ms. */
+#define WEFT_CONTEST_US		1000000ULL
 
 /* The lowest RTT of so many ACKs counts. */
 #define WEFT_GROUP_ACKS		4
@@ -325,7 +328,7 @@ static bool is_silent(const struct weft_path_state *path,
 static bool is_contested(const struct weft_path_state *path, u64 now_us)
 {
 	return path->lost_us && is_standing(path, now_us) &&
-	       now_us - path->lost_us < 4000ULL * READ_ONCE(weft_patience_ms);
+	       now_us - path->lost_us < WEFT_CONTEST_US;
 }
 
 #endif /* _WEFT_WINDOW_H */
