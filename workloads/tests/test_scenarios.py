@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from small import SMALL, read
-from weft_scenarios import matrix, scenario
+from weft_scenarios import matrix, results, scenario, tables
 from weft_scenarios.errors import ScenarioError
 
 
@@ -126,3 +126,11 @@ def test_points_that_are_only_in_the_full_set_are_left_out_of_the_others(tmp_pat
     assert seconds(quick=False, full=False) == {1: 1.0, 16: 3.0}
     assert seconds(quick=True, full=False) == {16: 3.0}
     assert seconds(quick=False, full=True) == {1: 1.0, 16: 3.0, 99: 1.0}
+
+
+def test_a_scenario_of_which_every_run_has_failed_has_no_numbers_to_show(tmp_path: Path) -> None:
+    its = scenario.read("rb-fig13")
+    planned = {str(run): "no lab" for run in matrix.runs(its, quick=True)}
+    results.write(tmp_path, results.collect(its, [], planned, quick=True))
+    measured = results.read(its, tmp_path)
+    assert [rows for plot in its.plots for rows in tables.of_plot(its, plot, measured)] == []

@@ -74,6 +74,10 @@ def point_text(value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+_POINTS: dict[str, type[pl.DataType]] = {"curve": pl.String, "x": pl.Float64, "y": pl.Float64}
+"""Of the table of curves, behind the columns that say which run."""
+
+
 def collect(
     scenario: Scenario,
     done: Iterable[tuple[Run, Measured]],
@@ -105,7 +109,7 @@ def collect(
         wall_s=sum(m.wall_s or 0.0 for m in measured_all) or None,
     )
     numbers: dict[str, type[pl.DataType]] = dict.fromkeys(METRICS, pl.Float64)
-    empty = pl.DataFrame(schema=schema | {"curve": pl.String, "x": pl.Float64, "y": pl.Float64})
+    empty = pl.DataFrame(schema=schema | _POINTS)
     return Results(
         pl.DataFrame(rows, schema=schema | numbers),
         pl.concat([empty, *curves]),
@@ -129,7 +133,7 @@ def read(scenario: Scenario, folder: Path) -> Results:
     try:
         about = About(**json.loads((folder / "about.json").read_text()))
         runs = pl.read_csv(folder / "results.csv", schema_overrides=schema | numbers)
-        curves = pl.read_csv(folder / "curves.csv", schema_overrides=schema)
+        curves = pl.read_csv(folder / "curves.csv", schema_overrides=schema | _POINTS)
         missing = [name for name in schema if name not in runs.columns]
         # Older results know fewer numbers.
         newer = [name for name in METRICS if name not in runs.columns]
