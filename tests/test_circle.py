@@ -77,6 +77,16 @@ def test_only_one_can_have_the_prompt(lab: Lab) -> None:
     assert "somebody else has the Mininet prompt" in second.stderr
 
 
+def test_a_file_that_a_running_lab_does_not_see_is_refused(lab: Lab, tmp_path: Path) -> None:
+    flows = tmp_path / "flows"
+    flows.write_text("source,destination,bytes,start_ns\nh1_1,h2_1,1000,0\n")
+    flags = ("--pattern", "replay", "--flow-list", str(flows), "--name", lab.name)
+    done = lab.weft.try_run("workload", *flags)
+    assert done.returncode == 2
+    said = f"weft: {flows}: the lab has folders /run, /tmp, /dev/shm of its own"
+    assert done.stderr == f"{said}; put the file into another\n"
+
+
 def test_down_leaves_no_process_and_no_folder(labs: Labs) -> None:
     lab = labs.up("--hosts", "1")
     status = lab.json("topo", "status")

@@ -4,6 +4,7 @@ import contextlib
 import json
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 from statistics import mean
@@ -122,6 +123,16 @@ def test_a_run_says_what_it_was(weft: Weft, tmp_path: Path) -> None:
     assert json.loads(text)
     for word in ("minrtt", "websearch", "0.2"):
         assert word in text
+
+
+def test_files_of_a_workload_may_lie_in_folders_that_a_lab_has_of_its_own(
+    weft: Weft, tmp_path: Path
+) -> None:
+    with tempfile.NamedTemporaryFile("w", dir="/tmp", suffix=".csv") as sizes:
+        sizes.write("bytes,probability\n1000,0\n1000,1\n")
+        sizes.flush()
+        found = run(weft, tmp_path / "x", f"--workload {sizes.name} --flows 5")
+    assert {int(flow["bytes"]) for flow in found} == {1000}
 
 
 def test_results_are_never_overwritten(weft: Weft, tmp_path: Path) -> None:

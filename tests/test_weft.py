@@ -1,10 +1,9 @@
 """The scheduler weft: short queues, full links, and no waiting for timeouts."""
 
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import pytest
-from driver import ROOT, Weft, rows
+from driver import Weft, rows
 
 pytestmark = pytest.mark.lab
 
@@ -57,12 +56,9 @@ def test_data_that_come_the_other_way_do_not_slow_a_flow_down(
     weft: Weft, tmp_path: Path, ip: int
 ) -> None:
     """Its ACKs wait in the others' queue, which is none on the way of its data."""
-    # The lab has a /tmp of its own.
-    with NamedTemporaryFile("w", dir=ROOT / "target") as flow_list:
-        flow_list.write(BOTH_WAYS)
-        flow_list.flush()
-        replay = f"--pattern replay --flow-list {flow_list.name} --ip {ip}"
-        flows = run(weft, tmp_path / "x", replay)
+    (tmp_path / "flows").write_text(BOTH_WAYS)
+    replay = f"--pattern replay --flow-list {tmp_path / 'flows'} --ip {ip}"
+    flows = run(weft, tmp_path / "x", replay)
     assert int(flows[3]["fct_ns"]) <= 1.2 * int(flows[3]["ideal_fct_ns"])
     assert longest_queue(tmp_path / "x") <= 40
 

@@ -350,6 +350,9 @@ pub struct BatchSpec {
     /// are there also when they are in `/tmp` or `/run`.
     #[serde(default)]
     pub needs: Vec<PathBuf>,
+    /// Files of this machine that it reads: the same.
+    #[serde(default)]
+    pub reads: Vec<PathBuf>,
 }
 
 fn kernel() -> String {

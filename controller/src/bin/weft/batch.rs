@@ -126,6 +126,7 @@ pub fn lab_spec(
     spec.batch = Some(BatchSpec {
         argv,
         needs: Vec::new(),
+        reads: workload.files(),
     });
     Ok(spec)
 }

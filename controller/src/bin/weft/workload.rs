@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
-use weft_lab::{ClockMode, ExecRequest, Lab};
+use weft_lab::guest::OWN_FOLDERS;
+use weft_lab::{ClockMode, ExecRequest, Lab, LabSpec};
 use weft_load::args::{SchedulerArgs, WorkloadArgs};
 use weft_load::report;
 use weft_load::results::Results;
@@ -71,6 +72,7 @@ pub async fn run(args: Args) -> Outcome {
 
     let lab = running_lab(&args.lab.name)?;
     let status = lab.status().await?;
+    check_visible(&workload, &status.spec)?;
     if status.clock == ClockMode::Paused {
         eprintln!(
             "weft: the clock of lab {name} stands still; flows start when `target/release/weft-lab \
@@ -95,6 +97,22 @@ pub async fn run(args: Args) -> Outcome {
         display::out(format!("{table}results: {}\n", out.display()))?;
     }
     ended_with(status)
+}
+
+/// Whether a lab that has booted can read what the workload is in.
+fn check_visible(workload: &WorkloadArgs, lab: &LabSpec) -> Result<(), Failure> {
+    let files = workload.files();
+    let hidden = |file: &&PathBuf| {
+        lab.clock != ClockMode::Native && OWN_FOLDERS.iter().any(|own| file.starts_with(own))
+    };
+    match files.iter().find(hidden) {
+        Some(file) => Err(Failure::Usage(format!(
+            "{}: the lab has folders {} of its own; put the file into another",
+            file.display(),
+            OWN_FOLDERS.join(", ")
+        ))),
+        None => Ok(()),
+    }
 }
 
 async fn exec_with_progress(lab: &Lab, argv: Vec<String>, name: &str) -> anyhow::Result<i32> {

@@ -24,6 +24,7 @@ use nix::unistd::{Pid, sethostname, sync};
 use crate::rundir::{self, GUEST_RUNDIR};
 use crate::spec::LabSpec;
 
+pub use mounts::OWN_FOLDERS;
 pub use worker::run as worker;
 
 /// Where programs are looked for; Mininet needs `sbin`.

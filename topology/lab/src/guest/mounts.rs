@@ -16,8 +16,8 @@ use nix::mount::{MsFlags, mount};
 use crate::rundir::GUEST_RUNDIR;
 use crate::spec::LabSpec;
 
-/// Folders that are covered with memory.
-const MEMORY: [&str; 3] = ["/run", "/tmp", "/dev/shm"];
+/// Folders that a lab has of its own: they are covered with memory.
+pub const OWN_FOLDERS: [&str; 3] = ["/run", "/tmp", "/dev/shm"];
 
 /// A process's own descriptors under the names that shells use.
 const DESCRIPTORS: [(&str, &str); 4] = [
@@ -45,7 +45,7 @@ pub fn system() -> io::Result<()> {
         MsFlags::MS_NOSUID,
         Some("mode=620,ptmxmode=666"),
     )?;
-    for dir in MEMORY {
+    for dir in OWN_FOLDERS {
         let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
         attach("tmpfs", dir, flags, None)?;
     }
@@ -98,12 +98,12 @@ pub fn hidden(spec: &LabSpec) -> io::Result<()> {
     let programs = folder_of(&paths.python);
     let environment = programs.as_deref().and_then(folder_of);
     needed.extend(match environment {
-        Some(dir) if !MEMORY.iter().any(|memory| dir == Path::new(memory)) => Some(dir),
+        Some(dir) if !OWN_FOLDERS.iter().any(|memory| dir == Path::new(memory)) => Some(dir),
         _ => programs,
     });
     // Outer ones come first, and make inner ones visible.
     for dir in needed {
-        let covered = MEMORY.iter().any(|memory| dir.starts_with(memory));
+        let covered = OWN_FOLDERS.iter().any(|memory| dir.starts_with(memory));
         if !covered || dir.exists() {
             continue;
         }
@@ -111,6 +111,31 @@ pub fn hidden(spec: &LabSpec) -> io::Result<()> {
         let flags = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
         attach("hostfs", text(&dir)?, flags, Some(text(&dir)?))?;
     }
+    let read = spec.batch.iter().flat_map(|batch| &batch.reads);
+    for (number, file) in read.filter(|file| !file.exists()).enumerate() {
+        lone(file, number)?;
+    }
+    Ok(())
+}
+
+/// Makes a file appear where it is outside, without what is beside it.
+fn lone(file: &Path, number: usize) -> io::Result<()> {
+    let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else {
+        return Ok(());
+    };
+    let outside = Path::new("/run/outside").join(number.to_string());
+    fs::create_dir_all(&outside)?;
+    let flags = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    attach("hostfs", text(&outside)?, flags, Some(text(folder)?))?;
+    fs::create_dir_all(folder)?;
+    fs::File::create(file)?;
+    mount(
+        Some(&outside.join(name)),
+        file,
+        None::<&str>,
+        MsFlags::MS_BIND,
+        None::<&str>,
+    )?;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 mod background;
 mod traffic;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -236,6 +236,15 @@ impl WorkloadArgs {
         self
     }
 
+    /// The files that it is read from: a distribution, a list of flows.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        let known = |name: &String| Distribution::names().any(|known| known == name);
+        let distribution = self.workload.as_ref().filter(|name| !known(name));
+        let files = distribution.into_iter().chain(&self.flow_list);
+        files.map(PathBuf::from).collect()
+    }
+
     /// The flags, as words of a command line.
     #[must_use]
     pub fn to_argv(&self) -> Vec<String> {
@@ -455,5 +464,13 @@ pub(super) mod tests {
         assert_eq!(moved("--workload my.csv").unwrap(), "/somewhere/my.csv");
         assert_eq!(moved("--workload hadoop").unwrap(), "hadoop");
         assert_eq!(moved(""), None);
+    }
+
+    #[test]
+    fn its_files_are_the_distribution_that_has_no_name_and_the_list_of_flows() {
+        let files = |line| parse(line).files();
+        assert_eq!(files("--workload my.csv"), [Path::new("my.csv")]);
+        assert_eq!(files("--flow-list a.csv"), [Path::new("a.csv")]);
+        assert!(files("--workload hadoop").is_empty());
     }
 }
