@@ -22,7 +22,8 @@ NAME = "weft"
 SET, DEL, GET, FLOWS = 1, 2, 3, 4
 PREFIX, PREFIX_LEN, VERSION, TTL_NS, AGE_NS, PATHS, PATH, SEQUENCE = range(1, 9)
 TOKEN, SOURCE, SCHEDULER, SUBFLOWS, SUBFLOW = range(9, 14)
-LOCAL, GAP, RTT_NS = 1, 2, 3
+WAIT_UNIT_NS = 15
+LOCAL, GAP, RTT_NS, LOWEST_RTT_NS = 1, 2, 3, 5
 NONE, OF_KERNEL, OF_CONTROLLER = 0, 1, 2
 """Where a flow's pattern comes from."""
 
@@ -31,7 +32,8 @@ HOUR_NS = 3_600_000_000_000
 
 def path(local: str, gap: int, rtt_ns: int = 100_000) -> bytes:
     """Give a local address and its packets per pattern."""
-    return nest(PATH, address(LOCAL, local), u32(GAP, gap), u64(RTT_NS, rtt_ns))
+    rtts = u64(RTT_NS, rtt_ns), u64(LOWEST_RTT_NS, rtt_ns // 2)
+    return nest(PATH, address(LOCAL, local), u32(GAP, gap), *rtts)
 
 
 def pattern(
@@ -50,6 +52,7 @@ def pattern(
         PREFIX_LEN: u8(PREFIX_LEN, prefix_len),
         VERSION: u64(VERSION, version),
         TTL_NS: u64(TTL_NS, ttl_ns),
+        WAIT_UNIT_NS: u32(WAIT_UNIT_NS, 1024),
         PATHS: nest(PATHS, *paths),
         SEQUENCE: attribute(SEQUENCE, sequence),
     }
