@@ -21,9 +21,8 @@
  *
  * Competition. Others may fill the queue all the time and not give way (TCP's usual
  * congestion controls); with a short queue of its own a connection would starve among
- * them. So where packets are lost in a queue that has not been empty for
- * weft_patience_ms, a path is contested for some time after, and the congestion window
- * alone may count.
+ * them. So where packets are lost, and the queue has not been empty for
+ * weft_patience_ms, a path is contested, and the congestion window alone may count.
  */
 #ifndef _WEFT_WINDOW_H
 #define _WEFT_WINDOW_H
@@ -41,9 +40,6 @@
 
 /* What slack is for does not take longer where the way is longer. */
 #define WEFT_SLACK_MAX_US	100U
-
-/* After a loss. Two Reno connections at a queue of 7 ms lose packets every 120 ms. */
-#define WEFT_CONTEST_US		1000000ULL
 
 /* The lowest RTT of so many ACKs counts. */
 #define WEFT_GROUP_ACKS		4
@@ -73,10 +69,10 @@ static bool weft_way_back = true;
  * @is_known: whether the above are valid
  * @is_starting: whether each packet acknowledged lets two out
  * @is_limited: whether @window has kept a packet back in this round trip
+ * @has_lost: whether packets were lost since @queue_since_us
  * @seen_us: when packets were acknowledged last
  * @idle_us: when nothing was under way last
  * @queue_since_us: since when the queue has never been empty; 0: it was just now
- * @lost_us: when packets were lost last in a queue that was there before
  * @told_rtt_us: the path's RTT as the controller has it, with the queues on the way;
  *	0 while it has not said
  * @told_lowest_us: the same without queues
@@ -97,10 +93,10 @@ struct weft_path_state {
 	bool	is_known;
 	bool	is_starting;
 	bool	is_limited;
+	bool	has_lost;
 	u64	seen_us;
 	u64	idle_us;
 	u64	queue_since_us;
-	u64	lost_us;
 	u32	told_rtt_us;
 	u32	told_lowest_us;
 	u32	wait_unit_ns;
@@ -203,7 +199,7 @@ static void end_round(struct weft_path_state *path, const struct weft_view *view
 			path->queue_since_us = max(now_us, 1);
 	} else {
 		path->queue_since_us = 0;
-		path->lost_us = 0;
+		path->has_lost = false;
 	}
 	if (queue < share / 2 && path->is_limited)
 		path->is_starting = true;
@@ -261,13 +257,6 @@ static u32 first_window(const struct weft_view *view, unsigned int n)
 	return max(packets, 1U) * WEFT_WINDOW_UNIT;
 }
 
-/* Whether there has been a queue for longer than connections like this one leave it. */
-static bool is_standing(const struct weft_path_state *path, u64 now_us)
-{
-	return path->queue_since_us && now_us - path->queue_since_us >
-	       READ_ONCE(weft_patience_ms) * 1000ULL;
-}
-
 /*
  * Take in what has happened to a subflow since the last look; whether it is new, or has
  * taken the slot of another.
@@ -287,8 +276,7 @@ static bool observe(struct weft_path_state *path, const struct weft_view *view,
 	path->delivered = view->delivered_packets;
 	if (view->lost_packets != path->lost) {
 		path->lost = view->lost_packets;
-		if (is_standing(path, now_us))
-			path->lost_us = now_us;
+		path->has_lost = true;
 	}
 	if (acked && view->rtt_us)
 		take_acks(path, view, acked, n, now_us);
@@ -327,8 +315,9 @@ static bool is_silent(const struct weft_path_state *path,
 /* Whether others fill the queue on a path and do not give way. */
 static bool is_contested(const struct weft_path_state *path, u64 now_us)
 {
-	return path->lost_us && is_standing(path, now_us) &&
-	       now_us - path->lost_us < WEFT_CONTEST_US;
+	return path->has_lost && path->queue_since_us &&
+	       now_us - path->queue_since_us >
+	       READ_ONCE(weft_patience_ms) * 1000ULL;
 }
 
 #endif /* _WEFT_WINDOW_H */
