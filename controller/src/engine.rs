@@ -23,8 +23,7 @@ pub use assess::{Assessment, Verdict};
 pub use decision::{Decision, Pattern, Rule, Trigger};
 pub use links::{Fault, LinkNews};
 
-use crate::cost;
-use crate::cost::{Input, QUEUE_FRESH_NS};
+use crate::cost::{self, Input, QUEUE_FRESH_NS};
 use crate::fabric::{Fabric, LeafPair};
 use crate::gray::Links;
 use crate::liveness::{Liveness, Probe, both_ways};
@@ -300,9 +299,6 @@ impl Engine {
             }
             Verdict::Held { .. } => {}
         }
-        let carries: Vec<bool> = assessment.gaps.iter().map(|&gap| gap > 0).collect();
-        let lowest_ns = cost::lowest_ns(&self.fabric, &self.telemetry, key, &carries);
-        let lowest_ns = lowest_ns.unwrap_or_default();
         let pair = self.pairs.entry(key).or_default();
         let is_held = match assessment.verdict {
             Verdict::Held { .. } => true,
@@ -325,11 +321,13 @@ impl Engine {
         };
         let now_us = self.config.epoch_ns.saturating_add(now_ns) / 1_000;
         let current = pair.pattern.take();
+        let carries: Vec<bool> = assessment.gaps.iter().map(|&gap| gap > 0).collect();
+        let lowest_ns = cost::lowest_ns(&self.fabric, &self.telemetry, key, &carries);
         let pattern = Pattern {
             version: now_us.max(current.as_ref().map_or(1, |current| current.version + 1)),
             at_ns: now_ns,
             sequence: assess::sequence_of(&assessment.gaps),
-            lowest_ns,
+            lowest_ns: lowest_ns.unwrap_or_default(),
             gaps: assessment.gaps,
             costs_ns: assessment.costs_ns,
         };

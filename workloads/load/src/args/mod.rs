@@ -218,6 +218,11 @@ pub struct SchedulerArgs {
     pub scheduler: String,
 }
 
+/// Whether a distribution comes with Weft, and is no file.
+fn is_shipped(workload: &str) -> bool {
+    Distribution::names().any(|name| name == workload)
+}
+
 impl WorkloadArgs {
     /// The same workload for a program that runs in another folder: makes the
     /// paths of a distribution and of a list of flows absolute.
@@ -226,8 +231,7 @@ impl WorkloadArgs {
         let list = self.flow_list.take();
         self.flow_list = list.map(|list| folder.join(list).to_string_lossy().into_owned());
         if let Some(workload) = self.workload.take() {
-            let known = Distribution::names().any(|name| name == workload);
-            self.workload = Some(if known {
+            self.workload = Some(if is_shipped(&workload) {
                 workload
             } else {
                 folder.join(workload).to_string_lossy().into_owned()
@@ -239,8 +243,7 @@ impl WorkloadArgs {
     /// The files that it is read from: a distribution, a list of flows.
     #[must_use]
     pub fn files(&self) -> Vec<PathBuf> {
-        let known = |name: &String| Distribution::names().any(|known| known == name);
-        let distribution = self.workload.as_ref().filter(|name| !known(name));
+        let distribution = self.workload.as_ref().filter(|name| !is_shipped(name));
         let files = distribution.into_iter().chain(&self.flow_list);
         files.map(PathBuf::from).collect()
     }
