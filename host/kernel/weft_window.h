@@ -5,19 +5,19 @@
  * A window stands beside that of the subflow's congestion control, and keeps the queue
  * on its path short. Of its packets
  *
- *	queue = window (rtt - base) / rtt
+ *	queue = window (rtt - base) / (rtt + back)
  *
  * are in queues (Little's law, as in TCP Vegas), where base is the lowest RTT ever with
  * some slack, and rtt the lowest of four ACKs, so that a host's own scheduling noise is
  * no queue: of four, not of a round trip, in which a large window has more to choose
  * from, sees shorter queues than others and grows at their cost. What the ACK itself has
- * waited is not in rtt, if switches tell (p4/src/stages/waits.p4): queues on the way
- * back are not those that data fill. Once a round trip the window goes half the way to
+ * waited is not in rtt but back, if switches tell (p4/src/stages/waits.p4): queues on the
+ * way back are not those that data fill. Once a round trip the window goes half the way to
  * where queue is the subflow's share of weft_queue_packets (as in FAST TCP: Jin, Wei,
- * Low, INFOCOM 2004). Before the first ACK after an idle time nothing is known: all subflows
- * together begin with weft_first_window_packets, and each ACK lets two more out, until
- * there is a queue. An incast of sixteen connections so fits in a queue of a hundred
- * packets, and what follows comes as room is made.
+ * Low, INFOCOM 2004). Before the first ACK after an idle time nothing is known: all
+ * subflows together begin with weft_first_window_packets, and each ACK lets two more
+ * out, until there is a queue. An incast of sixteen connections so fits in a queue of a
+ * hundred packets, and what follows comes as room is made.
  *
  * Competition. Others may fill the queue all the time and not give way (TCP's usual
  * congestion controls); with a short queue of its own a connection would starve among
