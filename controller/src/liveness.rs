@@ -18,7 +18,7 @@
 //! stalls on the path that died.) State is kept for two leaves and a path, not by
 //! direction: without ACKs the data are as good as lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::fabric::{Fabric, LeafPair};
 
@@ -60,6 +60,9 @@ pub struct Probe {
 #[derive(Debug, Default)]
 pub struct Liveness {
     watches: BTreeMap<Key, Watch>,
+    /// When each watch wants to probe, those aside that wait for nothing: a large fabric has
+    /// tens of thousands of watches and seldom one that is due.
+    agenda: BTreeSet<(u64, Key)>,
 }
 
 /// Two leaves, the lower first, and a path between them.
@@ -103,44 +106,43 @@ impl Liveness {
     pub fn sampled(&mut self, fabric: &Fabric, now_ns: u64, pair: LeafPair, path: u8) -> bool {
         for other in 0..fabric.paths() {
             let watch = self.watches.entry(key(pair, other));
-            let watch = watch.or_insert_with(|| Watch::new(fabric, now_ns, pair, other));
+            watch.or_insert_with(|| Watch::new(fabric, now_ns, pair, other));
             if other != path {
-                watch.others_are_alive(now_ns);
+                self.update(key(pair, other), |watch| watch.others_are_alive(now_ns));
             }
         }
-        let watch = self.watches.get_mut(&key(pair, path));
-        watch.is_some_and(|watch| {
-            watch.silence_ns = SILENCE_NS;
-            let is_back = watch.sign_of_life(now_ns);
-            if watch.phase == Phase::Alive {
-                watch.probe_at_ns = now_ns + SILENCE_NS;
-            }
-            is_back
-        })
+        let is_back = self.update(key(pair, path), |watch| watch.sampled(now_ns));
+        is_back.unwrap_or(false)
     }
 
     /// Notes that `probe` has arrived. Gives whether its path was dead until now.
     pub fn arrived(&mut self, now_ns: u64, probe: Probe) -> bool {
-        let watch = self.watches.get_mut(&key(probe.pair, probe.path));
-        watch.is_some_and(|watch| watch.arrived(now_ns, probe))
+        let key = key(probe.pair, probe.path);
+        let is_back = self.update(key, |watch| watch.arrived(now_ns, probe));
+        is_back.unwrap_or(false)
     }
 
     /// Gives the probes to send at `now_ns`, and the pairs of leaves, both ways, that
     /// have lost a path.
     pub fn poll(&mut self, now_ns: u64) -> (Vec<Probe>, Vec<LeafPair>) {
         let (mut probes, mut lost) = (Vec::new(), Vec::new());
-        for (&(low, high, path), watch) in &mut self.watches {
-            if watch.probe_at_ns > now_ns {
+        let due = self.agenda.iter().take_while(|(at_ns, _)| *at_ns <= now_ns);
+        let mut due: Vec<Key> = due.map(|(_, key)| *key).collect();
+        // By path, whichever was due first.
+        due.sort_unstable();
+        for key in due {
+            let Some((died, round)) = self.update(key, |watch| (watch.probe(now_ns), watch.round))
+            else {
                 continue;
-            }
+            };
+            let (low, high, path) = key;
             let pairs = both_ways(LeafPair {
                 source: low,
                 destination: high,
             });
-            if watch.probe(now_ns) {
+            if died {
                 lost.extend(pairs);
             }
-            let round = watch.round;
             probes.extend(pairs.map(|pair| Probe { pair, path, round }));
         }
         (probes, lost)
@@ -149,8 +151,22 @@ impl Liveness {
     /// When [`Liveness::poll`] has something to do.
     #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
-        let deadlines = self.watches.values().map(|watch| watch.probe_at_ns);
-        deadlines.min().filter(|&at_ns| at_ns < u64::MAX)
+        self.agenda.first().map(|(at_ns, _)| *at_ns)
+    }
+
+    /// Changes a watch, and with it the agenda; `None` if there is no such watch.
+    fn update<T>(&mut self, key: Key, change: impl FnOnce(&mut Watch) -> T) -> Option<T> {
+        let watch = self.watches.get_mut(&key)?;
+        let before_ns = watch.probe_at_ns;
+        let result = change(watch);
+        let after_ns = watch.probe_at_ns;
+        if after_ns != before_ns {
+            self.agenda.remove(&(before_ns, key));
+            if after_ns < u64::MAX {
+                self.agenda.insert((after_ns, key));
+            }
+        }
+        Some(result)
     }
 }
 
@@ -189,6 +205,16 @@ impl Watch {
             probe_at_ns: u64::MAX,
             interval_ns: SUSPECT_INTERVAL_NS,
         }
+    }
+
+    /// Notes a sample; whether that ends its death.
+    fn sampled(&mut self, now_ns: u64) -> bool {
+        self.silence_ns = SILENCE_NS;
+        let is_back = self.sign_of_life(now_ns);
+        if self.phase == Phase::Alive {
+            self.probe_at_ns = now_ns + SILENCE_NS;
+        }
+        is_back
     }
 
     fn others_are_alive(&mut self, now_ns: u64) {
