@@ -168,20 +168,15 @@ impl Fabric {
                 };
                 ports.push(port_of(number, peer, properties(link, switch)));
             }
-            ports.sort_by_key(|port| port.number);
-            if let Some(pair) = ports.windows(2).find(|w| w[0].number == w[1].number) {
+            let loss = Loss::new(switch.loss_ppm, seed, index);
+            let node = Node::new(switch.name.clone(), ports, loss);
+            if let Some(pair) = node.numbers.windows(2).find(|pair| pair[0] == pair[1]) {
                 return Err(BuildError::Twice {
-                    switch: switch.name.clone(),
-                    port: pair[0].number,
+                    switch: node.name,
+                    port: pair[0],
                 });
             }
-            nodes.push(Node {
-                name: switch.name.clone(),
-                pipeline: None,
-                ports,
-                loss: Loss::new(switch.loss_ppm, seed, index),
-                discarded_packets: 0,
-            });
+            nodes.push(node);
         }
         add_cards(topology, &mut nodes, &mut host_ports, seed)?;
         let schedule = Schedule::of(topology);

@@ -81,18 +81,11 @@ pub(super) fn add_cards(
             };
             ports.push(port_of(Nic::NETWORK_PORT, leaf, to_leaf));
             ports.push(port_of(Nic::HOST_PORT, Peer::Host(place), to_host));
-            ports.sort_by_key(|port| port.number);
             host_port.card = Some(card);
             host_port.delay_ns = nic.delay_ns;
             host_port.rate_bps = nic.rate_bps;
         }
-        nodes.push(Node {
-            name: nic.name.clone(),
-            pipeline: None,
-            ports,
-            loss: Loss::new(0, 0, card),
-            discarded_packets: 0,
-        });
+        nodes.push(Node::new(nic.name.clone(), ports, Loss::new(0, 0, card)));
     }
     Ok(())
 }

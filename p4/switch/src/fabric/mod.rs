@@ -120,6 +120,8 @@ struct Node {
     pipeline: Option<Pipeline>,
     /// Ordered by number.
     ports: Vec<Port>,
+    /// Their numbers: to find a port among these touches no others.
+    numbers: Box<[u16]>,
     /// What happens to frames that arrive.
     loss: Loss,
     /// Packets that came before there was a program, or for a port it lacks.
@@ -343,7 +345,7 @@ impl Fabric {
         let place = &mut self.nodes[node];
         let Some(index) = place.index(output.port) else {
             place.discarded_packets += 1;
-            place.discard(output.packet);
+            self.effects.discard(output.packet);
             return;
         };
         let port = &mut place.ports[index];
@@ -360,7 +362,7 @@ impl Fabric {
             });
         }
         match queued {
-            Err(packet) => place.discard(packet),
+            Err(packet) => self.effects.discard(packet),
             Ok(()) if port.armed => {}
             Ok(()) if at_once && port.is_free(now_ns) => self.dequeue(node, index),
             Ok(()) => self.arm(node, index),
@@ -443,10 +445,21 @@ impl Fabric {
 }
 
 impl Node {
+    /// A switch without a program.
+    fn new(name: String, mut ports: Vec<Port>, loss: Loss) -> Self {
+        ports.sort_by_key(|port| port.number);
+        Self {
+            name,
+            pipeline: None,
+            numbers: ports.iter().map(|port| port.number).collect(),
+            ports,
+            loss,
+            discarded_packets: 0,
+        }
+    }
+
     fn index(&self, number: u16) -> Option<usize> {
-        self.ports
-            .binary_search_by_key(&number, |port| port.number)
-            .ok()
+        self.numbers.binary_search(&number).ok()
     }
 
     /// Decides, and counts, whether a frame is lost that arrives at a port.
@@ -461,11 +474,5 @@ impl Node {
             port.count_loss();
         }
         lost
-    }
-
-    fn discard(&mut self, packet: crate::pipeline::InFlight) {
-        if let Some(pipeline) = &mut self.pipeline {
-            pipeline.discard(packet);
-        }
     }
 }

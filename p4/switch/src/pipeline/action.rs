@@ -282,9 +282,10 @@ impl Machine<'_> {
         let (Some(slot), index) = (to.resolve(scope), index.to_u64(scope)) else {
             return;
         };
-        let register = &self.externs.registers[register];
+        let plan = &self.program.registers;
+        let cell = self.externs.registers.cell(plan, register, index);
         let to = &mut self.packet.words[slot.range()];
-        match register.cell(index) {
+        match cell {
             Some([cell]) if to.len() == 1 => to[0] = *cell & mask64(slot.bits),
             Some(cell) => {
                 let common = cell.len().min(to.len());
@@ -303,9 +304,10 @@ impl Machine<'_> {
             stacks: &self.program.layout.stacks,
         };
         let index = index.to_u64(scope);
-        let register = &mut self.externs.registers[register];
-        let bits = register.bits;
-        match (register.cell_mut(index), value) {
+        let plan = &self.program.registers;
+        let bits = plan.bits(register);
+        let cell = self.externs.registers.cell_mut(plan, register, index);
+        match (cell, value) {
             (Some([cell]), Expr::Word(value, _)) => *cell = value.eval(scope) & mask64(bits),
             (Some(cell), value) => value.write(scope, bits, cell),
             (None, _) => {}

@@ -249,4 +249,24 @@ pub struct Effects {
     pub outputs: Vec<Output>,
     /// Digests to send to the control plane, in order.
     pub digests: Vec<Digest>,
+    /// Buffers of packets that are done with. All pipelines of a caller use the same, because
+    /// those used last are still in the processor's caches.
+    spare: Vec<InFlight>,
+}
+
+/// How many packets' buffers are kept to be used again.
+const MAX_SPARE: usize = 4096;
+
+impl Effects {
+    /// Takes back the buffers of a packet, as of one that found its queue full.
+    pub fn discard(&mut self, packet: InFlight) {
+        if self.spare.len() < MAX_SPARE {
+            self.spare.push(packet);
+        }
+    }
+
+    /// Buffers for a packet; what they hold is left over from another.
+    pub(super) fn take(&mut self) -> InFlight {
+        self.spare.pop().unwrap_or_else(|| InFlight(Box::default()))
+    }
 }

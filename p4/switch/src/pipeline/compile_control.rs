@@ -8,7 +8,7 @@ use super::error::{malformed, unsupported};
 use super::json;
 use super::layout::{Layout, Slot};
 use super::program::{Action, TablePlan};
-use super::table::{Call, EntryKey, KeyField, Match, prefix_limbs};
+use super::table::{Args, Call, EntryKey, KeyField, Match, prefix_limbs};
 use super::word::{Word, limbs_for, mask_limbs};
 use super::{ActionId, KeyInfo, LoadError, MatchKind, TableInfo};
 
@@ -301,7 +301,7 @@ fn compile_call(
     Ok(Call {
         action,
         position,
-        args: args.concat().into(),
+        args: Args::from_slice(&args.concat()),
     })
 }
 

@@ -3,7 +3,7 @@
 use super::CounterValue;
 use super::action::Machine;
 use super::expr::{Expr, Scope};
-use super::table::Table;
+use super::table::{Args, Table};
 
 /// Where to go on: a node, or [`END`].
 pub(super) type Next = u32;
@@ -29,7 +29,7 @@ pub(super) enum ControlNode {
     /// Runs an action that p4c wrapped in a table nobody can change.
     Call {
         action: usize,
-        args: Box<[u64]>,
+        args: Args,
         next: Next,
     },
     /// Goes one way or the other.

@@ -1,7 +1,7 @@
 //! Table entries as the control plane sees them: checked, converted, stored.
 
 use super::program::Program;
-use super::table::{Call, Entry, EntryKey, Match, Table, prefix_limbs};
+use super::table::{Args, Call, Entry, EntryKey, Match, Table, prefix_limbs};
 use super::word::{bytes_to_limbs, limbs_for, limbs_to_bytes};
 use super::{
     ActionCall, ActionId, CounterValue, KeyInfo, MatchKind, MatchValue, StateError, TableEntry,
@@ -309,7 +309,7 @@ fn call(program: &Program, info: &TableInfo, action: &ActionCall) -> Result<Call
         let name = &described.name;
         return invalid(format!("{name} has {wanted} parameters, {given} are given"));
     }
-    let mut args = Vec::new();
+    let mut args = Args::new();
     for (param, arg) in described.params.iter().zip(&action.args) {
         match bytes_to_limbs(arg, param.bits) {
             Some(limbs) => args.extend(limbs),
@@ -333,6 +333,6 @@ fn call(program: &Program, info: &TableInfo, action: &ActionCall) -> Result<Call
     Ok(Call {
         action: action.action.0,
         position,
-        args: args.into(),
+        args,
     })
 }

@@ -35,6 +35,7 @@ mod packet;
 mod parser;
 mod pieces;
 mod program;
+mod registers;
 mod state;
 mod switch;
 mod table;

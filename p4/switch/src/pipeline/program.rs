@@ -18,6 +18,7 @@ use super::intrinsics::Intrinsics;
 use super::json;
 use super::layout::{Layout, Slot};
 use super::parser::Parser;
+use super::registers::RegisterPlan;
 use super::table::{Call, EntryKey, KeyField};
 use super::word::limbs_for;
 use super::{
@@ -36,6 +37,7 @@ pub struct Program {
     pub(super) layout: Layout,
     pub(super) intrinsics: Intrinsics,
     pub(super) parser: Parser,
+    pub(super) registers: RegisterPlan,
     pub(super) actions: Vec<Action>,
     pub(super) table_plans: Vec<TablePlan>,
     pub(super) ingress: Control,
@@ -144,7 +146,10 @@ impl Program {
         let checksums = checksums.collect::<Result<Vec<_>, _>>()?;
         let emitted = compile_deparser(&document, &layout)?;
         let direct_counters = bind_direct_counters(&document, &table_infos)?;
+        let register_infos = describe_registers(&document);
+        let ops = actions.iter().flat_map(|action| action.ops.iter());
         Ok(Program {
+            registers: RegisterPlan::new(&register_infos, ops),
             layout,
             intrinsics,
             parser,
@@ -161,7 +166,7 @@ impl Program {
             action_infos: document.actions.iter().map(describe_action).collect(),
             counter_infos: describe_counters(&document),
             direct_counters,
-            register_infos: describe_registers(&document),
+            register_infos,
             digest_infos,
         })
     }

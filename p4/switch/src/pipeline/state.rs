@@ -3,8 +3,8 @@
 use super::entries;
 use super::switch::Pipeline;
 use super::{
-    ActionCall, CloneSession, CounterId, CounterValue, MatchValue, RegisterId, Replica, StateError,
-    TableEntry, TableId,
+    ActionCall, CloneSession, CounterId, CounterValue, MatchValue, RegisterId, RegisterInfo,
+    Replica, StateError, TableEntry, TableId,
 };
 
 impl Pipeline {
@@ -124,12 +124,11 @@ impl Pipeline {
 
     /// What a register cell holds, big-endian without leading zeros.
     pub fn register(&self, register: RegisterId, index: usize) -> Result<Vec<u8>, StateError> {
-        let array = self.externs.registers.get(register.0);
-        let missing = || StateError::NotFound(format!("no register {}", register.0));
-        let array = array.ok_or_else(missing)?;
-        let size = array.size;
+        let size = self.register_info(register)?.size;
         let beyond = || StateError::InvalidArgument(format!("the register has {size} cells"));
-        array.read(index).ok_or_else(beyond)
+        let registers = &self.externs.registers;
+        let value = registers.read(&self.program.registers, register, index);
+        value.ok_or_else(beyond)
     }
 
     /// Sets a register cell.
@@ -139,15 +138,19 @@ impl Pipeline {
         index: usize,
         value: &[u8],
     ) -> Result<(), StateError> {
-        let array = self.externs.registers.get_mut(register.0);
-        let missing = || StateError::NotFound(format!("no register {}", register.0));
-        let array = array.ok_or_else(missing)?;
-        let (size, bits) = (array.size, array.bits);
+        let &RegisterInfo { size, bits, .. } = self.register_info(register)?;
         let refused = || {
             let message = format!("the register has {size} cells of {bits} bits");
             StateError::InvalidArgument(message)
         };
-        array.write(index, value).ok_or_else(refused)
+        let registers = &mut self.externs.registers;
+        let written = registers.write(&self.program.registers, register, index, value);
+        written.ok_or_else(refused)
+    }
+
+    fn register_info(&self, register: RegisterId) -> Result<&RegisterInfo, StateError> {
+        let info = self.program.registers().get(register.0);
+        info.ok_or_else(|| StateError::NotFound(format!("no register {}", register.0)))
     }
 
     /// Sets the copies made for multicast group `group` (from 1); an empty list removes it.

@@ -5,20 +5,18 @@ use std::sync::Arc;
 
 use super::action::Machine;
 use super::deparser::{deparse, update_checksums, verify_checksums};
-use super::externs::{Externs, Random, Register};
+use super::externs::{Externs, Random};
 use super::intrinsics::instance_type;
 use super::layout::Slot;
+use super::registers::Registers;
 use super::table::{Entry, Table};
 use super::{
-    CloneSession, CounterValue, DROP_PORT, Effects, InFlight, MatchKind, Output, Program,
-    QueueMetadata, Replica,
+    CloneSession, CounterValue, DROP_PORT, Effects, InFlight, Output, Program, QueueMetadata,
+    Replica,
 };
 
 /// How often a packet may be resubmitted before it is dropped.
 const MAX_RESUBMISSIONS: usize = 16;
-
-/// How many packets' buffers are kept to be used again.
-const MAX_POOLED: usize = 4096;
 
 /// A running program: tables, counters, registers, replication state.
 #[derive(Debug)]
@@ -28,19 +26,16 @@ pub struct Pipeline {
     pub(super) externs: Externs,
     pub(super) multicast_groups: BTreeMap<u16, Vec<Replica>>,
     pub(super) clone_sessions: BTreeMap<u16, CloneSession>,
-    pool: Vec<InFlight>,
     kept_words: Vec<u64>,
 }
 
 impl Pipeline {
     /// A pipeline with the program's initial state. `seed` starts what `random` draws.
     pub fn new(program: Arc<Program>, seed: u64) -> Self {
-        let registers = program.registers().iter();
-        let registers = registers.map(|info| Register::new(info.bits, info.size));
         let counters = program.counters().iter();
         let counters = counters.map(|info| vec![CounterValue::default(); info.size]);
         let externs = Externs {
-            registers: registers.collect(),
+            registers: Registers::new(&program.registers),
             counters: counters.collect(),
             random: Random::new(seed),
             scratch: Vec::new(),
@@ -52,7 +47,6 @@ impl Pipeline {
             externs,
             multicast_groups: BTreeMap::new(),
             clone_sessions: BTreeMap::new(),
-            pool: Vec::new(),
             kept_words: Vec::new(),
             program,
         }
@@ -68,7 +62,7 @@ impl Pipeline {
     /// `timestamp` becomes `ingress_global_timestamp` (its low 48 bits), in whatever unit the
     /// caller counts. Appends nothing to `effects.outputs` when the packet is dropped.
     pub fn ingress(&mut self, port: u16, packet: &[u8], timestamp: u64, effects: &mut Effects) {
-        let mut state = self.take();
+        let mut state = effects.take();
         state.0.load(&self.program.layout, packet);
         self.run_ingress(state, port, timestamp, effects);
     }
@@ -107,7 +101,7 @@ impl Pipeline {
         };
         program.egress.run(&mut machine, &mut self.tables);
         if state.condemned {
-            self.discard(packet);
+            effects.discard(packet);
             return false;
         }
         if let Some((session, list)) = packet.0.clone {
@@ -116,7 +110,7 @@ impl Pipeline {
         let program = &*self.program;
         let egress_spec = program.intrinsics.egress_spec.get(&packet.0.words);
         if egress_spec == u64::from(DROP_PORT) {
-            self.discard(packet);
+            effects.discard(packet);
             return false;
         }
         update_checksums(program, &mut packet.0, &mut self.externs.scratch);
@@ -125,19 +119,8 @@ impl Pipeline {
             self.recirculate(packet, list, frame, timestamp, effects);
             return false;
         }
-        self.discard(packet);
+        effects.discard(packet);
         true
-    }
-
-    /// Takes back a packet that found its queue full.
-    pub fn discard(&mut self, packet: InFlight) {
-        if self.pool.len() < MAX_POOLED {
-            self.pool.push(packet);
-        }
-    }
-
-    fn take(&mut self) -> InFlight {
-        self.pool.pop().unwrap_or_else(|| InFlight(Box::default()))
     }
 
     /// Parser and ingress, for a packet whose metadata holds what earlier passes have left it.
@@ -168,7 +151,7 @@ impl Pipeline {
             let instance_type = program.intrinsics.instance_type;
             instance_type.set(&mut state.words, instance_type::RESUBMITTED);
         }
-        self.discard(packet);
+        effects.discard(packet);
     }
 
     fn run_ingress_once(
@@ -216,12 +199,12 @@ impl Pipeline {
                 self.replicate(&packet, &replicas, None, effects);
                 self.multicast_groups.insert(group, replicas);
             }
-            self.discard(packet);
+            effects.discard(packet);
             return;
         }
         let port = fields.egress_spec.get(words) as u16;
         if port == DROP_PORT {
-            self.discard(packet);
+            effects.discard(packet);
             return;
         }
         fields.instance_type.set(words, instance_type::NORMAL);
@@ -239,7 +222,7 @@ impl Pipeline {
         effects: &mut Effects,
     ) {
         for replica in replicas.iter().filter(|replica| replica.port != DROP_PORT) {
-            let mut copy = self.take();
+            let mut copy = effects.take();
             copy.0.copy_from(&packet.0);
             copy.0.port = replica.port;
             let egress_rid = self.program.intrinsics.egress_rid;
@@ -266,7 +249,7 @@ impl Pipeline {
         let Some(session) = self.clone_sessions.get(&session).cloned() else {
             return;
         };
-        let mut copy = self.take();
+        let mut copy = effects.take();
         let program = &*self.program;
         let fields = &program.intrinsics;
         let state = &mut *copy.0;
@@ -296,7 +279,7 @@ impl Pipeline {
         let Some(session) = self.clone_sessions.get(&session).cloned() else {
             return;
         };
-        let mut copy = self.take();
+        let mut copy = effects.take();
         let program = &*self.program;
         let state = &mut *copy.0;
         state.copy_from(&packet.0);
@@ -318,7 +301,7 @@ impl Pipeline {
     fn send_to_session(&mut self, packet: InFlight, session: &CloneSession, effects: &mut Effects) {
         let length = (session.length_bytes > 0).then_some(session.length_bytes);
         self.replicate(&packet, &session.replicas, length, effects);
-        self.discard(packet);
+        effects.discard(packet);
     }
 
     /// Brings a deparsed packet back to ingress.
@@ -330,7 +313,7 @@ impl Pipeline {
         timestamp: u64,
         effects: &mut Effects,
     ) {
-        let mut again = self.take();
+        let mut again = effects.take();
         let program = &*self.program;
         let fields = &program.intrinsics;
         let state = &mut *again.0;
@@ -339,7 +322,7 @@ impl Pipeline {
         let instance = instance_type::RECIRCULATED;
         fields.instance_type.set(&mut state.words, instance);
         let port = fields.ingress_port.get(&packet.0.words) as u16;
-        self.discard(packet);
+        effects.discard(packet);
         self.run_ingress(again, port, timestamp, effects);
     }
 }
@@ -347,8 +330,7 @@ impl Pipeline {
 /// A table with the entries and the default action that the program gives it.
 fn initial_table(program: &Program, table: usize) -> Table {
     let (plan, info) = (&program.table_plans[table], &program.tables()[table]);
-    let has_prefix = info.key.iter().any(|key| key.kind == MatchKind::Lpm);
-    let mut table = Table::new(&plan.key, info.prioritised, has_prefix);
+    let mut table = Table::new(&plan.key, info.prioritised);
     table.default = plan.default.clone();
     for (key, call) in &plan.entries {
         if table.get(key).is_none() {

@@ -1,11 +1,17 @@
 //! Match-action tables as packets see them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+
+use smallvec::SmallVec;
 
 use super::CounterValue;
 use super::layout::Slot;
 use super::word::{limbs_for, mask64};
+
+/// Arguments of an action, as its parameters' slots have them. Most are few, and then beside what
+/// else an entry has.
+pub(super) type Args = SmallVec<[u64; 2]>;
 
 /// An action with its arguments, as a table entry calls it.
 #[derive(Debug, Clone)]
@@ -14,8 +20,8 @@ pub(super) struct Call {
     pub action: usize,
     /// Its place among the table's actions.
     pub position: usize,
-    /// Its arguments, as its parameters' slots have them.
-    pub args: Box<[u64]>,
+    /// Its arguments.
+    pub args: Args,
 }
 
 /// A field of a table's key.
@@ -54,23 +60,25 @@ pub(super) struct Entry {
 /// How entries are found.
 #[derive(Debug)]
 enum Index {
-    /// By the whole key.
-    Exact(Map),
-    /// By the key under the mask of each prefix length that occurs, longest first.
-    Lpm(Vec<Prefixes>),
+    /// By a key of one word: that of the packet under this mask.
+    Word(u32, u64, Lengths<u64>),
+    /// By a longer key.
+    Words(Lengths<Box<[u64]>>),
     /// By trying them, the greatest priority first.
     Ordered(Vec<u32>),
 }
 
+/// Entries by the length of their prefix, longest first; those without prefixes all have one.
+type Lengths<K> = Vec<Prefixes<K>>;
+
 /// The entries whose prefixes have one length.
 #[derive(Debug)]
-struct Prefixes {
+struct Prefixes<K> {
     bits: u32,
-    mask: Box<[u64]>,
-    map: Map,
+    /// What counts of a key.
+    mask: K,
+    map: HashMap<K, u32, BuildHasherDefault<KeyHasher>>,
 }
-
-type Map = HashMap<Box<[u64]>, u32, BuildHasherDefault<KeyHasher>>;
 
 /// A table: its entries and the way to find them.
 #[derive(Debug)]
@@ -90,15 +98,16 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// An empty table. Whether entries have priorities, or else prefixes, decides how they are
-    /// found.
-    pub fn new(key: &[KeyField], prioritised: bool, has_prefix: bool) -> Self {
-        let index = if prioritised {
-            Index::Ordered(Vec::new())
-        } else if has_prefix {
-            Index::Lpm(Vec::new())
-        } else {
-            Index::Exact(Map::default())
+    /// An empty table. Whether entries have priorities, and how long their keys are, decides how
+    /// they are found.
+    pub fn new(key: &[KeyField], prioritised: bool) -> Self {
+        let index = match key {
+            _ if prioritised => Index::Ordered(Vec::new()),
+            [field] if field.slot.limbs() == 1 => {
+                let mask = field.mask.as_ref().map_or(u64::MAX, |mask| mask[0]);
+                Index::Word(field.slot.word, mask, Vec::new())
+            }
+            _ => Index::Words(Vec::new()),
         };
         Table {
             key: key.into(),
@@ -140,24 +149,15 @@ impl Table {
             self.entries.push(None);
         }
         match &mut self.index {
-            Index::Exact(map) => {
-                map.insert(exact_limbs(&entry.key), slot);
-            }
-            Index::Lpm(lengths) => {
-                let bits = prefix_bits(&entry.key);
-                let found = lengths.binary_search_by(|known| bits.cmp(&known.bits));
-                let at = found.unwrap_or_else(|at| {
-                    lengths.insert(
-                        at,
-                        Prefixes {
-                            bits,
-                            mask: prefix_mask(&self.key, &entry.key),
-                            map: Map::default(),
-                        },
-                    );
-                    at
+            Index::Word(_, _, lengths) => {
+                let length = with_bits(lengths, &entry.key, || {
+                    prefix_mask(&self.key, &entry.key)[0]
                 });
-                lengths[at].map.insert(exact_limbs(&entry.key), slot);
+                length.map.insert(exact_limbs(&entry.key)[0], slot);
+            }
+            Index::Words(lengths) => {
+                let length = with_bits(lengths, &entry.key, || prefix_mask(&self.key, &entry.key));
+                length.map.insert(exact_limbs(&entry.key), slot);
             }
             Index::Ordered(order) => {
                 let priority = entry.key.priority;
@@ -179,18 +179,8 @@ impl Table {
             return false;
         };
         match &mut self.index {
-            Index::Exact(map) => {
-                map.remove(&exact_limbs(key));
-            }
-            Index::Lpm(lengths) => {
-                let bits = prefix_bits(key);
-                if let Ok(at) = lengths.binary_search_by(|known| bits.cmp(&known.bits)) {
-                    lengths[at].map.remove(&exact_limbs(key));
-                    if lengths[at].map.is_empty() {
-                        lengths.remove(at);
-                    }
-                }
-            }
+            Index::Word(_, _, lengths) => remove(lengths, key, &exact_limbs(key)[0]),
+            Index::Words(lengths) => remove(lengths, key, &exact_limbs(key)),
             Index::Ordered(order) => order.retain(|other| *other != slot),
         }
         self.entries[slot as usize] = None;
@@ -201,31 +191,71 @@ impl Table {
     /// The entry that matches a packet.
     #[inline]
     pub fn lookup(&mut self, words: &[u64]) -> Option<&mut Entry> {
-        self.looked_up.clear();
-        for field in &self.key {
-            let limbs = &words[field.slot.range()];
-            match &field.mask {
-                None => self.looked_up.extend_from_slice(limbs),
-                Some(mask) => {
-                    let masked = limbs.iter().zip(mask).map(|(limb, mask)| limb & mask);
-                    self.looked_up.extend(masked);
-                }
-            }
-        }
         let slot = match &self.index {
-            Index::Exact(map) => *map.get(self.looked_up.as_slice())?,
-            Index::Lpm(lengths) => lengths.iter().find_map(|length| {
-                self.masked.clear();
-                let limbs = self.looked_up.iter().zip(&length.mask);
-                self.masked.extend(limbs.map(|(limb, mask)| limb & mask));
-                length.map.get(self.masked.as_slice()).copied()
-            })?,
-            Index::Ordered(order) => order.iter().copied().find(|slot| {
-                let entry = self.entries[*slot as usize].as_ref();
-                entry.is_some_and(|entry| matches(&entry.key, &self.looked_up))
-            })?,
+            Index::Word(word, mask, lengths) => {
+                let key = words[*word as usize] & mask;
+                let of = |length: &Prefixes<u64>| length.map.get(&(key & length.mask)).copied();
+                lengths.iter().find_map(of)?
+            }
+            Index::Words(lengths) => {
+                look_up(&self.key, words, &mut self.looked_up);
+                lengths.iter().find_map(|length| {
+                    self.masked.clear();
+                    let limbs = self.looked_up.iter().zip(&length.mask);
+                    self.masked.extend(limbs.map(|(limb, mask)| limb & mask));
+                    length.map.get(self.masked.as_slice()).copied()
+                })?
+            }
+            Index::Ordered(order) => {
+                look_up(&self.key, words, &mut self.looked_up);
+                order.iter().copied().find(|slot| {
+                    let entry = self.entries[*slot as usize].as_ref();
+                    entry.is_some_and(|entry| matches(&entry.key, &self.looked_up))
+                })?
+            }
         };
         self.entries[slot as usize].as_mut()
+    }
+}
+
+/// Puts what a packet has of a key into `looked_up`.
+fn look_up(key: &[KeyField], words: &[u64], looked_up: &mut Vec<u64>) {
+    looked_up.clear();
+    for field in key {
+        let limbs = &words[field.slot.range()];
+        match &field.mask {
+            None => looked_up.extend_from_slice(limbs),
+            Some(mask) => {
+                let masked = limbs.iter().zip(mask).map(|(limb, mask)| limb & mask);
+                looked_up.extend(masked);
+            }
+        }
+    }
+}
+
+/// The entries with prefixes as long as that of `key`; if there are none yet, `mask` is theirs.
+fn with_bits<'a, K>(
+    lengths: &'a mut Lengths<K>,
+    key: &EntryKey,
+    mask: impl FnOnce() -> K,
+) -> &'a mut Prefixes<K> {
+    let bits = prefix_bits(key);
+    let found = lengths.binary_search_by(|known| bits.cmp(&known.bits));
+    let at = found.unwrap_or_else(|at| {
+        let (mask, map) = (mask(), HashMap::default());
+        lengths.insert(at, Prefixes { bits, mask, map });
+        at
+    });
+    &mut lengths[at]
+}
+
+fn remove<K: Eq + Hash>(lengths: &mut Lengths<K>, key: &EntryKey, limbs: &K) {
+    let bits = prefix_bits(key);
+    if let Ok(at) = lengths.binary_search_by(|known| bits.cmp(&known.bits)) {
+        lengths[at].map.remove(limbs);
+        if lengths[at].map.is_empty() {
+            lengths.remove(at);
+        }
     }
 }
 
