@@ -73,3 +73,24 @@ def test_patterns_follow_what_its_leaves_measure_and_queues_keep_their_rates(
 def test_a_switch_that_restarts_gets_its_queues_and_its_entries_again(lab: Lab) -> None:
     lab.shell("daemon restart leaf1")
     assert "0% dropped" in lab.shell("sh sleep 2", "pingall")
+
+
+def test_packets_between_switches_carry_telemetry_and_hosts_see_none_of_it(labs: Labs) -> None:
+    lab = labs.up(*"--switch bmv2 --hosts 2 --rate 200mbit --int md".split())
+    receive = (
+        "import socket; s = socket.create_server(('', 5000)); c, _ = s.accept(); n = 0; "
+        "exec('while (d := c.recv(99999)): n += len(d)'); print('received', n)"
+    )
+    said = lab.shell(
+        f'h2_1 python3 -c "{receive}" > /tmp/received 2>&1 &',
+        'sh sh -c "tcpdump -nl -i leaf1-eth3 udp port 54321 > /tmp/trunk 2>&1 &"',
+        'sh sh -c "tcpdump -nl -i leaf1-eth1 udp port 54321 > /tmp/host 2>&1 &"',
+        "sh sleep 1",
+        'h1_1 bash -c "head -c 300000 /dev/zero > /dev/tcp/10.2.1.1/5000"',
+        "sh sleep 1",
+        'sh sh -c "cat /tmp/received; grep -c UDP /tmp/trunk /tmp/host"',
+    )
+    assert "received 300000" in said
+    packets = dict(re.findall(r"^/tmp/(trunk|host):(\d+)", said, re.MULTILINE))
+    assert int(packets["trunk"]) > 0
+    assert packets["host"] == "0"

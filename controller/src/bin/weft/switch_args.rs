@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use nix::unistd::{AccessFlags, access};
-use weft_lab::{CommonSpec, InBandSpec, LabSpec, NicSpec};
+use weft_lab::{CommonSpec, LabSpec, NicSpec};
 use weft_load::units::format_rate;
 
 use crate::Failure;
@@ -102,11 +102,6 @@ fn refuse(common: &CommonSpec) -> Result<(), String> {
             "cards run no program",
         ),
         (
-            common.in_band == InBandSpec::Md,
-            "--int md",
-            "there is none",
-        ),
-        (
             common.queue_bytes.is_some(),
             "--queue in bytes",
             "queues count packets, such as 100",
@@ -133,7 +128,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
-    use weft_lab::{ChangeSpec, RoutingSpec};
+    use weft_lab::{ChangeSpec, InBandSpec, RoutingSpec};
 
     use super::*;
 
@@ -181,13 +176,6 @@ mod tests {
                     ..common()
                 },
                 "--nic p4",
-            ),
-            (
-                CommonSpec {
-                    in_band: InBandSpec::Md,
-                    ..common()
-                },
-                "--int md",
             ),
             (
                 CommonSpec {
