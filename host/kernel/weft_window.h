@@ -32,9 +32,6 @@
 /* Windows are kept in sixteenths of a packet, so that they can creep. */
 #define WEFT_WINDOW_UNIT	16U
 
-/* The receiver may delay the ACK of a packet by 40 ms until a second one comes. */
-#define WEFT_WINDOW_MIN		(2 * WEFT_WINDOW_UNIT)
-
 /* A hundred packets' time at 1 Gbit/s, and some. */
 #define WEFT_LONG_RTT_US	2000U
 
@@ -212,6 +209,16 @@ static void end_round(struct weft_path_state *path, const struct weft_view *view
 	path->round_end = view->delivered_packets + max(under_way(view), 1U);
 }
 
+/*
+ * The receiver may delay the ACK of a packet by 40 ms until a second one comes. On a slow
+ * link a packet takes longer than the way, and a third keeps it from idling while the ACK
+ * of two is under way.
+ */
+static u32 least_window(u32 rtt_us)
+{
+	return (rtt_us >= WEFT_LONG_RTT_US ? 3 : 2) * WEFT_WINDOW_UNIT;
+}
+
 /* ACKs have come since the last look. */
 static void take_acks(struct weft_path_state *path, const struct weft_view *view,
 		      u32 acked, unsigned int n, u64 now_us)
@@ -240,7 +247,7 @@ static void take_acks(struct weft_path_state *path, const struct weft_view *view
 	}
 	if ((s32)(view->delivered_packets - path->round_end) >= 0 && path->groups)
 		end_round(path, view, n, now_us);
-	path->window = clamp(path->window, WEFT_WINDOW_MIN,
+	path->window = clamp(path->window, least_window(rtt_us),
 			     (view->cwnd_packets + 1) * WEFT_WINDOW_UNIT);
 }
 

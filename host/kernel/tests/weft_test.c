@@ -228,9 +228,12 @@ static void test_long_queue(void)
 	struct weft_view view = path(0, 0, 0, RTT_US);
 	struct weft_weft weft = {};
 
-	/* 4 x 2 x 150 / 2850 packets are less than the one packet that each may have there */
-	report(settle(&weft, &view, 40, 3000, 100) == 2,
+	/* 4 x 2 x 150 / 1750 packets are less than the one packet that each may have there */
+	report(settle(&weft, &view, 40, 1900, 100) == 2,
 	       "where the wait is long it keeps to two packets, the second for the ACK");
+	weft = (struct weft_weft){};
+	report(settle(&weft, &view, 40, 3000, 100) == 3,
+	       "and to three where a link would idle during the ACK of two");
 }
 
 static void test_told(void)
