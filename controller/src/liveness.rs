@@ -105,10 +105,13 @@ impl Liveness {
     /// suspect. Gives whether it was dead until now.
     pub fn sampled(&mut self, fabric: &Fabric, now_ns: u64, pair: LeafPair, path: u8) -> bool {
         for other in 0..fabric.paths() {
-            let watch = self.watches.entry(key(pair, other));
-            watch.or_insert_with(|| Watch::new(fabric, now_ns, pair, other));
+            let key = key(pair, other);
+            let watch = self.watches.entry(key);
+            let watch = watch.or_insert_with(|| Watch::new(fabric, now_ns, pair, other));
             if other != path {
-                self.update(key(pair, other), |watch| watch.others_are_alive(now_ns));
+                change(&mut self.agenda, key, watch, |watch| {
+                    watch.others_are_alive(now_ns);
+                });
             }
         }
         let is_back = self.update(key(pair, path), |watch| watch.sampled(now_ns));
@@ -155,19 +158,29 @@ impl Liveness {
     }
 
     /// Changes a watch, and with it the agenda; `None` if there is no such watch.
-    fn update<T>(&mut self, key: Key, change: impl FnOnce(&mut Watch) -> T) -> Option<T> {
+    fn update<T>(&mut self, key: Key, how: impl FnOnce(&mut Watch) -> T) -> Option<T> {
         let watch = self.watches.get_mut(&key)?;
-        let before_ns = watch.probe_at_ns;
-        let result = change(watch);
-        let after_ns = watch.probe_at_ns;
-        if after_ns != before_ns {
-            self.agenda.remove(&(before_ns, key));
-            if after_ns < u64::MAX {
-                self.agenda.insert((after_ns, key));
-            }
-        }
-        Some(result)
+        Some(change(&mut self.agenda, key, watch, how))
     }
+}
+
+/// Changes the watch of `key`, and with it the agenda.
+fn change<T>(
+    agenda: &mut BTreeSet<(u64, Key)>,
+    key: Key,
+    watch: &mut Watch,
+    how: impl FnOnce(&mut Watch) -> T,
+) -> T {
+    let before_ns = watch.probe_at_ns;
+    let result = how(watch);
+    let after_ns = watch.probe_at_ns;
+    if after_ns != before_ns {
+        agenda.remove(&(before_ns, key));
+        if after_ns < u64::MAX {
+            agenda.insert((after_ns, key));
+        }
+    }
+    result
 }
 
 /// `pair` and the pair of its ACKs.
