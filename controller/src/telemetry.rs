@@ -17,8 +17,8 @@
 //!
 //! A path's estimate is the smoothed RTT while samples come. The queues of a path
 //! that is idle have drained; what remains is the lowest RTT of late. That follows a
-//! path which becomes shorter at once; and one which becomes longer as soon as two
-//! digests in a row, of packets that met no queue, say so.
+//! path which becomes shorter at once; and one which becomes longer as soon as digests
+//! say so again and again, and meanwhile every queue on the way that it is empty.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -38,8 +38,13 @@ const WORD_NS: u64 = 20_000_000;
 /// A lowest RTT older than this gives way to the next sample: links change.
 const MIN_WINDOW_NS: u64 = 10_000_000_000;
 
-/// What is clearly more than the lowest RTT: an eighth, twice the step that leaves tell of.
-const LONGER_SHIFT: u32 = 3;
+/// What is clearly more than the lowest RTT: a quarter. Flows that leave by one path and
+/// arrive by several keep queues of a packet or two, which are empty as often as not.
+const LONGER_SHIFT: u32 = 2;
+
+/// So long all digests must say that a path is longer: by then switches have told of
+/// queues that are too small to be told of at once.
+const LONGER_NS: u64 = 10_000_000;
 
 /// An `rtt_sample_t` digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,10 +109,18 @@ pub struct PathStats {
     /// When the last sample was used.
     pub last_ns: u64,
     min_at_ns: u64,
-    /// The lowest RTT of the last digest, if that says that the path has become longer.
-    longer_ns: Option<u64>,
+    longer: Option<Longer>,
     /// The last word of each who measures: smoothed RTT, and when.
     words: BTreeMap<Option<usize>, (u64, u64)>,
+}
+
+/// What digests say in a row that a path has become longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Longer {
+    /// Lowest RTT of all of them.
+    min_ns: u64,
+    /// When the first one came.
+    since_ns: u64,
 }
 
 impl PathStats {
@@ -150,16 +163,20 @@ impl PathStats {
         self.smoothed_ns = Some((sum / self.words.len() as u128) as u64);
         let min_is_old = now_ns.saturating_sub(self.min_at_ns) > MIN_WINDOW_NS;
         let clearly_ns = self.min_ns.saturating_add(self.min_ns >> LONGER_SHIFT);
-        let before_ns = self.longer_ns.take();
+        let before = self.longer.take();
         if self.samples == 0 || rtt.min_ns <= self.min_ns || min_is_old {
             self.min_ns = rtt.min_ns;
             self.min_at_ns = now_ns;
-        } else if rtt.min_ns > clearly_ns && is_clear() {
-            if let Some(before_ns) = before_ns {
-                self.min_ns = before_ns.min(rtt.min_ns);
+        } else if rtt.min_ns > clearly_ns {
+            let longer = Longer {
+                min_ns: before.map_or(rtt.min_ns, |before| before.min_ns.min(rtt.min_ns)),
+                since_ns: before.map_or(now_ns, |before| before.since_ns),
+            };
+            if now_ns.saturating_sub(longer.since_ns) >= LONGER_NS && is_clear() {
+                self.min_ns = longer.min_ns;
                 self.min_at_ns = now_ns;
             } else {
-                self.longer_ns = Some(rtt.min_ns);
+                self.longer = Some(longer);
             }
         }
         self.samples += 1;

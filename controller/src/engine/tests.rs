@@ -110,7 +110,7 @@ fn gaps_follow_a_path_that_becomes_longer_whatever_they_follow_from() {
             });
             engine.record(MS, None, switch, &sample);
         }
-        for ms in 1..10 {
+        for ms in 1..20 {
             record(&mut engine, ms * MS, 0, 0);
             record(&mut engine, ms * MS, 1, if ms < 5 { 0 } else { 120_000 });
             engine.poll(ms * MS);

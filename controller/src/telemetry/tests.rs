@@ -132,8 +132,8 @@ const WAY: [(&str, u16); 6] = [
     ("leaf1", 1),
 ];
 
-/// Feeds RTTs of path 0 that are longer by so much each, and what `ports` say of their
-/// queues; gives how much the lowest RTT is above the configured one then.
+/// Feeds RTTs of path 0 that are longer by so much each, one every 5 ms, after what `ports`
+/// say of their queues; gives how much the lowest RTT is above the configured one then.
 fn above_ns(longer_ns: &[u64], ports: &[((&str, u16), u64)]) -> u64 {
     let fabric = fabric(2, 2, 4);
     let mut telemetry = Telemetry::default();
@@ -147,22 +147,23 @@ fn above_ns(longer_ns: &[u64], ports: &[((&str, u16), u64)]) -> u64 {
         };
         telemetry.record_queue(&fabric, MS, switch, &sample);
     }
-    for (ms, &longer_ns) in (1..).zip(longer_ns) {
-        telemetry.record_rtt(&fabric, ms * MS, &queued(&fabric, 0, longer_ns));
+    for (turn, &longer_ns) in (1..).zip(longer_ns) {
+        telemetry.record_rtt(&fabric, turn * 5 * MS, &queued(&fabric, 0, longer_ns));
     }
     telemetry.path(PAIR, 0).unwrap().min_ns - fabric.configured_rtt_ns(PAIR, 0).unwrap()
 }
 
 #[test]
-fn a_path_that_became_longer_is_believed_after_two_digests() {
+fn a_path_that_became_longer_is_believed_when_all_digests_of_10_ms_say_so() {
     let empty = WAY.map(|port| (port, 0));
-    assert_eq!(above_ns(&[90_000], &empty), 0);
-    assert_eq!(above_ns(&[90_000, 80_000], &empty), 80_000);
+    // As behind a burst, whose queue is told of later or never.
+    assert_eq!(above_ns(&[90_000, 80_000], &empty), 0);
+    assert_eq!(above_ns(&[90_000, 80_000, 85_000], &empty), 80_000);
     // Packets between them were as fast as ever.
-    assert_eq!(above_ns(&[90_000, 2_000, 85_000], &empty), 0);
-    assert_eq!(above_ns(&[90_000, 80_000, 0], &empty), 0);
-    // Less than an eighth is not clear.
-    assert_eq!(above_ns(&[10_000; 9], &empty), 0);
+    assert_eq!(above_ns(&[90_000, 2_000, 85_000, 85_000], &empty), 0);
+    assert_eq!(above_ns(&[90_000, 80_000, 85_000, 0], &empty), 0);
+    // Less than a quarter is not clear.
+    assert_eq!(above_ns(&[25_000; 9], &empty), 0);
 }
 
 #[test]
