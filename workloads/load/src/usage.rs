@@ -1,10 +1,25 @@
 //! Wrong command lines, explained in one line.
 
+use std::fmt;
+
 /// Exit status of wrong usage.
 pub const EXIT_USAGE: u8 = 2;
 
 /// Exit status after Ctrl-C, as shells have it: 128 and the number of SIGINT.
 pub const EXIT_INTERRUPTED: u8 = 130;
+
+/// A choice on the command line that the kernel of the hosts does not offer, and what it
+/// does: wrong usage, which only that kernel could tell.
+#[derive(Debug)]
+pub struct NotOffered(pub String);
+
+impl fmt::Display for NotOffered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotOffered {}
 
 /// What clap has to say about a command line, in one line: what is wrong, what
 /// would be right. `None` for help and version texts, which are no mistakes.

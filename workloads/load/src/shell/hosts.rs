@@ -15,6 +15,7 @@ use super::ends::{end, sockaddr};
 use super::{Sockets, sys};
 use crate::args::SchedulerOption;
 use crate::plan::{UDP_OVER_IPV6_PAYLOAD_BYTES, UDP_PAYLOAD_BYTES};
+use crate::usage::NotOffered;
 
 /// Where the kernel says which MPTCP schedulers there are (Linux 6.10).
 const AVAILABLE: &str = "/proc/sys/net/mptcp/available_schedulers";
@@ -79,10 +80,10 @@ impl Hosts {
                 if known.is_empty() {
                     bail!("{}: {SCHEDULER}: {error}", self.name(host));
                 }
-                bail!(
+                bail!(NotOffered(format!(
                     "scheduler {scheduler:?}: this kernel does not have it; it has {known} \
                      ({error})"
-                );
+                )));
             }
         }
         Ok(())
@@ -94,11 +95,11 @@ impl Hosts {
         for option in options {
             let file = Path::new(OPTIONS).join(&option.name);
             if !file.exists() {
-                bail!(
+                bail!(NotOffered(format!(
                     "scheduler option {option}: this kernel's schedulers have none of that name; \
                      they have {}",
                     option_names()
-                );
+                )));
             }
             std::fs::write(file, &option.value)
                 .with_context(|| format!("scheduler option {option}"))?;
@@ -117,10 +118,10 @@ impl Hosts {
             match error.kind() {
                 io::ErrorKind::NotFound => {
                     let known = words(CONGESTION_AVAILABLE);
-                    bail!(
+                    bail!(NotOffered(format!(
                         "congestion control {congestion:?}: this kernel does not have it; it has \
                          {known}"
-                    );
+                    )));
                 }
                 io::ErrorKind::PermissionDenied => bail!(
                     "congestion control {congestion:?}: only for privileged users; add it to \
