@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from driver import Lab, Labs, rows
+from driver import Lab, Labs, Weft, rows
 
 PROGRAM = "simple_switch_grpc"
 
@@ -73,6 +73,16 @@ def test_patterns_follow_what_its_leaves_measure_and_queues_keep_their_rates(
 def test_a_switch_that_restarts_gets_its_queues_and_its_entries_again(lab: Lab) -> None:
     lab.shell("daemon restart leaf1")
     assert "0% dropped" in lab.shell("sh sleep 2", "pingall")
+
+
+def test_a_run_of_its_own_has_them_too(weft: Weft, tmp_path: Path) -> None:
+    out = tmp_path / "x"
+    flags = "--switch bmv2 --hosts 1 --rate 200mbit --pattern bulk --bytes 300000 --out"
+    said = weft.run("run", *flags.split(), str(out))
+    assert "switches are BMv2" in said
+    (flow,) = rows(out / "flows.csv")
+    assert not flow["error"]
+    assert not (out / "queues.csv").exists()
 
 
 def test_packets_between_switches_carry_telemetry_and_hosts_see_none_of_it(labs: Labs) -> None:

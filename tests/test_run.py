@@ -104,6 +104,18 @@ def test_an_interrupt_at_any_time_stops_it_and_leaves_nothing(
         time.sleep(0.05)
 
 
+@pytest.mark.parametrize("choice", ["scheduler", "congestion"])
+def test_what_the_kernel_lacks_is_refused_in_one_line_that_says_what_it_has(
+    weft: Weft, tmp_path: Path, choice: str
+) -> None:
+    out = tmp_path / "x"
+    done = weft.try_run("run", f"--{choice}", "nosuch", "--flows", "1", "--out", str(out))
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert '"nosuch": this kernel does not have it; it has' in line
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_time_passes_in_a_network_without_delay(weft: Weft, tmp_path: Path) -> None:
     (flow,) = run(weft, tmp_path / "x", "--pattern bulk --bytes 200000 --hosts 2 --delay 0ns")
     assert not flow["error"]

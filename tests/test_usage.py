@@ -17,6 +17,7 @@ pytestmark = pytest.mark.lab
         ("run --flows many", "flows"),
         ("run --no-such-flag", "--no-such-flag"),
         ("run --leaves 1", "lea"),
+        ("run --switch bmv2 --capture all", "--capture"),
         ("topo up --clock wild", "paced"),
         ("nothing", "nothing"),
     ],

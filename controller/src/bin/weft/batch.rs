@@ -11,13 +11,15 @@ use weft_load::args::{SchedulerArgs, WorkloadArgs};
 use weft_load::report;
 use weft_load::results::Results;
 use weft_load::units::format_duration;
+use weft_load::usage::{EXIT_USAGE, NotOffered};
 
 use crate::capture_args::CaptureArgs;
 use crate::fabric_args::FabricArgs;
 use crate::progress::RunBar;
+use crate::switch_args::SwitchArgs;
 use crate::topo::MachineArgs;
 use crate::workload::{GUEST_RUNDIR, load_argv};
-use crate::{Failure, Outcome, display, installation, outdir};
+use crate::{Failure, Outcome, display, installation, outdir, switch_args};
 
 /// Flows to run in a lab of their own.
 #[derive(Debug, clap::Args)]
@@ -34,6 +36,9 @@ pub struct Args {
 
     #[command(flatten)]
     fabric: FabricArgs,
+
+    #[command(flatten)]
+    switch: SwitchArgs,
 
     #[command(flatten)]
     capture: CaptureArgs,
@@ -74,10 +79,12 @@ pub async fn run(args: Args) -> Outcome {
         true => None,
         false => Some(outdir::choose(args.out, &name)?),
     };
-    let spec = lab_spec(&args.fabric, &args.capture, &workload, scheduler)?;
+    let mut spec = lab_spec(&args.fabric, &args.capture, &workload, scheduler)?;
+    args.switch.apply(&mut spec)?;
     let Some(out) = out else {
         return Ok(());
     };
+    display::out(switch_args::notice(&spec).unwrap_or_default())?;
     let done = execute(&spec, &out, &args.machine, RunBar::new(&name)).await?;
     display::out(format!(
         "{}{} of virtual time in {} of real time\nresults: {}\n",
@@ -194,12 +201,13 @@ pub async fn execute(
     };
     let inside = work.join(RESULTS);
     if !inside.exists() {
-        let said = last_words(&work);
-        bail!(
-            "{}\n  logs: {}",
-            said.unwrap_or_else(|| format!("weft-load ended with status {}", outcome.exit_code)),
-            work.join("log").display()
-        );
+        let said = last_words(&work)
+            .unwrap_or_else(|| format!("weft-load ended with status {}", outcome.exit_code));
+        if outcome.exit_code == i32::from(EXIT_USAGE) {
+            fs::remove_dir_all(&work).with_context(|| work.display().to_string())?;
+            bail!(NotOffered(said));
+        }
+        bail!("{said}\n  logs: {}", work.join("log").display());
     }
     let captured = work.join(CAPTURE);
     if captured.exists() {

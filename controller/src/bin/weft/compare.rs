@@ -18,8 +18,9 @@ use crate::batch::{Done, execute, lab_spec};
 use crate::capture_args::CaptureArgs;
 use crate::fabric_args::FabricArgs;
 use crate::progress::RunBar;
+use crate::switch_args::SwitchArgs;
 use crate::topo::MachineArgs;
-use crate::{Failure, Outcome, display, is_interrupt, outdir};
+use crate::{Failure, Outcome, display, is_interrupt, outdir, switch_args};
 
 /// Flows to run several times.
 #[derive(Debug, clap::Args)]
@@ -42,6 +43,9 @@ pub struct Args {
 
     #[command(flatten)]
     fabric: FabricArgs,
+
+    #[command(flatten)]
+    switch: SwitchArgs,
 
     #[command(flatten)]
     capture: CaptureArgs,
@@ -73,12 +77,16 @@ pub async fn run(args: Args) -> Outcome {
     let workload = args.workload.absolute(&std::env::current_dir()?);
     let mut jobs = Vec::new();
     for scheduler in &args.schedulers {
+        let mut spec = lab_spec(&args.fabric, &args.capture, &workload, scheduler)?;
+        args.switch.apply(&mut spec)?;
         jobs.push(Job {
             scheduler: scheduler.clone(),
-            spec: lab_spec(&args.fabric, &args.capture, &workload, scheduler)?,
+            spec,
             out: out.join(scheduler),
         });
     }
+    let notice = jobs.first().and_then(|job| switch_args::notice(&job.spec));
+    display::out(notice.unwrap_or_default())?;
     let at_once = args.jobs.map_or_else(cpus, usize::from);
     let machine = MachineArgs {
         cpu: None,

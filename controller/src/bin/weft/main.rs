@@ -28,7 +28,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use weft_load::report;
 use weft_load::results::Results;
-use weft_load::usage::{EXIT_INTERRUPTED, EXIT_USAGE, one_line};
+use weft_load::usage::{EXIT_INTERRUPTED, EXIT_USAGE, NotOffered, one_line};
 
 /// Data-center MPTCP whose network tells the hosts how to interleave.
 ///
@@ -116,6 +116,8 @@ fn exit(outcome: Outcome) -> ExitCode {
             eprintln!("weft: {error:#}");
             if is_interrupt(&error) {
                 ExitCode::from(EXIT_INTERRUPTED)
+            } else if error.is::<NotOffered>() {
+                ExitCode::from(EXIT_USAGE)
             } else {
                 ExitCode::FAILURE
             }

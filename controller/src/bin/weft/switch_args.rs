@@ -52,6 +52,10 @@ impl SwitchArgs {
         if let Some(topology) = &spec.topology {
             refuse(topology.common()).map_err(Failure::Usage)?;
         }
+        if spec.capture.is_some() {
+            let what = "--capture: with --switch bmv2 no switch writes any";
+            return Err(Failure::Usage(what.to_owned()));
+        }
         let path = std::env::var_os("PATH").unwrap_or_default();
         let program = find(std::env::split_paths(&path)).ok_or_else(|| {
             anyhow::anyhow!(
