@@ -85,7 +85,7 @@ def test_an_option_that_is_not_there_is_named_beside_those_that_are(
 ) -> None:
     out = tmp_path / "x"
     done = weft.try_run("run", "--scheduler-options", "wft_rescue_ms=0", "--out", str(out))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "wft_rescue_ms=0" in done.stderr
     assert "weft_rescue_ms," in done.stderr
     assert not out.exists()
