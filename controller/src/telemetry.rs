@@ -17,8 +17,8 @@
 //!
 //! A path's estimate is the smoothed RTT while samples come. The queues of a path
 //! that is idle have drained; what remains is the lowest RTT of late. That follows a
-//! path which becomes shorter at once; and one which becomes longer as soon as digests
-//! say so again and again, and meanwhile every queue on the way that it is empty.
+//! path which becomes shorter at once; and one which becomes longer as soon as all
+//! digests of some milliseconds say so, and every queue on the way that it is empty.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -38,8 +38,8 @@ const WORD_NS: u64 = 20_000_000;
 /// A lowest RTT older than this gives way to the next sample: links change.
 const MIN_WINDOW_NS: u64 = 10_000_000_000;
 
-/// What is clearly more than the lowest RTT: a quarter. Flows that leave by one path and
-/// arrive by several keep queues of a packet or two, which are empty as often as not.
+/// What is clearly more than the lowest RTT: a quarter. Where paths meet
+/// again a packet or two queue all the time, in queues that are empty as often as not.
 const LONGER_SHIFT: u32 = 2;
 
 /// So long all digests must say that a path is longer: by then switches have told of
