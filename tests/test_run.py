@@ -121,6 +121,15 @@ def test_time_passes_in_a_network_without_delay(weft: Weft, tmp_path: Path) -> N
     assert not flow["error"]
 
 
+def test_a_run_may_have_more_connections_than_processes_usually_may_open_files(
+    weft: Weft, tmp_path: Path
+) -> None:
+    """Linux lets a process have 4096, and a connection takes two."""
+    incast = "--pattern incast --senders 2100 --bytes 1000 --queue 5000 --protocol tcp"
+    done = run(weft, tmp_path / "a", incast)
+    assert len(done) == 2100 and not any(flow["error"] for flow in done)
+
+
 def test_another_seed_gives_other_flows(weft: Weft, tmp_path: Path) -> None:
     sizes = [
         [f["bytes"] for f in run(weft, tmp_path / str(seed), f"--flows 10 --seed {seed}")]

@@ -87,8 +87,13 @@ impl Fabric {
     }
 
     fn run(&self, out: &str, flags: &str) -> (Output, PathBuf) {
+        self.run_by(weft_load(), out, flags)
+    }
+
+    /// Runs `generator`, the program or one that starts it.
+    fn run_by(&self, mut generator: Command, out: &str, flags: &str) -> (Output, PathBuf) {
         let out = self.folder.path().join(out);
-        let output = weft_load()
+        let output = generator
             .args(["run", "--stats-dir"])
             .arg(self.folder.path())
             .arg("--topology")
@@ -192,6 +197,23 @@ fn a_scheduler_that_does_not_exist_is_refused_with_those_that_do() {
         assert!(said.contains("net/mptcp"), "{said}");
         assert_eq!(output.status.code(), Some(1));
     }
+    assert!(!out.exists());
+}
+
+#[test]
+fn a_receiver_that_may_open_no_more_files_ends_the_run() {
+    let Some(fabric) = Fabric::new("files") else {
+        return;
+    };
+    // Enough for both ends of about half of the connections.
+    let mut limited = Command::new("prlimit");
+    limited.args(["--nofile=60:60", env!("CARGO_BIN_EXE_weft-load")]);
+    let flags = "--protocol tcp --pattern incast --senders 40";
+    let (output, out) = fabric.run_by(limited, "files", flags);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("accepting a connection"), "{said}");
+    assert!(said.contains("Too many open files"), "{said}");
     assert!(!out.exists());
 }
 

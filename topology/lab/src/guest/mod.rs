@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::reboot::{RebootMode, reboot};
+use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{Pid, sethostname, sync};
 
@@ -33,6 +34,10 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 /// Virtual time before anything starts, which takes no real time. Programs take
 /// an uptime of 0 s for one they have not asked for yet; `ping` is one.
 const AGE: Duration = Duration::from_secs(1);
+
+/// Files that a process may open, as many as a kernel allows at most (`fs.nr_open`); without
+/// a word it would be 4096, and a thousand hosts have more connections.
+const OPEN_FILES: u64 = 1 << 20;
 
 /// Process 1. Ends by switching the lab off, so it does not return.
 pub fn init() -> io::Result<()> {
@@ -79,6 +84,7 @@ fn boot() -> io::Result<()> {
     let spec = read_spec()?;
     mounts::hidden(&spec)?;
     sethostname("weft")?;
+    setrlimit(Resource::RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES)?;
     loopback::up()?;
     work(&spec, None)
 }

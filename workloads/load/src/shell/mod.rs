@@ -312,7 +312,7 @@ impl Shell {
 
     fn handle(&mut self, engine: &mut Engine, ready: Ready, now: u64) -> Result<()> {
         match Token::decode(ready.token) {
-            Token::Listener(host) => self.accept(host),
+            Token::Listener(host) => self.accept(host)?,
             Token::Sender(connection) => {
                 if let Err(error) = self.sender_ready(engine, connection, ready, now) {
                     engine.handle_failed(connection, &error.to_string(), now);
@@ -351,9 +351,20 @@ impl Shell {
         Ok(())
     }
 
-    fn accept(&mut self, host: usize) {
-        // A connection that breaks here fails at its sender's end too.
-        while let Ok(Some(fd)) = sys::accept(self.listeners[&host].as_fd()) {
+    /// Takes the connections that wait at `host`.
+    ///
+    /// # Errors
+    /// The system has no file or memory left for one: its sender would wait for ever.
+    fn accept(&mut self, host: usize) -> Result<()> {
+        loop {
+            let fd = match sys::accept(self.listeners[&host].as_fd()) {
+                Ok(Some(fd)) => fd,
+                Err(error) if sys::is_exhausted(&error) => {
+                    return Err(error).context("accepting a connection (see ulimit -n)");
+                }
+                // A connection that breaks here fails at its sender's end too.
+                Ok(None) | Err(_) => return Ok(()),
+            };
             let Ok(peer) = socket::getpeername(fd.as_raw_fd()) else {
                 continue;
             };
@@ -373,7 +384,7 @@ impl Shell {
                 {
                     connection.receiver = Some(fd);
                     connection.adjust_low_water();
-                    // A connection that breaks fails at its sender's end too.
+                    // As above.
                     let _ = connection.ask(&self.zeroes);
                 }
             }

@@ -175,6 +175,14 @@ pub(super) fn accept(listener: BorrowedFd) -> io::Result<Option<OwnedFd>> {
     }
 }
 
+/// Whether `error` says that there is no room for another file.
+pub(super) fn is_exhausted(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM)
+    )
+}
+
 /// Sets an integer option of level `SOL_SOCKET`.
 pub(super) fn set_socket_option(fd: BorrowedFd, name: libc::c_int, value: u32) -> io::Result<()> {
     let value = libc::c_int::try_from(value).unwrap_or(libc::c_int::MAX);
