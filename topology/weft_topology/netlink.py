@@ -25,7 +25,7 @@ NETEM_LIMIT_PACKETS = 1 << 20
 """Of a delay line: more than can be under way."""
 
 TIMER_SLACK_NS = 1000
-"""How late a timer of the lab's kernel may be; its clock has ticks of 256 ns."""
+"""How late a timer of the lab's kernel may be, which takes one every 500 ns at most."""
 
 # Numbers of the kernel's ABI: include/uapi/linux/{netlink,rtnetlink,if_link,neighbour}.h,
 # {veth,pkt_sched}.h.
