@@ -42,7 +42,7 @@ static const struct nla_policy weft_del_policy[WEFT_A_MAX + 1] = {
 	[WEFT_A_PREFIX_LEN]	= NLA_POLICY_MAX(NLA_U8, 32),
 };
 
-/* --- PATTERN_SET, PATTERN_DEL --------------------------------------------- */
+/* --- PATTERN_SET, PATTERN_DEL, PATTERN_RENEW ------------------------------- */
 
 static int read_prefix(struct genl_info *info, __be32 *prefix, u8 *prefix_len)
 {
@@ -224,6 +224,12 @@ static int weft_pattern_del(struct sk_buff *skb, struct genl_info *info)
 	return err;
 }
 
+static int weft_pattern_renew(struct sk_buff *skb, struct genl_info *info)
+{
+	weft_table_renew(weft_table(genl_info_net(info)));
+	return 0;
+}
+
 /* --- PATTERN_GET ---------------------------------------------------------- */
 
 static int put_path(struct sk_buff *skb, const struct weft_path *path)
@@ -252,7 +258,8 @@ static int put_pattern(struct sk_buff *skb, const struct weft_pattern *pattern)
 	    nla_put_u64_64bit(skb, WEFT_A_VERSION, pattern->version, WEFT_A_PAD) ||
 	    nla_put_u64_64bit(skb, WEFT_A_TTL_NS, pattern->ttl_ns, WEFT_A_PAD) ||
 	    nla_put_u64_64bit(skb, WEFT_A_AGE_NS,
-			      ktime_get_ns() - pattern->set_ns, WEFT_A_PAD) ||
+			      ktime_get_ns() - READ_ONCE(pattern->set_ns),
+			      WEFT_A_PAD) ||
 	    nla_put_u32(skb, WEFT_A_WAIT_UNIT_NS, pattern->wait_unit_ns) ||
 	    nla_put(skb, WEFT_A_SEQUENCE, pattern->length, pattern->sequence))
 		return -EMSGSIZE;
@@ -482,6 +489,11 @@ static const struct genl_split_ops weft_ops[] = {
 		.cmd		= WEFT_CMD_FLOW_GET,
 		.dumpit		= weft_flow_dump,
 		.flags		= GENL_UNS_ADMIN_PERM | GENL_CMD_CAP_DUMP,
+	},
+	{
+		.cmd		= WEFT_CMD_PATTERN_RENEW,
+		.doit		= weft_pattern_renew,
+		.flags		= GENL_UNS_ADMIN_PERM | GENL_CMD_CAP_DO,
 	},
 };
 

@@ -107,7 +107,7 @@ static unsigned int from_controller(struct mptcp_sock *msk,
 	if (length) {
 		conn->version = pattern->version;
 		conn->refresh_ns = min(conn->refresh_ns,
-				       pattern->set_ns + pattern->ttl_ns);
+				       weft_pattern_dies_ns(pattern));
 	}
 	rcu_read_unlock();
 	return length;

@@ -4,11 +4,12 @@
  *
  * One hash table for all prefix lengths and a bit mask of the lengths in use: a
  * lookup tries those from long to short, and a data center has one or two.
- * Patterns are immutable; a write replaces the whole object under RCU, so that a
- * reader sees one version or the other and never a mixture.
+ * But for their age patterns are immutable; a write replaces the whole object under
+ * RCU, so that a reader sees one version or the other and never a mixture.
  */
 #include <linux/hash.h>
 #include <linux/ktime.h>
+#include <linux/overflow.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
 #include <net/inet_sock.h>
@@ -47,6 +48,21 @@ static struct weft_pattern *lookup(const struct weft_table *table,
 }
 
 /**
+ * weft_pattern_dies_ns() - when a pattern is not used any more
+ * @pattern: pattern
+ *
+ * Return: ktime_get_ns() of that moment; U64_MAX when it lives for ever.
+ */
+u64 weft_pattern_dies_ns(const struct weft_pattern *pattern)
+{
+	u64 dies_ns;
+
+	if (check_add_overflow(READ_ONCE(pattern->set_ns), pattern->ttl_ns, &dies_ns))
+		return U64_MAX;
+	return dies_ns;
+}
+
+/**
  * weft_table_find() - the pattern for a destination
  * @table: table
  * @address: destination
@@ -67,7 +83,7 @@ const struct weft_pattern *weft_table_find(const struct weft_table *table,
 		lengths &= ~BIT_ULL(prefix_len);
 		pattern = lookup(table, address & weft_prefix_mask(prefix_len),
 				 prefix_len);
-		if (pattern && now_ns - pattern->set_ns < pattern->ttl_ns)
+		if (pattern && now_ns < weft_pattern_dies_ns(pattern))
 			return pattern;
 	}
 	return NULL;
@@ -183,6 +199,26 @@ void weft_table_clear(struct weft_table *table)
 		hlist_for_each_entry_safe(pattern, next, &table->bucket[i], node)
 			remove(table, pattern);
 	changed(table);
+	mutex_unlock(&table->lock);
+}
+
+/**
+ * weft_table_renew() - let all patterns live from now on
+ * @table: table
+ *
+ * Connections that use one are not told: they ask again when it would have died.
+ */
+void weft_table_renew(struct weft_table *table)
+{
+	struct weft_pattern *pattern;
+	unsigned int i;
+	u64 now_ns;
+
+	mutex_lock(&table->lock);
+	now_ns = ktime_get_ns();
+	for (i = 0; i < ARRAY_SIZE(table->bucket); i++)
+		hlist_for_each_entry(pattern, &table->bucket[i], node)
+			WRITE_ONCE(pattern->set_ns, now_ns);
 	mutex_unlock(&table->lock);
 }
 

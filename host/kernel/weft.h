@@ -53,7 +53,7 @@ struct weft_path {
  * struct weft_pattern - pattern of the controller for one destination prefix
  * @node: in the table's bucket
  * @rcu: frees it after its last reader
- * @set_ns: ktime_get_ns() of the PATTERN_SET
+ * @set_ns: ktime_get_ns() of the PATTERN_SET, or of the last PATTERN_RENEW
  * @ttl_ns: not used any more this long after @set_ns
  * @version: the controller's
  * @wait_unit_ns: in which ACKs tell their waits, 0 when they do not
@@ -64,7 +64,7 @@ struct weft_path {
  * @path: local addresses
  * @sequence: index into @path for each position
  *
- * Never changes once it is in the table.
+ * Nothing but @set_ns changes once it is in the table.
  */
 struct weft_pattern {
 	struct hlist_node	node;
@@ -214,8 +214,10 @@ void weft_table_exit(struct weft_table *table);
 int weft_table_set(struct weft_table *table, struct weft_pattern *pattern);
 int weft_table_del(struct weft_table *table, __be32 prefix, u8 prefix_len);
 void weft_table_clear(struct weft_table *table);
+void weft_table_renew(struct weft_table *table);
 const struct weft_pattern *weft_table_find(const struct weft_table *table,
 					   __be32 address, u64 now_ns);
+u64 weft_pattern_dies_ns(const struct weft_pattern *pattern);
 int weft_pattern_path(const struct weft_pattern *pattern, const struct sock *ssk);
 __be32 weft_prefix_mask(u8 prefix_len);
 

@@ -341,7 +341,8 @@ static void hear(struct weft_rescue *rescue, const struct sock *ssk, int slot)
 	state->wait_unit_ns = pattern->wait_unit_ns;
 	if (!pattern->path[path].gap)
 		told->out |= BIT(slot);
-	until = jiffies + nsecs_to_jiffies(pattern->set_ns + pattern->ttl_ns - now_ns);
+	until = jiffies + nsecs_to_jiffies(min_t(u64, weft_pattern_dies_ns(pattern) - now_ns,
+						 NSEC_PER_SEC));
 	if (time_before(until, rescue->heard_until))
 		rescue->heard_until = until;
 }

@@ -52,6 +52,7 @@ from kernel_tests.weft_family import (
     OF_CONTROLLER,
     PREFIX,
     PREFIX_LEN,
+    RENEW,
     SET,
     SOURCE,
     Weft,
@@ -148,12 +149,14 @@ class Fuzzer:
 
     def valid_message(self) -> bytes:
         """Draw a message that is right."""
-        command = self.random.choice([SET, SET, SET, DEL, GET, FLOWS])
+        command = self.random.choice([SET, SET, SET, DEL, GET, FLOWS, RENEW])
         chosen = self.drawn_pattern()
         if command == SET:
             return request(self.kind, SET, b"".join(chosen.values()))
         if command == DEL:
             return request(self.kind, DEL, chosen[PREFIX] + chosen[PREFIX_LEN])
+        if command == RENEW:
+            return request(self.kind, RENEW, b"")
         return request(self.kind, command, b"", REQUEST | DUMP)
 
     def abandoned_dump(self) -> None:

@@ -19,7 +19,7 @@ from kernel_tests.genetlink import (
 )
 
 NAME = "weft"
-SET, DEL, GET, FLOWS = 1, 2, 3, 4
+SET, DEL, GET, FLOWS, RENEW = 1, 2, 3, 4, 5
 PREFIX, PREFIX_LEN, VERSION, TTL_NS, AGE_NS, PATHS, PATH, SEQUENCE = range(1, 9)
 TOKEN, SOURCE, SCHEDULER, SUBFLOWS, SUBFLOW = range(9, 14)
 WAIT_UNIT_NS = 15

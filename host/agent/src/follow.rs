@@ -131,9 +131,35 @@ fn apply(
             taken = false;
         }
     }
-    for pattern in ledger.bring(now_ns(), patterns, update.renew) {
-        if let Err(error) = kernel.set(&pattern) {
-            warn!(host, pattern.version, "setting a pattern: {error}");
+    let orders = ledger.bring(now_ns(), patterns, update.renew);
+    for &prefix in &orders.delete {
+        if let Err(error) = kernel.delete(prefix) {
+            warn!(host, %prefix, "deleting an expired pattern: {error}");
+        }
+    }
+    if orders.renew {
+        if let Err(error) = kernel.renew() {
+            warn!(host, "renewing patterns: {error}");
+            taken = false;
+        }
+    }
+    match kernel.set(&orders.set) {
+        Ok(refused) => {
+            for (index, error) in refused {
+                let Pattern {
+                    prefix, version, ..
+                } = orders.set[index];
+                warn!(host, %prefix, version, "setting a pattern: {error}");
+                ledger.refused(prefix);
+                taken = false;
+            }
+        }
+        Err(error) => {
+            warn!(host, "setting patterns: {error}");
+            orders
+                .set
+                .iter()
+                .for_each(|pattern| ledger.refused(pattern.prefix));
             taken = false;
         }
     }

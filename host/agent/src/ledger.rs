@@ -10,6 +10,17 @@ use std::collections::BTreeMap;
 
 use crate::weft::{Pattern, Prefix};
 
+/// What a message asks of the kernel.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Orders {
+    /// Expired, and of an older stream: to be deleted, before a renewal revives them.
+    pub delete: Vec<Prefix>,
+    /// To be set.
+    pub set: Vec<Pattern>,
+    /// Whether everything else in the kernel is to be renewed.
+    pub renew: bool,
+}
+
 /// What a host's kernel holds, as far as this agent is concerned.
 #[derive(Debug, Default)]
 pub struct Ledger {
@@ -43,11 +54,20 @@ impl Ledger {
     }
 
     /// Takes what the stream brings at `now_ns`: patterns, and whether everything it
-    /// has brought lives on. Gives what is to be set.
-    pub fn bring(&mut self, now_ns: u64, patterns: Vec<Pattern>, renew: bool) -> Vec<Pattern> {
+    /// has brought lives on. Gives what is to be done.
+    pub fn bring(&mut self, now_ns: u64, patterns: Vec<Pattern>, renew: bool) -> Orders {
+        let mut orders = Orders::default();
         let mut set = BTreeMap::new();
         if renew {
-            set.clone_from(&self.brought);
+            orders.delete = self.forget_dead(now_ns);
+            orders.renew = self.is_all_of_this_stream();
+            if orders.renew {
+                for ((_, dies_ns), pattern) in self.newest.values_mut().zip(self.brought.values()) {
+                    *dies_ns = now_ns.saturating_add(pattern.time_to_live_ns);
+                }
+            } else {
+                set.clone_from(&self.brought);
+            }
         }
         set.extend(
             patterns
@@ -63,7 +83,35 @@ impl Ledger {
             self.newest.insert(prefix, (pattern.version, dies_ns));
             self.brought.insert(prefix, pattern.clone());
         }
-        set.into_values().collect()
+        orders.set = set.into_values().collect();
+        orders
+    }
+
+    /// The kernel did not take the pattern of `prefix`: the next renewal tries again.
+    pub fn refused(&mut self, prefix: Prefix) {
+        self.newest.remove(&prefix);
+    }
+
+    /// Whether the kernel holds what the stream has brought and nothing else.
+    fn is_all_of_this_stream(&self) -> bool {
+        self.newest.len() == self.brought.len()
+            && self.newest.iter().all(|(prefix, (version, _))| {
+                let brought = self.brought.get(prefix);
+                brought.is_some_and(|pattern| pattern.version == *version)
+            })
+    }
+
+    /// Forgets what has expired by `now_ns` and is not of this stream; gives its prefixes.
+    fn forget_dead(&mut self, now_ns: u64) -> Vec<Prefix> {
+        let mut dead = Vec::new();
+        self.newest.retain(|prefix, (_, dies_ns)| {
+            let lives = *dies_ns > now_ns || self.brought.contains_key(prefix);
+            if !lives {
+                dead.push(*prefix);
+            }
+            lives
+        });
+        dead
     }
 
     /// The stream withdraws the pattern of `prefix`.
@@ -97,18 +145,31 @@ mod tests {
         }
     }
 
-    fn versions(set: &[Pattern]) -> Vec<u64> {
-        set.iter().map(|pattern| pattern.version).collect()
+    fn versions(orders: &Orders) -> Vec<u64> {
+        orders.set.iter().map(|pattern| pattern.version).collect()
+    }
+
+    fn renewal() -> Orders {
+        Orders {
+            renew: true,
+            ..Orders::default()
+        }
     }
 
     #[test]
     fn an_older_version_does_not_follow_a_newer_one() {
         let mut ledger = Ledger::default();
         assert_eq!(versions(&ledger.bring(0, vec![pattern(1, 7)], false)), [7]);
-        assert!(ledger.bring(10, vec![pattern(1, 6)], false).is_empty());
+        assert_eq!(
+            ledger.bring(10, vec![pattern(1, 6)], false),
+            Orders::default()
+        );
         // Nor does it when it comes twice, or is renewed.
-        assert!(ledger.bring(20, vec![pattern(1, 6)], false).is_empty());
-        assert_eq!(versions(&ledger.bring(30, Vec::new(), true)), [7]);
+        assert_eq!(
+            ledger.bring(20, vec![pattern(1, 6)], false),
+            Orders::default()
+        );
+        assert_eq!(ledger.bring(30, Vec::new(), true), renewal());
     }
 
     #[test]
@@ -116,11 +177,8 @@ mod tests {
         let mut ledger = Ledger::default();
         ledger.bring(0, vec![pattern(1, 7)], false);
         ledger.start_stream();
-        assert!(
-            ledger
-                .bring(TTL_NS - 1, vec![pattern(1, 6)], true)
-                .is_empty()
-        );
+        let early = ledger.bring(TTL_NS - 1, vec![pattern(1, 6)], true);
+        assert_eq!(early, Orders::default());
         assert_eq!(
             versions(&ledger.bring(TTL_NS, vec![pattern(1, 6)], true)),
             [6]
@@ -134,11 +192,26 @@ mod tests {
             ..pattern(1, 7)
         };
         let mut ledger = Ledger::new(&[old], 1000);
-        assert!(ledger.bring(1049, vec![pattern(1, 6)], false).is_empty());
+        assert_eq!(
+            ledger.bring(1049, vec![pattern(1, 6)], false),
+            Orders::default()
+        );
         assert_eq!(
             versions(&ledger.bring(1050, vec![pattern(1, 6)], false)),
             [6]
         );
+    }
+
+    #[test]
+    fn a_renewal_is_one_order_whatever_the_stream_has_brought() {
+        let mut ledger = Ledger::default();
+        ledger.bring(0, (1..=200).map(|host| pattern(host, 7)).collect(), false);
+        assert_eq!(ledger.bring(150, Vec::new(), true), renewal());
+        // It is alive again, so that an older version stays out.
+        let older = ledger.bring(TTL_NS + 149, vec![pattern(1, 6)], false);
+        assert_eq!(older, Orders::default());
+        let later = ledger.bring(TTL_NS + 150, vec![pattern(1, 6)], false);
+        assert_eq!(versions(&later), [6]);
     }
 
     #[test]
@@ -147,16 +220,31 @@ mod tests {
         ledger.bring(0, vec![pattern(1, 7), pattern(2, 8)], false);
         ledger.start_stream();
         ledger.bring(10, vec![pattern(2, 9)], false);
-        assert_eq!(versions(&ledger.bring(20, Vec::new(), true)), [9]);
+        let orders = ledger.bring(20, Vec::new(), true);
+        assert_eq!((versions(&orders), orders.renew), (vec![9], false));
+        // What the stream before has left dies, and is not revived.
+        let orders = ledger.bring(TTL_NS, Vec::new(), true);
+        assert_eq!(orders.delete, [pattern(1, 7).prefix]);
+        assert!(orders.renew && orders.set.is_empty());
         ledger.withdraw(pattern(2, 9).prefix);
-        assert!(ledger.bring(30, Vec::new(), true).is_empty());
+        assert_eq!(ledger.bring(TTL_NS + 10, Vec::new(), true), renewal());
     }
 
     #[test]
-    fn a_change_and_a_renewal_in_one_message_set_each_prefix_once() {
+    fn what_the_kernel_refuses_is_set_again_with_the_next_renewal() {
         let mut ledger = Ledger::default();
         ledger.bring(0, vec![pattern(1, 7), pattern(2, 7)], false);
-        let set = ledger.bring(10, vec![pattern(1, 8)], true);
-        assert_eq!(versions(&set), [8, 7]);
+        ledger.refused(pattern(1, 7).prefix);
+        let orders = ledger.bring(10, Vec::new(), true);
+        assert_eq!((versions(&orders), orders.renew), (vec![7, 7], false));
+        assert_eq!(ledger.bring(20, Vec::new(), true), renewal());
+    }
+
+    #[test]
+    fn a_change_and_a_renewal_in_one_message_set_what_has_changed() {
+        let mut ledger = Ledger::default();
+        ledger.bring(0, vec![pattern(1, 7), pattern(2, 7)], false);
+        let orders = ledger.bring(10, vec![pattern(1, 8)], true);
+        assert_eq!((versions(&orders), orders.renew), (vec![8], true));
     }
 }

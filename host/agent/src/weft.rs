@@ -16,6 +16,7 @@ mod command {
     pub const PATTERN_DEL: u8 = 2;
     pub const PATTERN_GET: u8 = 3;
     pub const FLOW_GET: u8 = 4;
+    pub const PATTERN_RENEW: u8 = 5;
 }
 
 mod attr {
@@ -86,9 +87,9 @@ pub struct Pattern {
     pub prefix: Prefix,
     /// The controller's version of it.
     pub version: u64,
-    /// How long it is used, counted from the moment it is set.
+    /// How long it is used, counted from the moment it is set or renewed.
     pub time_to_live_ns: u64,
-    /// Since it was set; the kernel's answer, not part of a request.
+    /// Since then; the kernel's answer, not part of a request.
     pub age_ns: u64,
     /// Local addresses, at most 8.
     pub paths: Vec<LocalPath>,
@@ -159,13 +160,24 @@ impl Weft {
         Ok(Self { socket, family })
     }
 
-    /// Puts `pattern` in place of what its prefix had.
+    /// Puts each of `patterns` in place of what its prefix had; gives those that the
+    /// kernel refuses by their positions.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn set(&mut self, patterns: &[Pattern]) -> Result<Vec<(usize, Error)>, Error> {
+        let patterns = patterns.iter().map(encode);
+        self.socket
+            .call_all(self.family, command::PATTERN_SET, patterns)
+    }
+
+    /// Lets all patterns live from now on.
     ///
     /// # Errors
     /// The kernel's refusal.
-    pub fn set(&mut self, pattern: &Pattern) -> Result<(), Error> {
+    pub fn renew(&mut self) -> Result<(), Error> {
         self.socket
-            .call(self.family, command::PATTERN_SET, encode(pattern))
+            .call(self.family, command::PATTERN_RENEW, Vec::new())
     }
 
     /// Takes the pattern of `prefix` away.
@@ -357,6 +369,8 @@ mod tests {
                 .unwrap()
         };
         assert_eq!(number("WEFT_CMD_FLOW_GET"), usize::from(command::FLOW_GET));
+        let renew = usize::from(command::PATTERN_RENEW);
+        assert_eq!(number("WEFT_CMD_PATTERN_RENEW"), renew);
         assert_eq!(number("WEFT_A_SUBFLOW"), usize::from(attr::SUBFLOW));
         assert_eq!(number("WEFT_A_SEQUENCE"), usize::from(attr::SEQUENCE));
         assert_eq!(number("WEFT_PATH_A_RTT_NS"), usize::from(path_attr::RTT_NS));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* KUnit tests of table.c: the controller's patterns by destination prefix. */
 #include <kunit/test.h>
+#include <linux/delay.h>
 
 #include "../table.c"
 
@@ -159,6 +160,22 @@ static void clearing_leaves_nothing_and_tells_connections(struct kunit *test)
 	weft_table_exit(table);
 }
 
+static void renewed_patterns_live_from_then_on(struct kunit *test)
+{
+	struct weft_table *table = new_table(test);
+	u64 set_ns;
+
+	KUNIT_EXPECT_EQ(test, set(test, table, ADDRESS(10, 1, 1, 0), 24, 1, HOUR_NS), 0);
+	KUNIT_EXPECT_EQ(test, set(test, table, 0, 0, 2, U64_MAX), 0);
+	set_ns = ktime_get_ns();
+	KUNIT_EXPECT_EQ(test, find(table, ADDRESS(10, 1, 1, 1), set_ns + HOUR_NS), 2);
+	usleep_range(10, 20);
+	weft_table_renew(table);
+	KUNIT_EXPECT_EQ(test, find(table, ADDRESS(10, 1, 1, 1), set_ns + HOUR_NS), 1);
+	KUNIT_EXPECT_EQ(test, find(table, ADDRESS(10, 1, 1, 1), set_ns + 2 * HOUR_NS), 2);
+	weft_table_exit(table);
+}
+
 static void a_full_table_still_replaces(struct kunit *test)
 {
 	struct weft_table *table = new_table(test);
@@ -192,6 +209,7 @@ static struct kunit_case table_cases[] = {
 	KUNIT_CASE(a_pattern_that_lives_for_ever_does),
 	KUNIT_CASE(the_lengths_in_use_are_known),
 	KUNIT_CASE(clearing_leaves_nothing_and_tells_connections),
+	KUNIT_CASE(renewed_patterns_live_from_then_on),
 	KUNIT_CASE(a_full_table_still_replaces),
 	KUNIT_CASE(masks_have_the_bits_of_their_length),
 	{}

@@ -88,6 +88,22 @@ impl GenericSocket {
             .map(drop)
     }
 
+    /// Sends `command` once with each of `attributes`, and gives those that the kernel
+    /// refuses by their positions.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn call_all(
+        &mut self,
+        family: Family,
+        command: u8,
+        attributes: impl IntoIterator<Item = Vec<Attribute>>,
+    ) -> Result<Vec<(usize, Error)>, Error> {
+        let requests = attributes.into_iter();
+        self.link
+            .request_all(requests.map(|attributes| message(family, command, attributes)))
+    }
+
     /// Every object that the dump `command` gives.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use netlink_packet_core::{
-    ErrorMessage, NLM_F_REQUEST, NetlinkDeserializable, NetlinkMessage, NetlinkPayload,
+    ErrorMessage, NLM_F_ACK, NLM_F_REQUEST, NetlinkDeserializable, NetlinkMessage, NetlinkPayload,
     NetlinkSerializable,
 };
 use netlink_sys::{Socket, SocketAddr};
@@ -19,6 +19,9 @@ const EXTENDED_ACK_TEXT: u16 = 1;
 pub(super) const DATAGRAM_BYTES: usize = 64 << 10;
 /// What a capped ACK repeats of the request: its header.
 const CAPPED_REQUEST_BYTES: usize = 16;
+/// Requests in one message to the kernel: with what it says of each that it refuses
+/// they fit into a socket's usual buffer.
+const BATCH_REQUESTS: usize = 64;
 
 /// A blocking socket.
 ///
@@ -41,6 +44,66 @@ impl Link {
             sequence: 0,
             buffer: vec![0; DATAGRAM_BYTES],
         })
+    }
+
+    /// Sends all `requests`, which have no answers, and gives those that the kernel
+    /// refuses by their positions. It takes them one after the other; a system call each
+    /// way does for [`BATCH_REQUESTS`] of them.
+    pub(super) fn request_all<T>(
+        &mut self,
+        mut requests: impl Iterator<Item = T>,
+    ) -> Result<Vec<(usize, Error)>, Error>
+    where
+        T: NetlinkSerializable + NetlinkDeserializable + Into<NetlinkPayload<T>>,
+    {
+        let mut refused = Vec::new();
+        let mut done = 0;
+        loop {
+            let batch: Vec<T> = requests.by_ref().take(BATCH_REQUESTS).collect();
+            let count = batch.len();
+            if count == 0 {
+                return Ok(refused);
+            }
+            let first = self.sequence.wrapping_add(1);
+            let mut bytes = Vec::new();
+            for (index, request) in batch.into_iter().enumerate() {
+                self.sequence = self.sequence.wrapping_add(1);
+                // It is silent about the others, unless it refuses them.
+                let flags = if index + 1 == count { NLM_F_ACK } else { 0 };
+                bytes.extend(encode(request, flags, self.sequence));
+            }
+            self.socket.send(&bytes, 0)?;
+            self.acknowledged::<T>(|sequence, error| {
+                let index = sequence.wrapping_sub(first) as usize;
+                refused.push((done + index, error));
+            })?;
+            done += count;
+        }
+    }
+
+    /// Reads until the kernel has said that the last request is done or refused; tells
+    /// `refuse` of every one that is, by its sequence number.
+    fn acknowledged<T: NetlinkDeserializable>(
+        &mut self,
+        mut refuse: impl FnMut(u32, Error),
+    ) -> Result<(), Error> {
+        loop {
+            let mut datagram = &mut self.buffer[..];
+            let received = self.socket.recv(&mut datagram, 0)?;
+            for message in messages::<T>(&self.buffer[..received]) {
+                let message = message?;
+                let sequence = message.header.sequence_number;
+                let NetlinkPayload::Error(error) = message.payload else {
+                    continue;
+                };
+                if let Err(error) = acknowledgement(&error) {
+                    refuse(sequence, error);
+                }
+                if sequence == self.sequence {
+                    return Ok(());
+                }
+            }
+        }
     }
 
     /// Sends `request` with `flags` and gives `take` what comes back, until the

@@ -5,6 +5,7 @@
  *
  * PATTERN_SET replaces the pattern of one destination prefix atomically.
  * PATTERN_DEL removes one (with PREFIX and PREFIX_LEN) or all of them.
+ * PATTERN_RENEW lets all of them live from now on, as if they were set again.
  * PATTERN_GET dumps them, FLOW_GET dumps the MPTCP connections that a weft
  * scheduler serves.
  */
@@ -24,6 +25,7 @@ enum weft_cmd {
 	WEFT_CMD_PATTERN_DEL,
 	WEFT_CMD_PATTERN_GET,
 	WEFT_CMD_FLOW_GET,
+	WEFT_CMD_PATTERN_RENEW,
 	__WEFT_CMD_MAX,
 };
 #define WEFT_CMD_MAX (__WEFT_CMD_MAX - 1)
@@ -33,8 +35,8 @@ enum weft_attr {
 	WEFT_A_PREFIX,		/* be32, IPv4 destination */
 	WEFT_A_PREFIX_LEN,	/* u8 */
 	WEFT_A_VERSION,		/* u64; SET, GET, and the one a flow uses */
-	WEFT_A_TTL_NS,		/* u64, counted from the SET */
-	WEFT_A_AGE_NS,		/* u64, GET only: since the SET */
+	WEFT_A_TTL_NS,		/* u64, counted from the SET or RENEW */
+	WEFT_A_AGE_NS,		/* u64, GET only: since then */
 	WEFT_A_PATHS,		/* nest of WEFT_A_PATH */
 	WEFT_A_PATH,		/* nest of enum weft_path_attr */
 	WEFT_A_SEQUENCE,	/* binary: per position, a u8 index into PATHS,
