@@ -79,8 +79,8 @@ pub async fn run(args: Args) -> Outcome {
         true => None,
         false => Some(outdir::choose(args.out, &name)?),
     };
-    let mut spec = lab_spec(&args.fabric, &args.capture, &workload, scheduler)?;
-    args.switch.apply(&mut spec)?;
+    let (fabric, switch, capture) = (&args.fabric, &args.switch, &args.capture);
+    let spec = lab_spec(fabric, switch, capture, &workload, scheduler)?;
     let Some(out) = out else {
         return Ok(());
     };
@@ -115,6 +115,7 @@ fn write_usage(file: &Path) -> Result<()> {
 /// A lab with this fabric that runs this workload, as fast as the machine can.
 pub fn lab_spec(
     fabric: &FabricArgs,
+    switch: &SwitchArgs,
     capture: &CaptureArgs,
     workload: &WorkloadArgs,
     scheduler: &str,
@@ -135,6 +136,7 @@ pub fn lab_spec(
         needs: Vec::new(),
         reads: workload.files(),
     });
+    switch.apply(&mut spec)?;
     Ok(spec)
 }
 

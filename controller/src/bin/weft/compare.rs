@@ -77,8 +77,8 @@ pub async fn run(args: Args) -> Outcome {
     let workload = args.workload.absolute(&std::env::current_dir()?);
     let mut jobs = Vec::new();
     for scheduler in &args.schedulers {
-        let mut spec = lab_spec(&args.fabric, &args.capture, &workload, scheduler)?;
-        args.switch.apply(&mut spec)?;
+        let (fabric, switch, capture) = (&args.fabric, &args.switch, &args.capture);
+        let spec = lab_spec(fabric, switch, capture, &workload, scheduler)?;
         jobs.push(Job {
             scheduler: scheduler.clone(),
             spec,
