@@ -77,7 +77,7 @@ evidence: $(WEFT) ## what happened to every packet of a captured run: RUN=runs/x
 
 experiment: build kernel ## runs that a file describes, planned and resumed: FILE=... [PLAN=1]
 	@$(if $(FILE),,echo 'give FILE=workloads/scenarios/x.toml, or one of your own' >&2; exit 2)
-	@$(WEFT) experiment $(call flags,JOBS STORE CLUSTER) $(if $(OUT),--out '$(OUT)') \
+	@$(WEFT) experiment $(call flags,JOBS STORE CLUSTER SEEDS) $(if $(OUT),--out '$(OUT)') \
 	    $(if $(PLAN),--plan) $(if $(QUICK),--quick) $(if $(FULL),--full) '$(FILE)'
 
 report: deps $(WEFT) ## one page of an experiment's results: DIR=runs/scenarios/rb-fig13
@@ -86,13 +86,13 @@ report: deps $(WEFT) ## one page of an experiment's results: DIR=runs/scenarios/
 
 scenario: deps $(if $(SCENARIO),build kernel) ## an experiment of a paper: SCENARIO=rb-fig13 [QUICK=1]
 	@$(if $(SCENARIO),,$(SCENARIOS) list; echo 'give SCENARIO=NAME' >&2; exit 2)
-	@$(SCENARIOS) run $(SCENARIO) $(if $(QUICK),--quick)
+	@$(SCENARIOS) run $(SCENARIO) $(if $(QUICK),--quick) $(call flags,SEEDS)
 
 scenarios: build kernel ## all of them, at most 30 minutes; QUICK=1: at most 5
-	@$(SCENARIOS) run $(if $(QUICK),--quick)
+	@$(SCENARIOS) run $(if $(QUICK),--quick) $(call flags,SEEDS)
 
 figures: build kernel ## every figure with a report, in 30 minutes; FULL=1: at the papers' scale
-	@$(SCENARIOS) figures $(if $(FULL),--full) $(if $(PLAN),--plan)
+	@$(SCENARIOS) figures $(if $(FULL),--full) $(if $(PLAN),--plan) $(call flags,SEEDS)
 
 speed: build kernel ## what runs take, against what they may: WHAT="websearch packet" REPEATS
 	@.venv/bin/python tests/speed $(call flags,REPEATS CPU) $(WHAT)

@@ -17,6 +17,13 @@ def test_a_scenario_is_every_combination_of_points_and_seeds(tmp_path: Path) -> 
     )
 
 
+def test_more_seeds_than_the_file_has_may_be_asked_for_and_not_fewer(tmp_path: Path) -> None:
+    one = read(tmp_path, SMALL)
+    usual = {run.seed for run in matrix.runs(one, quick=False)}
+    assert {run.seed for run in matrix.runs(one, quick=False, at_least=7)} == set(range(1, 8))
+    assert {run.seed for run in matrix.runs(one, quick=False, at_least=1)} == usual
+
+
 def test_the_quick_set_has_fewer_points_and_seeds(tmp_path: Path) -> None:
     runs = list(matrix.runs(read(tmp_path, SMALL), quick=True))
     assert [(run.at["flows"], run.at["scheduler"]) for run in runs] == [(16, "rb"), (16, "minrtt")]

@@ -36,7 +36,10 @@ def _parser() -> argparse.ArgumentParser:
     extent.add_argument("--full", action="store_true", help="at the scale of the papers")
     how.add_argument("--plan", action="store_true", help="only say what would be run")
     how.add_argument(
-        "--jobs", type=_jobs, default=os.cpu_count() or 1, help="labs at the same time [CPUs]"
+        "--jobs", type=_count, default=os.cpu_count() or 1, help="labs at the same time [CPUs]"
+    )
+    how.add_argument(
+        "--seeds", type=_count, default=0, help="at every point at least so many [as in the file]"
     )
     how.add_argument(
         "--store", type=Path, default=RUNS / "runs", help="folder of finished runs", metavar="DIR"
@@ -65,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _jobs(text: str) -> int:
+def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r}: give a whole number from 1")
     return int(text)
@@ -118,7 +121,7 @@ def _how(options: argparse.Namespace) -> Options:
 
 
 def _planned(one: Scenario, options: argparse.Namespace, folder: Path) -> Experiment:
-    runs = matrix.runs(one, options.quick, options.full)
+    runs = matrix.runs(one, options.quick, options.full, options.seeds)
     return Experiment(one, folder.absolute(), list(runs))
 
 

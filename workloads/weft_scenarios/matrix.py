@@ -40,14 +40,16 @@ class Run:
         return f"{self.scenario} {self.experiment}: {at} seed={self.seed}"
 
 
-def runs(scenario: Scenario, quick: bool, full: bool = False) -> Iterator[Run]:
+def runs(scenario: Scenario, quick: bool, full: bool = False, at_least: int = 0) -> Iterator[Run]:
     """Expand all experiments, in the order of the file; `full`: at the paper's scale.
+
+    Every point gets `at_least` so many seeds, or more if the file says so.
 
     Where seeds are added until a mean is known, these are all that there may be.
     """
     for experiment in scenario.experiments:
         if not quick or experiment.quick:
-            yield from _expand(scenario, experiment, quick, full)
+            yield from _expand(scenario, experiment, quick, full, at_least)
 
 
 def distinct(runs: Iterable[Run]) -> list[Run]:
@@ -68,11 +70,13 @@ def axes(experiment: Experiment, quick: bool, full: bool) -> list[Axis]:
     ]
 
 
-def _expand(scenario: Scenario, experiment: Experiment, quick: bool, full: bool) -> Iterator[Run]:
+def _expand(
+    scenario: Scenario, experiment: Experiment, quick: bool, full: bool, at_least: int
+) -> Iterator[Run]:
     reduced = experiment.quick if quick else None
     whole = experiment.full if full else None
     subset = reduced or whole
-    seeds = subset.seeds if subset else experiment.seeds
+    seeds = (subset.seeds if subset else experiment.seeds).raised(at_least)
     varied = axes(experiment, quick, full)
     for points in itertools.product(*(axis.points for axis in varied)):
         flags = dict(experiment.flags)

@@ -136,7 +136,7 @@ def _page(
         "<h2 id=figures>Figures</h2>",
         *(_figure(number, picture) for number, picture in enumerate(pictures, 1)),
         f"<h2 id=why>Why</h2><p>{_text(one.note)}</p>" if one.note else "",
-        _parameters(one, found.about),
+        _parameters(one, found),
         _data(folder),
         _failures(found.about),
     ]
@@ -213,7 +213,8 @@ def _table(rows: Iterable[tables.Row]) -> str:
     return f"<table>{''.join(lines)}</table>"
 
 
-def _parameters(one: Scenario, about: About) -> str:
+def _parameters(one: Scenario, found: Results) -> str:
+    about = found.about
     rows: list[tables.Row] = [("Parameter", "Value")]
     for experiment in one.experiments:
         name = experiment.name
@@ -221,7 +222,9 @@ def _parameters(one: Scenario, about: About) -> str:
         for axis in experiment.axes:
             points = ", ".join(str(value) for value in axis.values())
             rows.append((f"{name}: {axis.label}", points))
-        rows.append((f"{name}: seeds", str(experiment.seeds)))
+        # More may have been asked for than the file does.
+        seeds = found.of(name)["seed"].n_unique() if experiment.seeds.is_fixed() else None
+        rows.append((f"{name}: seeds", str(seeds or experiment.seeds)))
     versions: list[tables.Row] = [("What", "Version")]
     versions += [("kernel", kernel) for kernel in about.kernels]
     versions += [("revision", revision) for revision in about.revisions]

@@ -8,7 +8,7 @@ resumed, or whose store holds more seeds than it needs, ends with the same ones.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from weft_scenarios.stats import spread
@@ -40,9 +40,17 @@ class Seeds:
         """So many, whatever they give."""
         return cls(count, count)
 
+    def raised(self, count: int) -> "Seeds":
+        """Ask for `count` at the least."""
+        return replace(self, at_least=max(self.at_least, count), at_most=max(self.at_most, count))
+
+    def is_fixed(self) -> bool:
+        """Whether it is known from the start how many."""
+        return self.at_least == self.at_most
+
     def __str__(self) -> str:
         """Say it for the table of parameters."""
-        if self.at_least == self.at_most:
+        if self.is_fixed():
             return str(self.at_most)
         return (
             f"{self.at_least} to {self.at_most}, until the mean of {self.of} is known to "
@@ -74,7 +82,7 @@ def wanted(runs: Iterable["Run"], known: Callable[["Run"], float | None]) -> lis
         points[run.scenario, run.experiment, *run.at.items()].append(run)
     kept = []
     for some in points.values():
-        if some[0].seeds.at_least == some[0].seeds.at_most:
+        if some[0].seeds.is_fixed():
             kept += some
             continue
         values: dict[int, float | None] = {}

@@ -34,6 +34,10 @@ pub struct Args {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1024))]
     jobs: Option<u32>,
 
+    /// Seeds that every point gets at least [default: as the file says]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    seeds: Option<u32>,
+
     /// Folder of the results [default: runs/scenarios/NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -74,6 +78,7 @@ impl Args {
             }
         };
         flag("jobs", self.jobs.map(|jobs| jobs.to_string().into()));
+        flag("seeds", self.seeds.map(|seeds| seeds.to_string().into()));
         flag("out", self.out.clone().map(Into::into));
         flag("store", self.store.clone().map(Into::into));
         flag("cluster", self.cluster.clone().map(Into::into));
