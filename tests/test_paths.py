@@ -79,7 +79,7 @@ def test_a_rate_that_changes_is_seen_when_it_does(weft: Weft, tmp_path: Path) ->
         assert found >= 0.5 * rate_bps, second
 
 
-@pytest.mark.parametrize("scheduler", ["default", *SCHEDULERS])
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_a_spine_that_fails_costs_a_flow_at_most_one_timeout(
     weft: Weft, tmp_path: Path, scheduler: str
 ) -> None:
@@ -92,6 +92,17 @@ def test_a_spine_that_fails_costs_a_flow_at_most_one_timeout(
     timeout_ns = 270_000_000
     assert int(flow["fct_ns"]) < int(flow["ideal_fct_ns"]) + timeout_ns
     assert last(rows(out / "queues.csv"))["spine2", "leaf2"]["lost_packets"] > 0
+
+
+def test_with_the_kernels_own_scheduler_a_flow_survives_a_spine_that_fails(
+    weft: Weft, tmp_path: Path
+) -> None:
+    """It may wait until the kernel takes the subflow for stale: four timeouts, ever longer."""
+    run(
+        weft, tmp_path / "x", "--pattern bulk --bytes 20MB --change 30ms:2:down --scheduler default"
+    )
+    (flow,) = rows(tmp_path / "x" / "flows.csv")
+    assert flow["error"] == ""
 
 
 def test_hosts_can_send_faster_than_they_receive(weft: Weft, tmp_path: Path) -> None:
