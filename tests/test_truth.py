@@ -14,10 +14,8 @@ pytestmark = pytest.mark.lab
 
 WEB_SEARCH = "--pattern random --workload websearch --load 0.5 --flows 80 --seed 3"
 ERROR_NS = 10_000
-PRECISE = {"1gbit": 0.99, "10gbit": 0.9}
-"""Rates of all links, and the share of RTTs whose error is below that. At 10 Gbps, where a segment
-takes 1.2 us, more of them are those of ACKs that the receiver's kernel withheld for hundreds, as it
-does while MPTCP's receive window cannot grow; the sender's leaf does not know all of them."""
+RATES = ("1gbit", "10gbit")
+"""Of all links."""
 CPU_PORT = 510
 MANY = 80
 """Samples that say something about a quantile."""
@@ -50,17 +48,12 @@ def queue_packets(truth: Truth) -> int:
     return int(packets)
 
 
-def precise(truth: Truth) -> float:
-    (rate_bps,) = {link["rate_bps"] for link in truth.topology["links"]}
-    return PRECISE[f"{rate_bps // 10**9}gbit"]
-
-
 def spread(errors: list[int]) -> str:
     median, p99 = quantile(errors, 0.5), quantile(errors, 0.99)
     return f"median error {median} ns, p99 {p99} ns, most {max(errors)} ns"
 
 
-@pytest.fixture(scope="module", params=PRECISE)
+@pytest.fixture(scope="module", params=RATES)
 def capture(
     request: pytest.FixtureRequest, weft: Weft, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
@@ -92,7 +85,7 @@ def test_rtts_of_segments_are_what_the_network_took(capture: Path, truth: Truth)
     assert unexplained <= len(errors) // 100
     assert len(errors) > MANY
     assert quantile(errors, 0.5) <= 1_000
-    assert quantile(errors, precise(truth)) <= ERROR_NS
+    assert quantile(errors, 0.99) <= ERROR_NS
 
 
 def test_depths_and_delays_of_queues_are_those_of_the_queues(capture: Path, truth: Truth) -> None:
