@@ -235,6 +235,35 @@ mod tests {
     }
 
     #[test]
+    fn of_many_requests_those_that_are_refused_are_known_by_their_positions() {
+        let mut socket = GenericSocket::open(None).unwrap();
+        let control = Family {
+            id: CONTROL_FAMILY,
+            version: CONTROL_VERSION,
+        };
+        // More than go into one message; one in the middle and the last are answered.
+        let is_there = |position| [70, 99].contains(&position);
+        let requests = (0..100).map(|position| {
+            let name: &[u8] = if is_there(position) {
+                b"nlctrl\0"
+            } else {
+                b"no_such\0"
+            };
+            vec![Attribute::new(CONTROL_FAMILY_NAME, name.to_vec())]
+        });
+        let refused = socket
+            .call_all(control, CONTROL_GET_FAMILY, requests)
+            .unwrap();
+        let positions: Vec<usize> = refused.iter().map(|(position, _)| *position).collect();
+        let expected: Vec<usize> = (0..100).filter(|&position| !is_there(position)).collect();
+        assert_eq!(positions, expected);
+        let is_unknown = |error: &Error| error.is(nix::errno::Errno::ENOENT);
+        assert!(refused.iter().all(|(_, error)| is_unknown(error)));
+        // Nothing is left over for the next request to stumble on.
+        assert!(socket.family("nlctrl", CONTROL_VERSION).is_ok());
+    }
+
+    #[test]
     fn groups_are_found_by_name() {
         let mut socket = GenericSocket::open(None).unwrap();
         assert!(socket.group("nlctrl", "notify").unwrap() > 0);
