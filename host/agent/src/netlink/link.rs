@@ -2,6 +2,7 @@
 //! reads the answers.
 
 use std::io;
+use std::ops::ControlFlow::{self, Break, Continue};
 use std::path::Path;
 
 use netlink_packet_core::{
@@ -73,36 +74,22 @@ impl Link {
                 bytes.extend(encode(request, flags, self.sequence));
             }
             self.socket.send(&bytes, 0)?;
-            self.acknowledged::<T>(|sequence, error| {
-                let index = sequence.wrapping_sub(first) as usize;
-                refused.push((done + index, error));
-            })?;
-            done += count;
-        }
-    }
-
-    /// Reads until the kernel has said that the last request is done or refused; tells
-    /// `refuse` of every one that is, by its sequence number.
-    fn acknowledged<T: NetlinkDeserializable>(
-        &mut self,
-        mut refuse: impl FnMut(u32, Error),
-    ) -> Result<(), Error> {
-        loop {
-            let mut datagram = &mut self.buffer[..];
-            let received = self.socket.recv(&mut datagram, 0)?;
-            for message in messages::<T>(&self.buffer[..received]) {
-                let message = message?;
-                let sequence = message.header.sequence_number;
-                let NetlinkPayload::Error(error) = message.payload else {
-                    continue;
+            let last = self.sequence;
+            self.receive::<T>(|sequence, payload| {
+                let NetlinkPayload::Error(error) = payload else {
+                    return Continue(());
                 };
                 if let Err(error) = acknowledgement(&error) {
-                    refuse(sequence, error);
+                    let index = sequence.wrapping_sub(first) as usize;
+                    refused.push((done + index, error));
                 }
-                if sequence == self.sequence {
-                    return Ok(());
+                if sequence == last {
+                    Break(Ok(()))
+                } else {
+                    Continue(())
                 }
-            }
+            })?;
+            done += count;
         }
     }
 
@@ -120,22 +107,38 @@ impl Link {
         self.sequence = self.sequence.wrapping_add(1);
         self.socket
             .send(&encode(request, flags, self.sequence), 0)?;
+        let asked = self.sequence;
+        self.receive(|sequence, payload| {
+            if sequence != asked {
+                return Continue(());
+            }
+            match payload {
+                NetlinkPayload::Done(done) if done.code == 0 => Break(Ok(())),
+                NetlinkPayload::Done(done) => Break(Err(refusal(done.code, &done.extended_ack))),
+                NetlinkPayload::Error(error) => Break(acknowledgement(&error)),
+                NetlinkPayload::InnerMessage(answer) => {
+                    take(answer);
+                    Continue(())
+                }
+                _ => Continue(()),
+            }
+        })
+    }
+
+    /// Gives `take` every message, with its sequence number, until that breaks off.
+    fn receive<T: NetlinkDeserializable>(
+        &mut self,
+        mut take: impl FnMut(u32, NetlinkPayload<T>) -> ControlFlow<Result<(), Error>>,
+    ) -> Result<(), Error> {
         loop {
             let mut datagram = &mut self.buffer[..];
             let received = self.socket.recv(&mut datagram, 0)?;
-            for message in messages::<T>(&self.buffer[..received]) {
-                let message = message?;
-                if message.header.sequence_number != self.sequence {
-                    continue;
-                }
-                match message.payload {
-                    NetlinkPayload::Done(done) if done.code == 0 => return Ok(()),
-                    NetlinkPayload::Done(done) => {
-                        return Err(refusal(done.code, &done.extended_ack));
-                    }
-                    NetlinkPayload::Error(error) => return acknowledgement(&error),
-                    NetlinkPayload::InnerMessage(answer) => take(answer),
-                    _ => {}
+            for message in messages(&self.buffer[..received]) {
+                let NetlinkMessage {
+                    header, payload, ..
+                } = message?;
+                if let Break(outcome) = take(header.sequence_number, payload) {
+                    return outcome;
                 }
             }
         }
