@@ -8,7 +8,6 @@ its log.
 
 import json
 import os
-import resource
 import signal
 import sys
 import time
@@ -20,9 +19,6 @@ from weft_topology.daemons import Daemon
 from weft_topology.emulation import WeftNet
 from weft_topology.errors import StepError, UsageError
 from weft_topology.shell import Daemons, Server
-
-_OPEN_FILES = 1 << 16
-"""Of a process: one that serves a thousand hosts has several for each."""
 
 _SETTLED_NS = 100_000_000
 """Daemons start at a whole multiple of this. What the network has left to the kernel, grace
@@ -42,7 +38,6 @@ def run(lab: Path) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _terminate)
     os.environ["PATH"] = _PATH
-    _raise_limits()
     # Only who leads a session can have a terminal, as the Mininet prompt will.
     with suppress(PermissionError):
         os.setsid()
@@ -86,15 +81,6 @@ def _run(lab: spec.LabSpec, rundir: Path) -> None:
             signal.signal(number, signal.SIG_IGN)
         daemons.stop()
         net.stop()
-
-
-def _raise_limits() -> None:
-    """Let the daemons open as many files as large fabrics need, or as they may."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, max(most, _OPEN_FILES)))
-    except (ValueError, PermissionError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _delay_control(delay_ns: int) -> None:

@@ -19,7 +19,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::reboot::{RebootMode, reboot};
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{Pid, sethostname, sync};
 
@@ -36,8 +36,8 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 /// an uptime of 0 s for one they have not asked for yet; `ping` is one.
 const AGE: Duration = Duration::from_secs(1);
 
-/// Files that a process may open, as many as a kernel allows at most (`fs.nr_open`); without
-/// a word it would be 4096, and a thousand hosts have more connections.
+/// Files that a process may open, as many as a kernel usually allows at most (`fs.nr_open`);
+/// without a word it would be 4096, and a thousand hosts have more connections.
 const OPEN_FILES: u64 = 1 << 20;
 
 /// Process 1. Ends by switching the lab off, so it does not return.
@@ -85,7 +85,6 @@ fn boot() -> io::Result<()> {
     let spec = read_spec()?;
     mounts::hidden(&spec)?;
     sethostname("weft")?;
-    setrlimit(Resource::RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES)?;
     if has_only_our_programs(&spec) {
         run_in_order_of_waking()?;
     }
@@ -111,8 +110,21 @@ fn run_in_order_of_waking() -> io::Result<()> {
     Errno::result(result).map(drop).map_err(Into::into)
 }
 
+/// Lets processes open [`OPEN_FILES`], or, on this machine's own kernel, as many as they may.
+fn open_many_files() -> io::Result<()> {
+    match setrlimit(Resource::RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES) {
+        Err(Errno::EPERM) => {
+            let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
+            setrlimit(Resource::RLIMIT_NOFILE, most, most)
+        }
+        done => done,
+    }
+    .map_err(Into::into)
+}
+
 /// Runs the worker to its end.
 fn work(spec: &LabSpec, line: Option<RawFd>) -> io::Result<()> {
+    open_many_files()?;
     let worker = Command::new("/proc/self/exe")
         .arg("guest-worker")
         .args(line.map(|line| format!("--line={line}")))
