@@ -1,5 +1,6 @@
 """Verdicts, from numbers that are known."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,18 +12,24 @@ from weft_scenarios.metrics import Measured
 from weft_scenarios.stats import spread
 
 Numbers = Mapping[tuple[str, int], Sequence[float]]
-"""Mean FCT by scheduler and flows: one number per seed."""
+"""Mean FCT by scheduler and flows: one number per seed, NaN of a run that failed."""
 
 
 def verdict(folder: Path, numbers: Numbers, claim: str = "") -> Verdict:
     scenario = read(folder, SMALL + claim)
-    done = []
+    done, failed = [], []
     for run in matrix.runs(scenario, quick=False):
         values = numbers.get((str(run.at["scheduler"]), int(run.at["flows"])), [])
-        if run.seed <= len(values):
+        if run.seed > len(values):
+            continue
+        if math.isnan(values[run.seed - 1]):
+            failed.append((run, "a flow stood still"))
+        else:
             measured = Measured({"fct_mean_ms": values[run.seed - 1]}, {}, "Linux", "1")
             done.append((run, measured))
-    return judge(scenario, scenario.claims[-1], results.collect(scenario, done, {}, quick=False))
+    return judge(
+        scenario, scenario.claims[-1], results.collect(scenario, done, failed, quick=False)
+    )
 
 
 def test_a_claim_holds_when_every_point_is_clearly_on_its_side(tmp_path: Path) -> None:
@@ -58,6 +65,19 @@ def test_what_the_seeds_cannot_tell_apart_is_open(tmp_path: Path) -> None:
     assert found.word() == "open"
 
 
+def test_a_point_where_it_fails_refutes_a_claim_about_all_points_also_beside_open_ones(
+    tmp_path: Path,
+) -> None:
+    numbers = {
+        ("rb", 1): [10.0, 30.0, 20.0],
+        ("minrtt", 1): [30.0, 10.0, 21.0],
+        ("rb", 16): [30.0, 31.0, 30.0],
+        ("minrtt", 16): [20.0, 20.0, 20.0],
+    }
+    assert verdict(tmp_path, numbers).word() == "does not hold"
+    assert verdict(tmp_path, numbers, 'at = "some point"\n').word() == "open"
+
+
 def test_a_claim_that_holds_at_one_point_of_two_holds_in_part(tmp_path: Path) -> None:
     numbers = {
         ("rb", 1): [1.0, 1.0, 1.1],
@@ -86,6 +106,16 @@ def test_runs_without_results_are_missing_not_held(tmp_path: Path) -> None:
     assert found.word() == "holds in part"
     assert found.missing == 1
     assert verdict(tmp_path, {}).word() == "not measured"
+
+
+def test_a_point_where_a_run_failed_is_not_judged_by_the_seeds_that_are_left(
+    tmp_path: Path,
+) -> None:
+    numbers = {("rb", n): [1.0, 1.0, 1.1] for n in (1, 16)}
+    numbers |= {("minrtt", 1): [2.0, 2.0, 2.0], ("minrtt", 16): [2.0, math.nan, 2.0]}
+    found = verdict(tmp_path, numbers)
+    assert [point.place["flows"] for point in found.points] == ["1"]
+    assert (found.missing, found.word()) == (1, "holds in part")
 
 
 def test_two_points_of_an_axis_are_compared_across_it(tmp_path: Path) -> None:

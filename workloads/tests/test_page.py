@@ -1,5 +1,6 @@
 """The page of an experiment: what is on it, and that a browser shows it."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from conducting import HEALTHY, conduct, install
+from small import SMALL
 from weft_scenarios import page
 from weft_scenarios.errors import ScenarioError
 
@@ -82,6 +84,25 @@ def test_the_page_has_claims_verdicts_parameters_and_versions(seen: Seen) -> Non
     for parameter in ("one: --pattern", "incast", "one: seeds", "Linux 7", "polars"):
         assert parameter in seen.text
     assert {"one-cdf", "one-tails", "one-sizes", "one-heat", "one-queue_packets"} <= set(seen.ids)
+
+
+def test_the_page_of_a_quick_or_full_set_has_its_parameters(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    full = '[experiment.full]\nseeds = 7\nseconds = 60.0\nflags = { pattern = "mixed" }\n'
+    text = SMALL.replace("[experiment.quick]", f"{full}[experiment.quick]")
+    (tmp_path / "scenario.toml").write_text(text)
+
+    def rows(**extent: bool) -> str:
+        about = json.loads((folder / "about.json").read_text()) | extent
+        (tmp_path / "about.json").write_text(json.dumps(about))
+        seen = Seen()
+        seen.feed(page.write(tmp_path).read_text())
+        return seen.text
+
+    assert "one: --patternincast" in rows()
+    assert "one: Flows1, 16" in rows()
+    assert "one: --patternmixed" in rows(full=True)
+    assert "one: Flows16" in rows(quick=True)
 
 
 def test_every_figure_is_there_for_print_and_slides_too(folder: Path) -> None:

@@ -29,8 +29,8 @@ def installed(tmp_path: Path) -> Callable[[str], Installation]:
     return install
 
 
-def runs_of(folder: Path) -> list[Run]:
-    return list(matrix.runs(read(folder, SMALL), quick=False))
+def runs_of(folder: Path, text: str = SMALL) -> list[Run]:
+    return list(matrix.runs(read(folder, text), quick=False))
 
 
 def run(installation: Installation, folder: Path, runs: list[Run]) -> Outcome:
@@ -54,6 +54,19 @@ def test_a_run_is_known_by_its_flags_and_its_programs(tmp_path: Path) -> None:
     before, after = Installation(tmp_path, "before"), Installation(tmp_path, "after")
     assert before.key(one) == before.key(one)
     assert len({before.key(one), before.key(other), after.key(one)}) == 3
+
+
+def test_a_run_is_known_by_what_stands_in_the_files_that_it_reads(tmp_path: Path) -> None:
+    def key(folder: str, sizes: str) -> str:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "mine.csv").write_text(sizes)
+        text = SMALL.replace('pattern = "incast"', 'workload = "mine.csv"')
+        run = runs_of(tmp_path / folder, text)[0]
+        assert run.flags["workload"] == str(tmp_path / folder / "mine.csv")
+        return Installation(tmp_path, "digest").key(run)
+
+    assert key("here", "100,1.0\n") == key("there", "100,1.0\n")
+    assert key("here", "100,1.0\n") != key("here", "200,1.0\n")
 
 
 def test_a_run_that_fails_leaves_its_log_and_the_others_are_done(

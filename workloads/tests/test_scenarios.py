@@ -50,6 +50,8 @@ def test_plain_tcp_is_a_protocol_not_a_scheduler(tmp_path: Path) -> None:
             12,
             "full = true at every",
         ),
+        ('name = "flows"', 'name = "seed"', 13, "name = 'seed' is a column of the tables"),
+        ('name = "flows"', 'name = "cpu_s"', 13, "name = 'cpu_s' is a column of the tables"),
         ("seeds = 3", "", 6, "experiment one: seeds is missing"),
         ("seeds = 3", "seeds = 3\nsedes = 3", 9, "sedes means nothing here; did you mean seeds?"),
         ("flows = [16]", "flows = [8]", 19, "flows = 8 is no point of the axis; there are 1, 16"),
@@ -137,7 +139,7 @@ def test_points_that_are_only_in_the_full_set_are_left_out_of_the_others(tmp_pat
 
 def test_a_scenario_of_which_every_run_has_failed_has_no_numbers_to_show(tmp_path: Path) -> None:
     its = scenario.read("rb-fig13")
-    planned = {str(run): "no lab" for run in matrix.runs(its, quick=True)}
+    planned = [(run, "no lab") for run in matrix.runs(its, quick=True)]
     results.write(tmp_path, results.collect(its, [], planned, quick=True))
     measured = results.read(its, tmp_path)
     assert [rows for plot in its.plots for rows in tables.of_plot(its, plot, measured)] == []

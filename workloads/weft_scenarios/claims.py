@@ -45,7 +45,7 @@ class Verdict:
     claim: Claim
     points: tuple[Judged, ...]
     missing: int
-    """Points without results."""
+    """Points without results, or where a run failed: what it would have given is not known."""
 
     def count(self, outcome: str) -> int:
         """Count points."""
@@ -62,7 +62,10 @@ class Verdict:
             return "holds"
         if held:
             return "holds in part"
-        return "open" if self.count(OPEN) else "does not hold"
+        failed = self.count(FAILS)
+        # One point refutes what is said of all, but not what is said of some.
+        is_refuted = failed == total if self.claim.somewhere else failed > 0
+        return "does not hold" if is_refuted else "open"
 
 
 def judge(scenario: Scenario, claim: Claim, results: Results) -> Verdict:
@@ -71,7 +74,8 @@ def judge(scenario: Scenario, claim: Claim, results: Results) -> Verdict:
     axes = scenario.experiment(claim.experiment).axes
     judged, missing = [], 0
     for here, there in _pairs(claim, axes):
-        point = _point(claim, runs, here, there)
+        lost = results.has_failed(claim.experiment, here, there or here)
+        point = None if lost else _point(claim, runs, here, there)
         if point:
             judged.append(point)
         elif _was_run(runs, here, there):

@@ -116,6 +116,7 @@ def _how(options: argparse.Namespace) -> Options:
         plan=options.plan,
         jobs=options.jobs,
         store=store,
+        full=options.full,
         cluster=getattr(options, "cluster", None),
     )
 

@@ -155,6 +155,11 @@ def _on_worker(run: Run, key: str, digest: str, token: str) -> Reply:
     try:
         installed = installation.find()
         _require(installed.digest, digest, worker.address)
+        if installed.key(run) != key:
+            raise ScenarioError(
+                f"worker {worker.address}: the files that the run reads are not the same there as "
+                "here; put them into the same folder on both"
+            )
         labs = Here(installed, 1)
         with _guard:
             _running.setdefault(token, []).append(labs)

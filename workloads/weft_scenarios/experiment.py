@@ -41,6 +41,8 @@ class Options:
     """Where finished runs are."""
     cluster: str | None = None
     """Address of a Dask scheduler."""
+    full: bool = False
+    """At the paper's scale."""
 
     def labs(self) -> int | None:
         """Give how many labs run at a time; of a cluster, only Dask knows."""
@@ -85,7 +87,7 @@ def _carry_out(
 ) -> int:
     """Run what is not there, write tables, judge; gives the exit code."""
     runs = [run for one in planned for run in one.runs]
-    keeper = _Keeper(planned, options.quick, installed, store)
+    keeper = _Keeper(planned, options.quick, options.full, installed, store)
     progress = Progress(options.labs(), sys.stdout.isatty())
     keeper.write(replace(there, stopped="running"))
     runner = Runner(installed, store, options.jobs, progress, keeper.checkpoint, options.cluster)
@@ -139,6 +141,7 @@ class _Keeper:
 
     planned: Sequence[Experiment]
     quick: bool
+    full: bool
     installed: Installation
     store: Store
     written: float = 0.0
@@ -159,13 +162,13 @@ class _Keeper:
         wanted = outcome.wanted(one.runs, self.installed.key)
         keyed = [(run, self.installed.key(run)) for run in wanted]
         done = [(run, outcome.done[key]) for run, key in keyed if key in outcome.done]
-        failed = {str(run): outcome.failed[key] for run, key in keyed if key in outcome.failed}
+        failed = [(run, outcome.failed[key]) for run, key in keyed if key in outcome.failed]
         found = results.collect(
-            one.scenario, done, {r: f.why for r, f in failed.items()}, self.quick
+            one.scenario, done, [(run, f.why) for run, f in failed], self.quick, self.full
         )
         about = replace(
             found.about,
-            logs={run: _shown(fail.log) for run, fail in failed.items() if fail.log},
+            logs={str(run): _shown(fail.log) for run, fail in failed if fail.log},
             state=outcome.stopped or "complete",
             planned=len(wanted),
             machine=machine.machine(),

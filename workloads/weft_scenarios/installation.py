@@ -12,14 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from weft_scenarios import inputs
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.matrix import Run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 WEFT = ROOT / "target" / "release" / "weft"
 
-_PROGRAMS = ("weft-lab", "weft-switch", "weft-controller", "weft-agent", "weft-load")
-"""What runs in a lab. `weft` itself is the command line: its part of a run is its flags."""
+_PROGRAMS = ("weft", "weft-lab", "weft-switch", "weft-controller", "weft-agent", "weft-load")
+"""What runs in a lab, and `weft`, which knows the defaults of its flags and computes evidence."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Installation:
 
     def key(self, run: Run) -> str:
         """Name the run: equal for runs that give equal results."""
-        flags = sorted(run.all_flags().items())
+        flags = sorted(inputs.known(run.all_flags()).items())
         text = json.dumps([self.digest, flags])
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 

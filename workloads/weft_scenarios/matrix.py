@@ -4,8 +4,9 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from weft_scenarios import inputs
 from weft_scenarios.reader import Value
-from weft_scenarios.scenario import Axis, Experiment, Point, Scenario
+from weft_scenarios.scenario import Axis, Experiment, Full, Point, Quick, Scenario
 from weft_scenarios.seeds import Seeds
 
 
@@ -70,19 +71,24 @@ def axes(experiment: Experiment, quick: bool, full: bool) -> list[Axis]:
     ]
 
 
+def subset(experiment: Experiment, quick: bool, full: bool) -> Quick | Full | None:
+    """Give what differs in the quick set or at the paper's scale; nothing if nothing does."""
+    return (experiment.quick if quick else None) or (experiment.full if full else None)
+
+
 def _expand(
     scenario: Scenario, experiment: Experiment, quick: bool, full: bool, at_least: int
 ) -> Iterator[Run]:
-    reduced = experiment.quick if quick else None
     whole = experiment.full if full else None
-    subset = reduced or whole
-    seeds = (subset.seeds if subset else experiment.seeds).raised(at_least)
+    extent = subset(experiment, quick, full)
+    seeds = (extent.seeds if extent else experiment.seeds).raised(at_least)
     varied = axes(experiment, quick, full)
     for points in itertools.product(*(axis.points for axis in varied)):
         flags = dict(experiment.flags)
         for point in points:
             flags.update(point.flags)
-        flags.update(subset.flags if subset else {})
+        flags.update(extent.flags if extent else {})
+        flags = inputs.absolute(flags, scenario.folder)
         at = {axis.name: point.at for axis, point in zip(varied, points, strict=True)}
         known_s = [point.seconds for point in points if point.seconds is not None]
         for seed in range(1, seeds.at_most + 1):

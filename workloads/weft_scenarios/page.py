@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
-from weft_scenarios import charts, flows, plot, report, results, scenario, style, tables
+from weft_scenarios import charts, flows, matrix, plot, report, results, scenario, style, tables
 from weft_scenarios.claims import Verdict, judge
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import write_whole
@@ -218,13 +218,18 @@ def _parameters(one: Scenario, found: Results) -> str:
     rows: list[tables.Row] = [("Parameter", "Value")]
     for experiment in one.experiments:
         name = experiment.name
-        rows += [(f"{name}: --{flag}", value) for flag, value in experiment.flags.items()]
-        for axis in experiment.axes:
+        if about.quick and not experiment.quick:
+            continue
+        extent = matrix.subset(experiment, about.quick, about.full)
+        flags = {**experiment.flags, **(extent.flags if extent else {})}
+        rows += [(f"{name}: --{flag}", value) for flag, value in flags.items()]
+        for axis in matrix.axes(experiment, about.quick, about.full):
             points = ", ".join(str(value) for value in axis.values())
             rows.append((f"{name}: {axis.label}", points))
         # More may have been asked for than the file does.
-        seeds = found.of(name)["seed"].n_unique() if experiment.seeds.is_fixed() else None
-        rows.append((f"{name}: seeds", str(seeds or experiment.seeds)))
+        planned = extent.seeds if extent else experiment.seeds
+        seeds = found.of(name)["seed"].n_unique() if planned.is_fixed() else None
+        rows.append((f"{name}: seeds", str(seeds or planned)))
     versions: list[tables.Row] = [("What", "Version")]
     versions += [("kernel", kernel) for kernel in about.kernels]
     versions += [("revision", revision) for revision in about.revisions]
@@ -256,7 +261,7 @@ def _data(folder: Path) -> str:
 def _failures(about: About) -> str:
     if not about.failed:
         return ""
-    logs = {run: f" (log: {log})" for run, log in about.logs.items()}
+    logs = {f"{run}: ": f" (log: {log})" for run, log in about.logs.items()}
     items = "".join(
         f"<li>{_text(line)}{_text(next((g for r, g in logs.items() if line.startswith(r)), ''))}"
         for line in about.failed

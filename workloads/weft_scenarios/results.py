@@ -35,8 +35,12 @@ class About:
     runs: int
     failed: list[str]
     """One line each: which run, and why."""
+    failed_at: list[dict[str, str]] = field(default_factory=list)
+    """Where, in the same order: experiment and point of every axis."""
     logs: dict[str, str] = field(default_factory=dict)
     """Of failed runs: which run, and the file with all that it said."""
+    full: bool = False
+    """At the paper's scale."""
     state: str = "complete"
     """Or `running`, or why it stopped."""
     planned: int | None = None
@@ -61,6 +65,14 @@ class Results:
         """Give the runs of an experiment at some points."""
         return chosen(self.runs.filter(pl.col("experiment") == experiment), where or {})
 
+    def has_failed(self, experiment: str, *points: Mapping[str, str]) -> bool:
+        """Whether a run at one of these points failed."""
+        return any(
+            at["experiment"] == experiment and all(at.get(a) == p for a, p in point.items())
+            for at in self.about.failed_at
+            for point in points
+        )
+
 
 def chosen(frame: pl.DataFrame, where: Where) -> pl.DataFrame:
     """Keep the rows at some points."""
@@ -81,10 +93,11 @@ _POINTS: dict[str, type[pl.DataType]] = {"curve": pl.String, "x": pl.Float64, "y
 def collect(
     scenario: Scenario,
     done: Iterable[tuple[Run, Measured]],
-    failed: Mapping[str, str],
+    failed: Iterable[tuple[Run, str]],
     quick: bool,
+    full: bool = False,
 ) -> Results:
-    """Put the runs of a scenario together."""
+    """Put the runs of a scenario together; `failed` are those that gave nothing, and why."""
     axes = {axis.name: None for e in scenario.experiments for axis in e.axes}
     rows: list[dict[str, object]] = []
     curves: list[pl.DataFrame] = []
@@ -100,12 +113,18 @@ def collect(
             points = pl.DataFrame({"x": x, "y": y}, schema={"x": pl.Float64, "y": pl.Float64})
             labels = [pl.lit(value, schema[key]).alias(key) for key, value in at.items()]
             curves.append(points.select(*labels, pl.lit(name).alias("curve"), "x", "y"))
+    failed = list(failed)
     about = About(
         quick=quick,
+        full=full,
         kernels=sorted({m.kernel for m in measured_all}),
         revisions=sorted({m.revision for m in measured_all}),
         runs=len(rows) + len(failed),
-        failed=[f"{run}: {why}" for run, why in failed.items()],
+        failed=[f"{run}: {why}" for run, why in failed],
+        failed_at=[
+            {"experiment": run.experiment} | {name: point_text(at) for name, at in run.at.items()}
+            for run, _ in failed
+        ],
         wall_s=sum(m.wall_s or 0.0 for m in measured_all) or None,
     )
     numbers: dict[str, type[pl.DataType]] = dict.fromkeys(METRICS, pl.Float64)

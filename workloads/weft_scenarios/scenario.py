@@ -19,6 +19,8 @@ from weft_scenarios.seeds import AT_LEAST, AT_MOST, OF, Seeds
 FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
 """Where the scenario files are."""
 
+_TAKEN = {"experiment", "seed", "curve", "x", "y", *METRICS}
+"""Columns of the tables of results, beside the axes."""
 RELATIONS = ("<=", ">=")
 KINDS = ("line", "bars", "cdf", "course")
 
@@ -144,6 +146,8 @@ class Scenario:
     """What it was read from."""
     content: Mapping[str, Any]
     """What stands in it, as TOML."""
+    folder: Path
+    """Where it names files from."""
 
     def experiment(self, name: str) -> Experiment:
         """Give the experiment `name`, which exists in a scenario that was read."""
@@ -173,11 +177,11 @@ def read_file(path: Path) -> Scenario:
         raise ScenarioError(f"{shown}: no such file; give a scenario file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ScenarioError(f"{shown}: not a scenario file: {error}") from None
-    return parse(path.stem, source)
+    return parse(path.stem, source, path.absolute().parent)
 
 
-def parse(name: str, source: Source) -> Scenario:
-    """Make a scenario of its text, or raise ScenarioError."""
+def parse(name: str, source: Source, folder: Path) -> Scenario:
+    """Make a scenario of its text, whose file is in `folder`, or raise ScenarioError."""
     try:
         content = tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as error:
@@ -204,6 +208,7 @@ def parse(name: str, source: Source) -> Scenario:
         is_figure=apart is False or apart == "figures",
         source_file=source,
         content=content,
+        folder=folder,
     )
     table.end()
     return scenario
@@ -267,6 +272,9 @@ def _flag(flag: str, value: str) -> dict[str, str]:
 
 def _axis(table: Table) -> Axis:
     name = table.text("name")
+    if name in _TAKEN:
+        wrong = f"name = {name!r} is a column of the tables of results; give another name"
+        raise table.fail(wrong, "name")
     label = table.text("label")
     flag = table.text("flag", "")
     values = table.values("values", [])

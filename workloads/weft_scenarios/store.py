@@ -85,6 +85,8 @@ class Store:
                 write_whole(folder / _MEASURED, measured.to_json())
         except (FileNotFoundError, ValueError, TypeError, ScenarioError):
             return None
+        except OSError as error:
+            raise ScenarioError(f"{folder}: not read or measured again: {error.strerror}") from None
         return measured
 
     def begin(self, key: str) -> Path:
