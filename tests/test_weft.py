@@ -28,8 +28,8 @@ def test_an_incast_takes_what_its_link_takes(
         tmp_path / "x",
         f"--pattern incast --senders {senders} --hosts {senders} --spines {spines}",
     )
-    # Frames carry 1424 bytes, or less, and take 1538 bytes of time on the link.
-    ideal_ns = senders * int(flows[0]["bytes"]) * 1538 / 1424 * 8
+    # Frames carry 1424 bytes, or less, and take 1514 bytes of time on the link.
+    ideal_ns = senders * int(flows[0]["bytes"]) * 1514 / 1424 * 8
     assert max(int(flow["fct_ns"]) for flow in flows) <= 1.1 * ideal_ns
     assert sum(int(flow["timeouts"]) for flow in flows) == 0
 

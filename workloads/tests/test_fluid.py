@@ -5,7 +5,7 @@ import pytest
 from weft_scenarios import fluid
 
 RATE_BPS = 1_000_000_000
-MB_MS = 8e9 / RATE_BPS * 1538 / 1424
+MB_MS = 8e9 / RATE_BPS * 1514 / 1424
 """Time of a megabyte on a link, in milliseconds."""
 TOPOLOGY = {
     "kind": "leaf-spine", "leaves": 2, "hosts": 4, "spines": 2, "spine_rate_bps": {},

@@ -17,11 +17,21 @@ QUEUES = (
 )
 
 
-def folder_of_a_run(folder: Path, fcts_ms: Sequence[int | None], **workload: object) -> Path:
-    """Write the folder of a run whose flows start together."""
+LINKS = [
+    {"between": "host-switch", "count": 4, "rate_bps": 1_000_000},
+    {"between": "switch-switch", "count": 4, "rate_bps": 2_000_000},
+]
+
+
+def folder_of_a_run(
+    folder: Path, fcts_ms: Sequence[int | None], gap_ms: int = 0, **workload: object
+) -> Path:
+    """Write the folder of a run whose flows start together, or so far apart."""
     info = {"kernel": "Linux 7", "revision": "1", "workload": workload}
+    info |= {"topology": {"links": LINKS}}
     (folder / "run.json").write_text(json.dumps(info))
-    rows = [f"{i},h1_{i},h2_1,1000,0,{'' if f is None else f * 1_000_000},2,0,0,0,"
+    gap_ns = gap_ms * 1_000_000
+    rows = [f"{i},h1_{i},h2_1,1000,{i * gap_ns},{'' if f is None else f * 1_000_000},2,0,0,0,"
             for i, f in enumerate(fcts_ms)]  # fmt: skip
     (folder / "flows.csv").write_text("\n".join([FLOWS, *rows, ""]))
     (folder / "queues.csv").write_text(f"{QUEUES}\n1000000,leaf2,1,h2_1,5,9,90,90000,10\n")
@@ -44,6 +54,16 @@ def test_a_query_without_all_answers_has_missed_its_deadline(tmp_path: Path) -> 
 
 def test_flows_that_are_no_queries_have_none(tmp_path: Path) -> None:
     assert "query_mean_ms" not in measure(folder_of_a_run(tmp_path, [1, 2])).metrics
+
+
+def test_the_load_that_flows_are_is_that_of_their_sizes_and_starts(tmp_path: Path) -> None:
+    # 1000 B every 10 ms: 0.8 Mbit/s, of one host with 1 Mbit/s, or of four.
+    one = folder_of_a_run(tmp_path, [1, 2, 3], 10, pattern="many-to-one", load=0.5)
+    assert measure(one).metrics["offered_load"] == pytest.approx(0.8)
+    four = folder_of_a_run(tmp_path, [1, 2, 3], 10, pattern="random", load=0.5)
+    assert measure(four).metrics["offered_load"] == pytest.approx(0.2)
+    others = folder_of_a_run(tmp_path, [1, 2, 3], 10, pattern="replay")
+    assert "offered_load" not in measure(others).metrics
 
 
 FIG_12 = Setting(

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from weft_scenarios.curves import number
 
-_PAYLOAD_SHARE = 1424 / 1538
-"""Of the time that a frame of an MPTCP subflow takes on a link."""
+_PAYLOAD_SHARE = 1424 / 1514
+"""Of the time that a full frame of an MPTCP subflow over IPv4 takes: links of the lab count frames
+with their Ethernet header, without preamble, checksum and gap."""
 
 Rates = NDArray[np.float64]
 Links = NDArray[np.intp]

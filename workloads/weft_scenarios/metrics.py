@@ -90,7 +90,7 @@ def _measure(folder: Path) -> Measured:
     receivers = flows["dst"].unique().sort().to_list()
     last_hop = queues.filter(pl.col("peer").is_in(receivers))
     workload = info.get("workload", {})
-    metrics = _of_flows(completed) | _of_classes(completed, workload)
+    metrics = _of_flows(completed) | _of_classes(completed, workload) | _of_load(flows, info)
     metrics |= _of_queries(flows, workload) | _of_model(info, metrics["subflows_mean"])
     metrics |= fluid.metrics(info, completed)
     metrics |= _of_queues(queues, last_hop, metrics["completion_ms"])
@@ -136,6 +136,22 @@ def _of_flows(flows: pl.DataFrame) -> dict[str, float]:
     if len(long):
         metrics["rate_long_mbps"] = number((long["bytes"] * 8e3 / long["fct_ns"]).mean())
     return metrics
+
+
+def _of_load(flows: pl.DataFrame, info: Mapping[str, Any]) -> dict[str, float]:
+    """Give the load that these flows are, of Poisson arrivals: as `load`, which is their mean.
+
+    With heavy tails a run of some hundred flows can be far from it.
+    """
+    workload, links = info.get("workload", {}), info.get("topology", {}).get("links", [])
+    span_ns = number(flows["start_ns"].max()) - number(flows["start_ns"].min())
+    hosts = [link for link in links if link["between"] == "host-switch"]
+    if workload.get("load") is None or not hosts or span_ns <= 0:
+        return {}
+    count = 1 if workload.get("pattern") == "many-to-one" else sum(h["count"] for h in hosts)
+    # As many gaps as there are flows, but one.
+    octets = number(flows["bytes"].sum()) * (len(flows) - 1) / len(flows)
+    return {"offered_load": octets * 8e9 / span_ns / (count * hosts[0]["rate_bps"])}
 
 
 def _of_classes(flows: pl.DataFrame, workload: Mapping[str, Any]) -> dict[str, float]:
