@@ -101,7 +101,9 @@ def test_the_page_of_a_quick_or_full_set_has_its_parameters(folder: Path, tmp_pa
 
     assert "one: --patternincast" in rows()
     assert "one: Flows1, 16" in rows()
-    assert "one: --patternmixed" in rows(full=True)
+    whole = rows(full=True)
+    assert "one: --patternmixed" in whole
+    assert "at the scale of the paper" in whole
     assert "one: Flows16" in rows(quick=True)
 
 

@@ -156,6 +156,8 @@ def _state(about: About) -> str:
     parts += about.kernels
     if about.quick:
         parts.append("the quick subset: fewer points, fewer seeds")
+    if about.full:
+        parts.append("the full set: at the scale of the paper")
     text = f"<p>{_text('; '.join(parts))}.</p>"
     if about.state != "complete":
         text += f"<p class=warning>Not complete: {_text(about.state)}.</p>"
