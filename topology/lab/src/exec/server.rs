@@ -29,6 +29,10 @@ const TOPOLOGY_SOCKET: &str = "/run/weft-topology.sock";
 const CHUNK: usize = 16 << 10;
 /// Frames on their way out; a slow reader slows the command down.
 const FRAMES_MAX: usize = 8;
+/// What a terminal takes for an interrupt.
+const CTRL_C: &[u8] = &[3];
+/// What a terminal takes for the end of its input.
+const CTRL_D: &[u8] = &[4];
 
 /// Where bytes for the command go.
 type Input = Box<dyn AsyncWrite + Unpin>;
@@ -135,18 +139,27 @@ async fn run_mininet<S: AsyncRead + AsyncWrite + Unpin>(
     terminal: bool,
     frames: &mut Framed<S, FrameCodec>,
 ) -> io::Result<i32> {
+    let topology = UnixStream::connect(TOPOLOGY_SOCKET).await?;
+    run_prompt(topology, terminal, frames).await
+}
+
+async fn run_prompt<S: AsyncRead + AsyncWrite + Unpin>(
+    mut topology: UnixStream,
+    terminal: bool,
+    frames: &mut Framed<S, FrameCodec>,
+) -> io::Result<i32> {
     let OpenptyResult { master, slave } = openpty(None, None)?;
     if !terminal {
         crate::tty::no_echo(&slave)?;
     }
     let tty = ttyname(&slave)?;
-    let mut topology = UnixStream::connect(TOPOLOGY_SOCKET).await?;
     let ask = serde_json::json!({"cmd": "shell", "tty": tty, "terminal": terminal});
     topology.write_all(format!("{ask}\n").as_bytes()).await?;
     let resize = master.try_clone()?;
     let (sender, receiver) = mpsc::channel(FRAMES_MAX);
     let (output, input) = tokio::io::split(AsyncTty::new(master)?);
     let output = tokio::task::spawn_local(pump(output, sender, Frame::Stdout));
+    let pump = output.abort_handle();
     let wait = async move {
         let mut answer = String::new();
         BufReader::new(topology).read_line(&mut answer).await?;
@@ -160,10 +173,14 @@ async fn run_mininet<S: AsyncRead + AsyncWrite + Unpin>(
         }
     };
     let input = Some(Box::new(input) as Input);
-    relay(frames, receiver, input, Some(resize), None, wait).await
+    let code = relay(frames, receiver, input, Some(resize), None, wait).await;
+    // The last copy of the terminal: with it the prompt is hung up, if it still runs.
+    pump.abort();
+    code
 }
 
-/// Carries frames both ways until the command has ended.
+/// Carries frames both ways until the command has ended. One without a `group` to be told
+/// that its caller is gone is left at once.
 async fn relay<S: AsyncRead + AsyncWrite + Unpin>(
     frames: &mut Framed<S, FrameCodec>,
     mut output: mpsc::Receiver<Frame>,
@@ -183,7 +200,8 @@ async fn relay<S: AsyncRead + AsyncWrite + Unpin>(
                 // the signal below.
                 Some(frame) => if connected && frames.send(frame).await.is_err() {
                     connected = false;
-                    hang_up(group, &mut input);
+                    input = None;
+                    hang_up(group)?;
                 },
                 None => return match ended {
                     Some(code) => code,
@@ -195,7 +213,8 @@ async fn relay<S: AsyncRead + AsyncWrite + Unpin>(
                 Some(Ok(frame)) => take(frame, &mut input, terminal.as_ref(), group).await,
                 Some(Err(_)) | None => {
                     connected = false;
-                    hang_up(group, &mut input);
+                    input = None;
+                    hang_up(group)?;
                 }
             },
         }
@@ -219,9 +238,8 @@ async fn take(
             }
         }
         Frame::StdinEnd => match (terminal, input.as_mut()) {
-            // A terminal's input ends with Ctrl-D.
             (Some(_), Some(writer)) => {
-                let _ = writer.write_all(&[4]).await;
+                let _ = writer.write_all(CTRL_D).await;
             }
             _ => *input = None,
         },
@@ -238,21 +256,25 @@ async fn take(
                 );
             }
         }
-        Frame::Signal(number) => {
-            if let (Some(group), Ok(signal)) = (group, Signal::try_from(number)) {
+        Frame::Signal(number) => match (Signal::try_from(number), group, input) {
+            (Ok(signal), Some(group), _) => {
                 let _ = killpg(group, signal);
             }
-        }
+            (Ok(Signal::SIGINT), None, Some(writer)) if terminal.is_some() => {
+                let _ = writer.write_all(CTRL_C).await;
+            }
+            _ => {}
+        },
         _ => {}
     }
 }
 
-fn hang_up(group: Option<Pid>, input: &mut Option<Input>) {
-    *input = None;
-    if let Some(group) = group {
-        let _ = killpg(group, Signal::SIGHUP);
-        let _ = killpg(group, Signal::SIGTERM);
-    }
+/// Tells a command that its caller is gone; an error if there is nobody to tell.
+fn hang_up(group: Option<Pid>) -> io::Result<()> {
+    let group = group.ok_or_else(|| io::Error::from(io::ErrorKind::ConnectionReset))?;
+    let _ = killpg(group, Signal::SIGHUP);
+    let _ = killpg(group, Signal::SIGTERM);
+    Ok(())
 }
 
 async fn pump<R: AsyncRead + Unpin>(
@@ -312,4 +334,80 @@ pub fn exit_code(status: ExitStatus) -> i32 {
         .code()
         .or_else(|| status.signal().map(|signal| 128 + signal))
         .unwrap_or(255)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::OpenOptionsExt;
+
+    use tokio::io::DuplexStream;
+    use tokio::task::{JoinHandle, LocalSet};
+
+    use super::*;
+    use crate::tty::RawMode;
+
+    /// A prompt's caller, the process that runs it, and what serves the caller.
+    struct Shell {
+        caller: Framed<DuplexStream, FrameCodec>,
+        topology: BufReader<UnixStream>,
+        /// The prompt's terminal, which takes keys as they are.
+        tty: AsyncTty,
+        _raw: RawMode<File>,
+        served: JoinHandle<io::Result<i32>>,
+    }
+
+    impl Shell {
+        async fn new() -> Self {
+            let (caller, inside) = tokio::io::duplex(CHUNK);
+            let (here, there) = UnixStream::pair().unwrap();
+            let served = tokio::task::spawn_local(async move {
+                run_prompt(there, false, &mut Framed::new(inside, FrameCodec)).await
+            });
+            let mut topology = BufReader::new(here);
+            let mut asked = String::new();
+            topology.read_line(&mut asked).await.unwrap();
+            let asked: serde_json::Value = serde_json::from_str(&asked).unwrap();
+            let tty = File::options()
+                .read(true)
+                .write(true)
+                .custom_flags(nix::libc::O_NOCTTY)
+                .open(asked["tty"].as_str().unwrap())
+                .unwrap();
+            Self {
+                caller: Framed::new(caller, FrameCodec),
+                topology,
+                _raw: RawMode::new(tty.try_clone().unwrap()).unwrap(),
+                tty: AsyncTty::new(tty.into()).unwrap(),
+                served,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_prompt_whose_caller_goes_away_is_hung_up() {
+        let test = async {
+            let mut shell = Shell::new().await;
+            drop(shell.caller);
+            let mut keys = Vec::new();
+            // Linux says EIO, after an end, on a terminal without its far side.
+            let _ = shell.tty.read_to_end(&mut keys).await;
+            assert!(keys.is_empty(), "{keys:?}");
+            assert!(shell.served.await.unwrap().is_err());
+            assert_eq!(shell.topology.read(&mut [0]).await.unwrap(), 0);
+        };
+        LocalSet::new().run_until(test).await;
+    }
+
+    #[tokio::test]
+    async fn an_interrupt_reaches_a_prompt_without_a_terminal_as_its_key() {
+        let test = async {
+            let mut shell = Shell::new().await;
+            let interrupt = Frame::Signal(Signal::SIGINT as i32);
+            shell.caller.send(interrupt).await.unwrap();
+            let mut key = [0];
+            shell.tty.read_exact(&mut key).await.unwrap();
+            assert_eq!(key, CTRL_C);
+        };
+        LocalSet::new().run_until(test).await;
+    }
 }
