@@ -21,6 +21,7 @@ import socket
 import sys
 import termios
 import threading
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -40,8 +41,12 @@ _REQUEST_LIMIT_BYTES = 4096
 ACTIONS = ("start", "stop", "kill", "restart", "pause", "resume")
 
 
-class _Hangup(Exception):  # noqa: N818 (an event)
+class _Hangup(BaseException):
     """The terminal is gone."""
+
+
+class _CommandError(Exception):
+    """A command of the prompt failed in a way that Mininet did not think of."""
 
 
 class Daemons:
@@ -104,6 +109,29 @@ class Prompt(CLI):  # type: ignore[misc]
     def isatty(self) -> bool:
         """Whether there is a person who sees what they type."""
         return self._terminal
+
+    def run(self) -> None:
+        """Read commands until the end; one that fails is not the end.
+
+        Mininet's own frees the nodes that a command has left busy whenever it begins.
+        """
+        while True:
+            try:
+                super().run()
+            except _CommandError as error:
+                self.stdout.write(f"*** {error}\n")
+            else:
+                return
+
+    def onecmd(self, line: str) -> bool | None:
+        """Run one command."""
+        try:
+            end: bool | None = super().onecmd(line)
+        except _CommandError:  # of a file that this command reads
+            raise
+        except Exception as error:
+            raise _CommandError(f"{line.strip()}: {_in_words(error)}") from error
+        return end
 
     def precmd(self, line: str) -> str:
         """Show the line as if it had been typed."""
@@ -184,8 +212,9 @@ class Server:
                 with client:
                     try:
                         self._prompt(str(request.get("tty")), bool(request.get("terminal", True)))
-                    except OSError as error:
-                        answer = {"error": str(error)}
+                    except Exception as error:
+                        # Whatever it is, the network goes on without the prompt.
+                        answer = {"error": f"Mininet prompt: {_in_words(error)}"}
                     finally:
                         # Who hears of the end may want the next one at once.
                         self._shell_busy.release()
@@ -220,7 +249,8 @@ class Server:
         client.close()
 
     def _prompt(self, path: str, terminal: bool) -> None:
-        with _on_terminal(path), suppress(_Hangup):
+        # `py exit()` is an end of the prompt only.
+        with suppress(_Hangup, KeyboardInterrupt, SystemExit), _on_terminal(path):
             Prompt(self._net, self._daemons, terminal)
 
 
@@ -229,25 +259,31 @@ def _on_terminal(path: str) -> Iterator[None]:
     """Make a terminal this process's standard streams and its source of Ctrl-C."""
     terminal = os.open(path, os.O_RDWR | os.O_NOCTTY)
     saved = [os.dup(fd) for fd in range(3)]
-    try:
-        for fd in range(3):
-            os.dup2(terminal, fd)
-        fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
-        _line_buffered()
-        with (
-            _handling(signal.SIGHUP, _hang_up),
-            _handling(signal.SIGINT, signal.default_int_handler),
-        ):
-            yield
-    finally:
-        _flush()
-        with suppress(OSError), _handling(signal.SIGHUP, signal.SIG_IGN):
-            # Leaving a terminal hangs up its processes, that is, us.
-            fcntl.ioctl(terminal, termios.TIOCNOTTY)
-        for fd, original in enumerate(saved):
-            os.dup2(original, fd)
-            os.close(original)
-        os.close(terminal)
+    # What the terminal sends while it is taken and left must not end the network. Leaving one
+    # hangs up its processes, that is, us.
+    with (
+        _handling(signal.SIGHUP, _ignore),
+        _handling(signal.SIGINT, _ignore),
+        _handling(signal.SIGQUIT, _ignore),
+    ):
+        try:
+            for fd in range(3):
+                os.dup2(terminal, fd)
+            fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+            _line_buffered()
+            with (
+                _handling(signal.SIGHUP, _hang_up),
+                _handling(signal.SIGINT, signal.default_int_handler),
+            ):
+                yield
+        finally:
+            _flush()
+            with suppress(OSError):
+                fcntl.ioctl(terminal, termios.TIOCNOTTY)
+            for fd, original in enumerate(saved):
+                os.dup2(original, fd)
+                os.close(original)
+            os.close(terminal)
 
 
 @contextmanager
@@ -262,6 +298,15 @@ def _handling(number: signal.Signals, handler: Any) -> Iterator[None]:
 
 def _hang_up(*_: object) -> None:
     raise _Hangup
+
+
+def _ignore(*_: object) -> None:
+    """Do nothing; unlike `SIG_IGN`, that is not inherited by programs that start meanwhile."""
+
+
+def _in_words(error: Exception) -> str:
+    """Give an exception as one line; many have no text of their own."""
+    return " ".join("".join(traceback.format_exception_only(error)).split())
 
 
 def _line_buffered() -> None:
