@@ -32,6 +32,9 @@ finally:
 print(json.dumps(result if sys.argv[3] == "before" else eval(sys.argv[2])))
 """
 
+# `tc` and `ethtool` are where Debian's users do not look.
+_ENVIRONMENT = os.environ | {"PATH": f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"}
+
 
 def _unshare() -> list[str]:
     command = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc"]
@@ -48,7 +51,7 @@ pytestmark = pytest.mark.skipif(not _possible(), reason="no namespaces for this 
 def in_network(expression: str, when: str = "before", **parameters: Any) -> Any:
     """Evaluate `expression` in a built network, or after it was stopped."""
     command = [sys.executable, "-c", _PROGRAM, json.dumps(parameters), expression, when]
-    done = subprocess.run([*_unshare(), *command], capture_output=True, text=True)
+    done = subprocess.run([*_unshare(), *command], capture_output=True, text=True, env=_ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
