@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from weft_selftests import differences, ktap, verdict
+from weft_selftests import cli, differences, ktap, verdict
 from weft_selftests.differences import Difference
 from weft_selftests.ktap import Result
 from weft_selftests.verdict import Run, Verdict
@@ -70,6 +70,17 @@ def test_an_explained_difference_that_was_run_and_no_longer_shows_is_stale() -> 
     bad = run_of({"a1": Result.FAILED}, seed=2)
     judged[1] = verdict.judge(bad, baseline, [known])
     assert verdict.stale([good, bad], judged, [known]) == []
+
+
+@pytest.mark.parametrize(
+    ("result", "status"), [(Result.PASSED, 0), (Result.FAILED, 1), (Result.SKIPPED, 1)]
+)
+def test_a_test_that_does_not_run_is_no_success(
+    result: Result, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = {"exit status": result}
+    assert cli.report([run_of(results, "default"), run_of(results)], []) == status
+    assert ("nothing passed" in capsys.readouterr().out) == bool(status)
 
 
 def test_differences_have_their_reasons(tmp_path: Path) -> None:

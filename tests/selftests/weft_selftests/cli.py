@@ -61,7 +61,8 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
         description="Run the kernel's own MPTCP selftests, each in a lab of its own on virtual "
         "time, with a scheduler as the default of every new network namespace; compare each "
-        "subtest with `default`. Exit status 1 on a regression or a complaint of the kernel.",
+        "subtest with `default`. Exit status 1 on a regression, a complaint of the kernel, or a "
+        "test of which nothing passes under `default`.",
     )
     result.add_argument(
         "--schedulers", default="", metavar="A,B", help="which (default: all of the module's)"
@@ -181,6 +182,9 @@ def report(runs: Sequence[Run], known: Sequence[differences.Difference]) -> int:
             for name, result in run.results.items():
                 if result is Result.FAILED:
                     print(f"{where}: fails with default too: {name} ({run.log})")
+            if not run.count(Result.PASSED):
+                print(f"{where}: nothing passed, so that nothing is compared ({run.log})")
+                bad = True
     for one in verdict.stale(runs, verdicts, known):
         print(f"differences.toml: {one.test} of {one.schedulers} does not differ any more")
         bad = True
