@@ -10,6 +10,7 @@ use nix::unistd::Pid;
 
 use crate::control::{self, Answer, Event, Request};
 use crate::error::{Context, Error, Result};
+use crate::exec::client::Input;
 use crate::exec::{self, ExecRequest};
 use crate::rundir::{self, Owner};
 use crate::spec::{ClockMode, LabSpec};
@@ -216,8 +217,18 @@ impl Lab {
     /// Runs a command inside, connected to this process's standard streams,
     /// and returns its exit status (128 + signal when killed by one).
     pub async fn exec(&self, request: ExecRequest) -> Result<i32> {
-        let raw = request.pty;
-        self.run_inside(exec::Request::Command(request), raw).await
+        let input = match request.pty {
+            true => Input::Keys,
+            false => Input::Stdin,
+        };
+        self.run_inside(exec::Request::Command(request), input)
+            .await
+    }
+
+    /// The same for a command that reads nothing: standard input may be for others.
+    pub async fn exec_without_input(&self, request: ExecRequest) -> Result<i32> {
+        self.run_inside(exec::Request::Command(request), Input::Nothing)
+            .await
     }
 
     /// A Mininet prompt inside on this process's terminal (or on its standard
@@ -226,12 +237,12 @@ impl Lab {
         use std::io::IsTerminal;
         let terminal = std::io::stdin().is_terminal();
         let request = exec::Request::Mininet { terminal };
-        self.run_inside(request, terminal).await
+        self.run_inside(request, Input::Keys).await
     }
 
-    async fn run_inside(&self, request: exec::Request, raw: bool) -> Result<i32> {
+    async fn run_inside(&self, request: exec::Request, input: Input) -> Result<i32> {
         let socket = self.rundir.join(rundir::EXEC_SOCKET);
-        exec::client::run(&socket, request, raw)
+        exec::client::run(&socket, request, input)
             .await
             .context(|| format!("lab {}", self.name))
     }

@@ -1,7 +1,6 @@
 //! Labs that stay up: `weft topo`, `weft shell`, `weft flows`.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 use std::path::Path;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -337,10 +336,9 @@ pub async fn flows(args: &FlowsArgs) -> Outcome {
     }
     let request = ExecRequest {
         argv,
-        pty: std::io::stdout().is_terminal() && std::io::stdin().is_terminal(),
         ..ExecRequest::default()
     };
-    ended_with(lab.exec(request).await?)
+    ended_with(lab.exec_without_input(request).await?)
 }
 
 /// Hands on the exit status of a command inside.

@@ -125,7 +125,7 @@ async fn exec_with_progress(lab: &Lab, argv: Vec<String>, name: &str) -> anyhow:
         argv,
         ..ExecRequest::default()
     };
-    let command = lab.exec(request);
+    let command = lab.exec_without_input(request);
     tokio::pin!(command);
     let mut refresh = tokio::time::interval(REFRESH);
     loop {

@@ -19,12 +19,22 @@ use crate::tty::{self, RawMode};
 /// Bytes read from standard input at once.
 const CHUNK: usize = 16 << 10;
 
+/// What a command reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// Nothing. Standard input is left to whoever it is for.
+    Nothing,
+    /// Standard input.
+    Stdin,
+    /// Standard input, and every key if it is a terminal.
+    Keys,
+}
+
 /// Runs `request` through the socket at `path`; returns its exit status.
-/// With `raw`, a terminal on standard input passes every key through.
-pub async fn run(path: &Path, request: Request, raw: bool) -> io::Result<i32> {
+pub async fn run(path: &Path, request: Request, input: Input) -> io::Result<i32> {
     let stream = UnixStream::connect(path).await?;
     let mut frames = Framed::new(stream, FrameCodec);
-    let terminal = raw && io::stdin().is_terminal();
+    let terminal = input == Input::Keys && io::stdin().is_terminal();
     let _raw = if terminal {
         Some(RawMode::new(io::stdin())?)
     } else {
@@ -37,7 +47,13 @@ pub async fn run(path: &Path, request: Request, raw: bool) -> io::Result<i32> {
     if terminal {
         send_size(&mut frames).await?;
     }
-    let mut stdin = Some(Stdin::new()?);
+    let mut stdin = match input {
+        Input::Nothing => {
+            frames.send(Frame::StdinEnd).await?;
+            None
+        }
+        Input::Stdin | Input::Keys => Some(Stdin::new()?),
+    };
     let mut buffer = vec![0; CHUNK];
     loop {
         let read = async {
@@ -134,4 +150,40 @@ impl Stdin {
 fn is_readable(fd: &OwnedFd) -> io::Result<bool> {
     let mut polled = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
     Ok(poll(&mut polled, PollTimeout::ZERO)? > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::unistd::{dup2_stdin, pipe, read, write};
+    use tokio::net::UnixListener;
+
+    use super::*;
+    use crate::exec::ExecRequest;
+
+    #[tokio::test]
+    async fn a_command_that_reads_nothing_leaves_standard_input_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("socket");
+        let listener = UnixListener::bind(&path).unwrap();
+        let (reader, writer) = pipe().unwrap();
+        write(&writer, b"another's").unwrap();
+        let before = io::stdin().as_fd().try_clone_to_owned().unwrap();
+        dup2_stdin(&reader).unwrap();
+
+        let request = Request::Command(ExecRequest::default());
+        let inside = async {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut frames = Framed::new(stream, FrameCodec);
+            let asked = frames.next().await.unwrap().unwrap();
+            assert_eq!(asked, Frame::Request(request.clone()));
+            assert_eq!(frames.next().await.unwrap().unwrap(), Frame::StdinEnd);
+            frames.send(Frame::Exit(3)).await.unwrap();
+        };
+        let (code, ()) = tokio::join!(run(&path, request.clone(), Input::Nothing), inside);
+        dup2_stdin(before).unwrap();
+        assert_eq!(code.unwrap(), 3);
+        let mut left = [0; 9];
+        read(&reader, &mut left).unwrap();
+        assert_eq!(&left, b"another's");
+    }
 }
