@@ -176,6 +176,68 @@ def test_foreign_folder_is_no_kernel_source(tmp_path: Path) -> None:
         cli.build(tmp_path / "cache", str(tmp_path))
 
 
+class Mirror:
+    """Stands in for an archive with two kernels."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def update(self) -> None:
+        """Do nothing."""
+
+    def packages(self) -> list[archive.Package]:
+        """Return the newest, and what to fall back to."""
+        return [
+            archive.Package("linux-source-7.3", "7.3.4-1", "trixie-backports"),
+            archive.Package("linux-source-6.12", "6.12.9-1", "trixie"),
+        ]
+
+    def download(self, package: archive.Package, folder: Path) -> Path:
+        """Leave a file that is not whole before it fails, as an interrupted download would."""
+        file = folder / f"{package.name}_{package.version}_all.deb"
+        file.write_text("half")
+        if package.version in self.unreachable:
+            raise BuildError("no route to mirror")
+        return file
+
+    unreachable: tuple[str, ...] = ()
+
+
+def kernel_of(mirror: type[Mirror], folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the version that is built from a mirror whose newest kernel has no build."""
+
+    def unpack(package: Path, tree: Path) -> None:
+        if "7.3" in package.name:
+            raise BuildError("tar failed")
+
+    def keep(cache: store.Store, build: Path, key: str, about: dict[str, str]) -> Path:
+        return Path(about["version"])
+
+    monkeypatch.setattr(cli, "Archive", mirror)
+    monkeypatch.setattr(sources, "mirror", lambda: "http://mirror.example/debian")
+    monkeypatch.setattr(tree, "unpack", unpack)
+    monkeypatch.setattr(cli, "make_kernel", keep)
+    with store.Store(folder) as cache:
+        return str(cli.kernel_from_debian(cache))
+
+
+def test_a_kernel_that_cannot_be_built_gives_way_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert kernel_of(Mirror, tmp_path, monkeypatch) == "6.12.9-1"
+
+
+def test_a_kernel_that_cannot_be_downloaded_does_not_give_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Away(Mirror):
+        unreachable = ("7.3.4-1",)
+
+    with pytest.raises(BuildError, match=r"download of linux-source-7.3 7.3.4-1 .*: no route"):
+        kernel_of(Away, tmp_path, monkeypatch)
+    assert not list(tmp_path.rglob("*.deb"))
+
+
 def test_stripping_keeps_what_modules_need(tmp_path: Path) -> None:
     keep = ["Makefile", "linux", "include/linux/mm.h", "scripts/mod/modpost", "net/mptcp/pm.h"]
     drop = ["vmlinux.o", "net/mptcp/pm.c", "drivers/net/veth.c", "scripts/mod/modpost.o"]

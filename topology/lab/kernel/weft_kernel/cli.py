@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from weft_kernel import sources, store, tree
-from weft_kernel.archive import Archive
+from weft_kernel.archive import Archive, Package
 from weft_kernel.errors import BuildError
 
 HERE = Path(__file__).resolve().parents[1]
@@ -110,8 +110,6 @@ def kernel_from_debian(cache: store.Store) -> Path:
         return found
 
     archive = Archive(sources.mirror(), cache.folder / "apt")
-    packages_folder = cache.folder / "source"
-    packages_folder.mkdir(exist_ok=True)
     try:
         archive.update()
     except BuildError as error:
@@ -124,15 +122,9 @@ def kernel_from_debian(cache: store.Store) -> Path:
         )
     reason: BuildError | None = None
     for package in candidates:
+        # One that cannot be had today can be tomorrow, and what is built now stays.
+        file = package_file(cache, archive, package)
         try:
-            name = f"{package.name}_{package.version.replace(':', '%3a')}_all.deb"
-            file = packages_folder / name
-            if not file.exists():
-                say(f"downloading {package.name} {package.version} of {package.suite}")
-                file = archive.download(package, packages_folder)
-            for other in packages_folder.glob("*.deb"):
-                if other != file:
-                    other.unlink()
             say(f"building Linux {package.version}, once, with {tree.JOBS} jobs")
             with cache.new() as build_folder:
                 tree.unpack(file, build_folder / "tree")
@@ -142,6 +134,25 @@ def kernel_from_debian(cache: store.Store) -> Path:
             reason = error
             say(f"{package.name} {package.version} of {package.suite} is no use: {error}")
     raise BuildError(f"no kernel could be built; the last reason: {reason}")
+
+
+def package_file(cache: store.Store, archive: Archive, package: Package) -> Path:
+    """Find or download a package; it becomes the only one that is kept."""
+    folder = cache.folder / "source"
+    folder.mkdir(exist_ok=True)
+    file = folder / f"{package.name}_{package.version.replace(':', '%3a')}_all.deb"
+    if not file.exists():
+        what = f"{package.name} {package.version} of {package.suite}"
+        say(f"downloading {what}")
+        with cache.new() as partial:
+            try:
+                archive.download(package, partial).rename(file)
+            except BuildError as error:
+                raise BuildError(f"download of {what}: {error}") from error
+    for other in folder.glob("*.deb"):
+        if other != file:
+            other.unlink()
+    return file
 
 
 def make_kernel(cache: store.Store, build_folder: Path, key: str, about: dict[str, str]) -> Path:
