@@ -91,11 +91,16 @@ fn env_path(name: &str) -> Option<PathBuf> {
 
 /// Folder of the lab of that name, there or not.
 pub fn of(name: &str) -> Result<PathBuf> {
+    folder(&base(), name)
+}
+
+fn folder(base: &Path, name: &str) -> Result<PathBuf> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > 32 || !name.chars().all(allowed) {
         return Err(Error::Name(name.into()));
     }
-    let dir = base().join(name);
+    check_own(base)?;
+    let dir = base.join(name);
     let longest = dir.join(CONTROLLER_SOCKETS[1]);
     if longest.as_os_str().len() > SOCKET_PATH_MAX {
         return Err(Error::Io {
@@ -268,24 +273,33 @@ fn move_tree(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes the folder of all labs; nobody else may have made it.
+/// Makes the folder of all labs.
 fn create_base(base: &Path) -> Result<()> {
     let made = fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(base);
     made.context(|| base.display().to_string())?;
-    let metadata = fs::symlink_metadata(base).context(|| base.display().to_string())?;
-    if !metadata.is_dir() || metadata.uid() != getuid().as_raw() {
-        return Err(Error::Io {
-            context: base.display().to_string(),
-            source: io::Error::new(
-                io::ErrorKind::PermissionDenied,
-                "is another user's; set WEFT_RUNTIME_DIR to a folder of yours",
-            ),
-        });
+    check_own(base)
+}
+
+/// Refuses a folder of all labs that somebody else has made, as anybody can in /tmp: its
+/// sockets would lead to them, and its locks name processes of their choice.
+fn check_own(base: &Path) -> Result<()> {
+    let metadata = match fs::symlink_metadata(base) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        metadata => metadata.context(|| base.display().to_string())?,
+    };
+    if metadata.is_dir() && metadata.uid() == getuid().as_raw() {
+        return Ok(());
     }
-    Ok(())
+    Err(Error::Io {
+        context: base.display().to_string(),
+        source: io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "is another user's; set WEFT_RUNTIME_DIR to a folder of yours",
+        ),
+    })
 }
 
 #[cfg(test)]
@@ -296,6 +310,29 @@ mod tests {
     fn names_that_are_no_folder_names_are_refused() {
         for name in ["", "../x", "a b", "a/b", &"x".repeat(33)] {
             assert!(matches!(of(name), Err(Error::Name(_))), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn labs_in_the_folder_of_another_user_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(folder(dir.path(), "lab").is_ok());
+        assert!(folder(&dir.path().join("none"), "lab").is_ok());
+        // It leads to a folder of ours today.
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(dir.path(), &link).unwrap();
+        let theirs = match getuid().is_root() {
+            true => {
+                let theirs = dir.path().join("theirs");
+                fs::create_dir(&theirs).unwrap();
+                std::os::unix::fs::chown(&theirs, Some(65534), None).unwrap();
+                theirs
+            }
+            false => "/".into(),
+        };
+        for base in [link, theirs] {
+            let refused = folder(&base, "lab").unwrap_err().to_string();
+            assert!(refused.contains("another user's"), "{refused}");
         }
     }
 
