@@ -43,7 +43,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Starts it. It dies with this thread, however that ends.
+    /// Starts it. It dies with this thread, however that ends, and has its addresses where
+    /// they always are, as has whatever this thread starts later.
     pub fn start(options: KernelOptions<'_>) -> Result<Self> {
         let is_native = options.spec.clock == ClockMode::Native;
         let (what, path) = match is_native {
@@ -55,6 +56,9 @@ impl Kernel {
             path: path.into(),
             source,
         })?;
+        if !is_native {
+            fix_addresses()?;
+        }
         let (console, console_writer) = console_pipe().context(|| "console".into())?;
         let serial = options.serial.as_raw_fd();
         let mut command = Command::new(path);
@@ -82,11 +86,6 @@ impl Kernel {
             command.pre_exec(move || {
                 setsid()?;
                 prctl::set_pdeathsig(Signal::SIGKILL)?;
-                if !is_native {
-                    // Addresses decide about hash order and cache layout inside.
-                    let persona = personality::get()?;
-                    personality::set(persona | Persona::ADDR_NO_RANDOMIZE)?;
-                }
                 let serial = std::os::fd::BorrowedFd::borrow_raw(serial);
                 fcntl(serial, FcntlArg::F_SETFD(FdFlag::empty()))?;
                 Ok(())
@@ -129,6 +128,17 @@ impl Drop for Kernel {
     fn drop(&mut self) {
         self.kill_group();
     }
+}
+
+/// Addresses decide about hash order and cache layout inside. Here, because an error in the
+/// child could not say what it is about.
+fn fix_addresses() -> Result<()> {
+    let fixed = |persona| personality::set(persona | Persona::ADDR_NO_RANDOMIZE);
+    personality::get().and_then(fixed).map(drop).context(|| {
+        "switch address randomisation off (a container's seccomp profile may forbid it; \
+             Docker: --security-opt seccomp=unconfined)"
+            .into()
+    })
 }
 
 fn console_pipe() -> std::io::Result<(tokio::net::unix::pipe::Receiver, OwnedFd)> {
