@@ -83,10 +83,11 @@ pub fn cache() -> PathBuf {
         .unwrap_or_else(base)
 }
 
+/// A path of the environment; the supervisor and the lab are elsewhere, so it is absolute.
 fn env_path(name: &str) -> Option<PathBuf> {
-    std::env::var_os(name)
-        .filter(|value| !value.is_empty())
-        .map(PathBuf::from)
+    let value = std::env::var_os(name)?;
+    // Fails for an empty one.
+    std::path::absolute(value).ok()
 }
 
 /// Folder of the lab of that name, there or not.

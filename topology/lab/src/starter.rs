@@ -43,6 +43,8 @@ impl Started {
         check("launcher", &program)?;
         if spec.clock != ClockMode::Native {
             check("lab kernel", &spec.paths.kernel)?;
+            check_unsplit(&program, "move the checkout")?;
+            check_unsplit(&rundir::of(name)?, "set WEFT_RUNTIME_DIR to another")?;
         }
         for module in &spec.paths.modules {
             check("kernel module", module)?;
@@ -137,6 +139,23 @@ fn check(what: &'static str, path: &Path) -> Result<()> {
     })
 }
 
+/// Refuses a path that the lab kernel would take for several arguments: its command line is
+/// one string, split at white space.
+fn check_unsplit(path: &Path, remedy: &str) -> Result<()> {
+    // The kernel takes bytes for Latin-1, where this is a space; it is one half of `à`.
+    let splits = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0xa0;
+    if !path.as_os_str().as_encoded_bytes().iter().any(splits) {
+        return Ok(());
+    }
+    Err(Error::Io {
+        context: path.display().to_string(),
+        source: io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("the lab kernel takes no path with white space (or `à`); {remedy}"),
+        ),
+    })
+}
+
 /// The supervisor gets its end of the events as standard input and the lock as
 /// standard output, which keeps both open and needs no numbers.
 fn spawn(program: &Path, options: &Options, lock: File) -> Result<(Child, UnixStream)> {
@@ -153,6 +172,8 @@ fn spawn(program: &Path, options: &Options, lock: File) -> Result<(Child, UnixSt
         .arg(format!("--memory-bytes={}", options.memory_bytes))
         .arg(format!("--stall-seconds={}", options.stall_limit.as_secs()))
         .current_dir("/")
+        // As a path that does not depend on where we are.
+        .env("WEFT_CACHE", rundir::cache())
         .stdin(Stdio::from(OwnedFd::from(there)))
         .stdout(Stdio::from(lock))
         .stderr(Stdio::from(log));
@@ -168,4 +189,18 @@ fn spawn(program: &Path, options: &Options, lock: File) -> Result<(Child, UnixSt
     }
     let child = command.spawn().context(context)?;
     Ok((child, here))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_the_kernel_would_split_is_refused() {
+        for path in ["/home/ann/my weft/target", "/a\tb", "/home/ann/là/weft"] {
+            let error = check_unsplit(Path::new(path), "move it").unwrap_err();
+            assert!(error.to_string().ends_with("; move it"), "{error}");
+        }
+        check_unsplit(Path::new("/home/zoë/weft-1"), "move it").unwrap();
+    }
 }

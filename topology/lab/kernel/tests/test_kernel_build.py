@@ -100,6 +100,14 @@ def test_hash_follows_content_and_name(tmp_path: Path) -> None:
     assert len({before, changed, store.digest([renamed])}) == 3
 
 
+def test_a_relative_cache_is_where_the_user_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WEFT_CACHE", "here")
+    assert store.default_folder() == tmp_path / "here" / "kernel"
+
+
 def test_unfinished_build_leaves_nothing(tmp_path: Path) -> None:
     with store.Store(tmp_path / "kernel") as cache:
         with contextlib.suppress(BuildError), cache.new() as folder:

@@ -29,7 +29,8 @@ KEPT_BUILDS = 3
 def default_folder() -> Path:
     """Return the cache's folder as the environment has it."""
     cache = os.environ.get("WEFT_CACHE")
-    return (Path(cache) if cache else Path.home() / ".cache" / "weft") / "kernel"
+    # Programs that run elsewhere are given paths in it.
+    return (Path(cache).resolve() if cache else Path.home() / ".cache" / "weft") / "kernel"
 
 
 def digest(files: Iterable[Path], salt: str = "") -> str:
