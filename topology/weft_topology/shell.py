@@ -102,9 +102,7 @@ class Prompt(CLI):  # type: ignore[misc]
         self._daemons = daemons
         self._terminal = terminal
         self.use_rawinput = terminal  # that is, readline
-        # Nothing of what an earlier one has read ahead is for this one.
-        stdin = sys.stdin if terminal else open(0, closefd=False)  # noqa: SIM115
-        super().__init__(net, stdin=stdin)
+        super().__init__(net, stdin=sys.stdin)
 
     def isatty(self) -> bool:
         """Whether there is a person who sees what they type."""
@@ -259,6 +257,7 @@ def _on_terminal(path: str) -> Iterator[None]:
     """Make a terminal this process's standard streams and its source of Ctrl-C."""
     terminal = os.open(path, os.O_RDWR | os.O_NOCTTY)
     saved = [os.dup(fd) for fd in range(3)]
+    stdin = sys.stdin
     # What the terminal sends while it is taken and left must not end the network. Leaving one
     # hangs up its processes, that is, us.
     with (
@@ -269,6 +268,9 @@ def _on_terminal(path: str) -> Iterator[None]:
         try:
             for fd in range(3):
                 os.dup2(terminal, fd)
+            # Nothing of what an earlier one has read ahead is for this one, and `py exit()`
+            # closes it.
+            sys.stdin = open(0, closefd=False)  # noqa: SIM115
             fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
             _line_buffered()
             with (
@@ -280,6 +282,7 @@ def _on_terminal(path: str) -> Iterator[None]:
             _flush()
             with suppress(OSError):
                 fcntl.ioctl(terminal, termios.TIOCNOTTY)
+            sys.stdin = stdin
             for fd, original in enumerate(saved):
                 os.dup2(original, fd)
                 os.close(original)
