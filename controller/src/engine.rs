@@ -254,6 +254,16 @@ impl Engine {
         }
     }
 
+    /// Forgets which paths are silent, and samples that have led to nothing yet: the
+    /// switches tell another controller what they measure, or did so until now.
+    pub fn forget_silence(&mut self) {
+        self.liveness = Liveness::default();
+        self.probes.clear();
+        for pair in self.pairs.values_mut() {
+            pair.trigger = None;
+        }
+    }
+
     /// Probes that [`Engine::poll`] wants to be sent.
     pub fn take_probes(&mut self) -> Vec<Probe> {
         std::mem::take(&mut self.probes)

@@ -168,11 +168,16 @@ impl Hub {
         } else {
             state.lost_switches.insert(switch.to_owned());
         }
-        if state.is_standby() && !was_standby {
+        if state.is_standby() == was_standby {
+            return;
+        }
+        state.engine.forget_silence();
+        if was_standby {
+            info!("primary: agents may follow");
+            self.rearm(&state, now_ns());
+        } else {
             warn!("another controller is primary; agents are to follow it");
             state.followers.leave();
-        } else if was_standby && !state.is_standby() {
-            info!("primary: agents may follow");
         }
     }
 
@@ -349,8 +354,12 @@ impl Hub {
         }
     }
 
-    /// Sends and records what the engine has found due.
+    /// Sends and records what the engine has found due. On standby that is nothing: what
+    /// is silent may speak to the other controller, whose patterns are in force.
     fn publish_changes(&self, state: &mut State, now_ns: u64) {
+        if state.is_standby() {
+            return;
+        }
         let changed = state.engine.poll(now_ns);
         for probe in state.engine.take_probes() {
             let outgoing = probe::encode(state.engine.fabric(), probe);
@@ -438,6 +447,9 @@ impl Hub {
     }
 
     fn next_wake_ns(&self, state: &State) -> Option<u64> {
+        if state.is_standby() {
+            return None;
+        }
         [state.engine.next_deadline_ns(), self.renewal_ns(state)]
             .into_iter()
             .flatten()
@@ -487,3 +499,6 @@ fn report(engine: &mut Engine) {
 fn same_clock(now_ns: u64, sampled_ns: u64) -> Option<u64> {
     (now_ns.abs_diff(sampled_ns) < CLOCKS_APART_NS).then_some(sampled_ns)
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,8 +6,8 @@ use weft_topology::Routing;
 
 use super::*;
 use crate::pattern::letters;
-use crate::telemetry::{IDLE_NS, QueueSample, RttSample};
-use crate::testing::{fabric, leaf_spine, links_of};
+use crate::telemetry::{IDLE_NS, QueueSample};
+use crate::testing::{fabric, leaf_spine, links_of, rtt_sample};
 
 pub(super) const MS: u64 = 1_000_000;
 pub(super) const PAIR: LeafPair = LeafPair {
@@ -15,30 +15,8 @@ pub(super) const PAIR: LeafPair = LeafPair {
     destination: 2,
 };
 
-/// A sample over `path` with so much queueing.
-fn sample(engine: &Engine, path: u8, queueing_ns: u64) -> Sample {
-    let source = Ipv4Addr::new(10, 1, 1, 1);
-    let destination = Ipv4Addr::new(10, 2, 1, 1);
-    let base = engine
-        .fabric()
-        .measured_base_ns(source, destination, path, 1500)
-        .unwrap();
-    Sample::Rtt(RttSample {
-        source,
-        destination,
-        source_port: 1,
-        destination_port: 2,
-        path,
-        length_bytes: 1500,
-        rtt_ns: base + queueing_ns,
-        smoothed_ns: base + queueing_ns,
-        min_ns: base + queueing_ns,
-        at_ns: 0,
-    })
-}
-
 pub(super) fn record(engine: &mut Engine, now_ns: u64, path: u8, queueing_ns: u64) {
-    let sample = sample(engine, path, queueing_ns);
+    let sample = rtt_sample(engine.fabric(), path, queueing_ns);
     engine.record(now_ns, None, "leaf1", &sample);
 }
 
@@ -231,7 +209,7 @@ fn a_queue_moves_the_patterns_of_all_pairs_behind_it() {
         destination: 2,
     });
     for (pair, path) in pairs.iter().flat_map(|pair| [(pair, 0), (pair, 1)]) {
-        let Sample::Rtt(mut rtt) = sample(&engine, path, 0) else {
+        let Sample::Rtt(mut rtt) = rtt_sample(engine.fabric(), path, 0) else {
             unreachable!("RTT");
         };
         rtt.source = Ipv4Addr::new(10, pair.source, 1, 1);
@@ -434,7 +412,7 @@ fn when_no_path_is_known_to_live_the_pattern_stays() {
 #[test]
 fn a_digest_that_was_held_up_does_not_undo_what_newer_ones_said() {
     let mut engine = started();
-    let (old, new) = (sample(&engine, 1, 0), sample(&engine, 1, 3 * MS));
+    let [old, new] = [0, 3 * MS].map(|queueing_ns| rtt_sample(engine.fabric(), 1, queueing_ns));
     engine.record(60 * MS, Some(60 * MS), "leaf1", &new);
     assert_eq!(engine.poll(60 * MS), [PAIR]);
     let version = engine.pattern(PAIR).unwrap().version;
@@ -470,7 +448,7 @@ fn with_digests_lost_late_repeated_and_out_of_order_patterns_stay_whole() {
         deliveries.sort_unstable();
         let mut version = 0;
         for (now_ns, taken_ns, path, queueing_ns) in deliveries {
-            let sample = sample(&engine, path, queueing_ns);
+            let sample = rtt_sample(engine.fabric(), path, queueing_ns);
             engine.record(now_ns, Some(taken_ns), "leaf1", &sample);
             if !poll_answered(&mut engine, now_ns).contains(&PAIR) {
                 continue;

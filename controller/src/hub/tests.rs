@@ -1,0 +1,106 @@
+//! Tests of the hub, on invented time.
+
+use super::*;
+use crate::engine::{Config, Rule};
+use crate::testing::{fabric, rtt_sample};
+
+const MS: u64 = 1_000_000;
+const LIFE: Duration = Duration::from_millis(200);
+const PAIR: LeafPair = LeafPair {
+    source: 1,
+    destination: 2,
+};
+/// Those of the fabric of [`hub`].
+const SWITCHES: [&str; 4] = ["leaf1", "leaf2", "spine1", "spine2"];
+
+/// Two leaves, two spines, a host each; both paths are measured at 50 ms.
+fn hub(recorder: Option<Recorder>) -> Hub {
+    let engine = Engine::new(fabric(2, 2, 1), Config::default());
+    let hub = Hub::new(engine, LIFE, 0, recorder, String::new());
+    for switch in SWITCHES {
+        hub.elected(switch, true);
+    }
+    measure(&hub, 50 * MS, &[0, 1]);
+    hub
+}
+
+/// An RTT of each of `paths`.
+fn measure(hub: &Hub, now_ns: u64, paths: &[u8]) {
+    let mut state = hub.lock();
+    for &path in paths {
+        let sample = rtt_sample(state.engine.fabric(), path, 0);
+        state.engine.record(now_ns, None, "leaf1", &sample);
+    }
+    hub.publish_changes(&mut state, now_ns);
+}
+
+/// Lets time pass in which nobody speaks.
+fn wait(hub: &Hub, ms: std::ops::Range<u64>) {
+    for ms in ms {
+        hub.publish_changes(&mut hub.lock(), ms * MS);
+    }
+}
+
+fn rules(hub: &Hub) -> Vec<Rule> {
+    let state = hub.lock();
+    state.engine.history(PAIR).map(|one| one.rule).collect()
+}
+
+fn dead_paths(hub: &Hub) -> usize {
+    let state = hub.lock();
+    let paths = 0..state.engine.fabric().paths();
+    paths
+        .filter(|&path| state.engine.liveness().is_dead(PAIR, path))
+        .count()
+}
+
+#[test]
+fn on_standby_silence_is_no_sign_of_death_and_no_pattern_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let hub = hub(Some(Recorder::open(folder.path()).unwrap()));
+    let rows = || std::fs::read_to_string(folder.path().join("patterns.csv")).unwrap();
+    // One path would be dead before the other.
+    measure(&hub, 55 * MS, &[0]);
+    let before = rows();
+    for switch in SWITCHES {
+        hub.elected(switch, false);
+    }
+    wait(&hub, 56..1_000);
+    assert_eq!((dead_paths(&hub), rules(&hub)), (0, vec![Rule::First]));
+    assert_eq!(rows(), before);
+}
+
+#[test]
+fn a_controller_that_takes_over_again_begins_with_paths_that_live() {
+    let hub = hub(None);
+    // Nobody answers probes: the paths are dead by the time that the other takes over.
+    wait(&hub, 51..100);
+    assert_eq!(dead_paths(&hub), 2);
+    for is_primary in [false, true] {
+        for switch in SWITCHES {
+            hub.elected(switch, is_primary);
+        }
+        assert_eq!(dead_paths(&hub), 0);
+    }
+    let before = rules(&hub).len();
+    // As many samples as bring one path back to life, and not the other.
+    for ms in 1_000..1_003 {
+        measure(&hub, ms * MS, &[0]);
+    }
+    assert_eq!(rules(&hub).len(), before);
+    let state = hub.lock();
+    assert_eq!(letters(&state.engine.pattern(PAIR).unwrap().sequence), "AB");
+}
+
+#[test]
+fn what_a_standby_has_to_do_waits_until_it_is_primary() {
+    let hub = hub(None);
+    for switch in SWITCHES {
+        hub.elected(switch, false);
+    }
+    assert_eq!(hub.next_wake_ns(&hub.lock()), None);
+    for switch in SWITCHES {
+        hub.elected(switch, true);
+    }
+    assert!(hub.next_wake_ns(&hub.lock()).is_some());
+}
