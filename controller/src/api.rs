@@ -79,7 +79,7 @@ impl Weft for Api {
 
     async fn get_role(&self, _: Request<v1::GetRoleRequest>) -> Reply<v1::GetRoleResponse> {
         Ok(Response::new(v1::GetRoleResponse {
-            primary: !self.hub.is_standby(),
+            primary: self.hub.is_primary(),
         }))
     }
 
@@ -90,7 +90,7 @@ impl Weft for Api {
         let host = request.into_inner().host;
         let updates = self.hub.follow(&host).map_err(|refusal| match refusal {
             Refusal::NoHost => no_host(&host),
-            Refusal::Standby => Status::unavailable("another controller is primary"),
+            Refusal::Standby => Status::unavailable("not primary for most switches"),
         })?;
         Ok(Response::new(ReceiverStream::new(updates)))
     }

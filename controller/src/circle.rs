@@ -158,6 +158,14 @@ struct Controller {
 impl Controller {
     /// Starts one and waits until every switch is programmed.
     async fn start(topology: &Topology) -> Self {
+        let (controller, all_ready) = Self::launch(topology);
+        let ready = tokio::time::timeout(TIMEOUT, all_ready.notified()).await;
+        ready.expect("not every switch was programmed");
+        controller
+    }
+
+    /// Starts one; tells when every switch is programmed.
+    fn launch(topology: &Topology) -> (Self, Rc<Notify>) {
         let fabric = Fabric::new(topology.clone()).unwrap();
         let unit = TimestampUnit::Nanoseconds;
         let targets: Vec<Target> = topology
@@ -200,9 +208,7 @@ impl Controller {
         }
         let timer = Arc::clone(&hub);
         sessions.push(spawn_local(async move { timer.keep_time().await.unwrap() }));
-        let ready = tokio::time::timeout(TIMEOUT, all_ready.notified()).await;
-        ready.expect("not every switch was programmed");
-        Self { hub, sessions }
+        (Self { hub, sessions }, all_ready)
     }
 
     /// As kill -9 would.
@@ -396,5 +402,25 @@ fn agents_of_a_controller_that_is_outbid_are_sent_to_the_other_and_come_back() {
         });
         back.await.expect("the first controller does not take over");
         assert!(first.hub.follow("h1_1").is_ok());
+    });
+}
+
+#[test]
+fn a_controller_that_reaches_no_switch_refuses_agents() {
+    block_on(async {
+        let mut topology = leaf_spine(2, 2, 1);
+        for switch in &mut topology.switches {
+            // The port of RFC 863's discard, which nobody offers.
+            switch.grpc = "127.0.0.1:9".into();
+        }
+        let (controller, _) = Controller::launch(&topology);
+        let sent_away = tokio::time::timeout(TIMEOUT, async {
+            while !controller.hub.is_standby() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        sent_away.await.expect("it still serves agents");
+        assert!(!controller.hub.is_primary());
+        assert_eq!(controller.hub.follow("h1_1").err(), Some(Refusal::Standby));
     });
 }

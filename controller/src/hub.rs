@@ -11,6 +11,7 @@ use tokio::sync::{Notify, broadcast, mpsc};
 use tracing::{info, warn};
 use weft_proto::v1;
 
+use crate::bids::{Bid, Bids};
 use crate::clock::{Alarm, now_ns};
 use crate::engine::{Engine, Fault, LinkNews};
 use crate::fabric::LeafPair;
@@ -40,7 +41,8 @@ const CLOCKS_APART_NS: u64 = 1_000_000_000;
 pub enum Refusal {
     /// The topology has no such host.
     NoHost,
-    /// Most switches obey another controller: agents follow that one.
+    /// Most switches obey another controller, or cannot be reached: if anybody knows
+    /// what they measure, it is the other.
     Standby,
 }
 
@@ -61,8 +63,7 @@ struct State {
     followers: Followers,
     /// Where frames for each switch go, while there is a session with it.
     switches: BTreeMap<String, mpsc::Sender<Outgoing>>,
-    /// Switches that obey another controller.
-    lost_switches: BTreeSet<String>,
+    bids: Bids,
     recorder: Option<Recorder>,
     /// When the timer task will look again.
     armed_ns: u64,
@@ -80,12 +81,13 @@ impl Hub {
         recorder: Option<Recorder>,
         topology_json: String,
     ) -> Self {
+        let bids = Bids::new(engine.fabric().topology().devices().count());
         Self {
             state: Mutex::new(State {
                 engine,
                 followers: Followers::default(),
                 switches: BTreeMap::new(),
-                lost_switches: BTreeSet::new(),
+                bids,
                 recorder,
                 armed_ns: u64::MAX,
                 renewed_ns: 0,
@@ -160,33 +162,46 @@ impl Hub {
         self.rearm(&state, now_ns);
     }
 
-    /// Notes whether `switch` obeys this controller or another. When most obey
-    /// another, all agents are sent there.
-    pub fn elected(&self, switch: &str, is_primary: bool) {
+    /// Notes what has come of a bid at `switch`. On standby all agents are sent away, to
+    /// whoever has the switches.
+    pub fn bid(&self, switch: &str, bid: Bid) {
         let mut state = self.lock();
-        let was_standby = state.is_standby();
-        if is_primary {
-            state.lost_switches.remove(switch);
-        } else {
-            state.lost_switches.insert(switch.to_owned());
-        }
-        if state.is_standby() == was_standby {
+        let was_standby = state.bids.is_standby();
+        state.bids.note(switch, bid);
+        if state.bids.is_standby() == was_standby {
             return;
         }
         state.engine.forget_silence();
         if was_standby {
             info!("primary: agents may follow");
             self.rearm(&state, now_ns());
-        } else {
-            warn!("another controller is primary; agents are to follow it");
-            state.followers.leave();
+            return;
         }
+        if state.bids.is_outbid() {
+            warn!("another controller is primary; agents are to follow it");
+        } else {
+            warn!("most switches are out of reach; agents are to look for another controller");
+        }
+        state.followers.leave();
+    }
+
+    /// Whether half of the switches, at least, obey this controller.
+    #[must_use]
+    pub fn is_primary(&self) -> bool {
+        self.lock().bids.is_primary()
     }
 
     /// Whether most switches obey another controller.
     #[must_use]
+    pub fn is_outbid(&self) -> bool {
+        self.lock().bids.is_outbid()
+    }
+
+    /// Whether it serves no hosts: most switches obey another controller, or cannot be
+    /// reached.
+    #[must_use]
     pub fn is_standby(&self) -> bool {
-        self.lock().is_standby()
+        self.lock().bids.is_standby()
     }
 
     /// Opens an agent's stream and sends it the patterns there are.
@@ -198,7 +213,7 @@ impl Hub {
         let mut state = self.lock();
         let known = state.engine.fabric().topology().host(host);
         known.ok_or(Refusal::NoHost)?;
-        if state.is_standby() {
+        if state.bids.is_standby() {
             return Err(Refusal::Standby);
         }
         let updates = state.followers.follow(host);
@@ -297,9 +312,9 @@ impl Hub {
     }
 
     /// Sends and records what the engine has found due. On standby that is nothing: what
-    /// is silent may speak to the other controller, whose patterns are in force.
+    /// is silent may speak to another controller, whose patterns are in force.
     fn publish_changes(&self, state: &mut State, now_ns: u64) {
-        if state.is_standby() {
+        if state.bids.is_standby() {
             return;
         }
         let changed = state.engine.poll(now_ns);
@@ -389,7 +404,7 @@ impl Hub {
     }
 
     fn next_wake_ns(&self, state: &State) -> Option<u64> {
-        if state.is_standby() {
+        if state.bids.is_standby() {
             return None;
         }
         [state.engine.next_deadline_ns(), self.renewal_ns(state)]
@@ -409,12 +424,6 @@ impl Hub {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing panics while it holds the lock half-way through a change.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    fn is_standby(&self) -> bool {
-        2 * self.lost_switches.len() > self.engine.fabric().topology().devices().count()
     }
 }
 

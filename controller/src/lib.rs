@@ -14,6 +14,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod api;
+pub mod bids;
 #[cfg(test)]
 mod circle;
 pub mod clock;

@@ -18,7 +18,7 @@ fn hub(recorder: Option<Recorder>) -> Hub {
     let engine = Engine::new(fabric(2, 2, 1), Config::default());
     let hub = Hub::new(engine, LIFE, 0, recorder, String::new());
     for switch in SWITCHES {
-        hub.elected(switch, true);
+        hub.bid(switch, Bid::Won);
     }
     measure(&hub, 50 * MS, &[0, 1]);
     hub
@@ -63,7 +63,7 @@ fn on_standby_silence_is_no_sign_of_death_and_no_pattern_is_recorded() {
     measure(&hub, 55 * MS, &[0]);
     let before = rows();
     for switch in SWITCHES {
-        hub.elected(switch, false);
+        hub.bid(switch, Bid::Lost);
     }
     wait(&hub, 56..1_000);
     assert_eq!((dead_paths(&hub), rules(&hub)), (0, vec![Rule::First]));
@@ -76,9 +76,9 @@ fn a_controller_that_takes_over_again_begins_with_paths_that_live() {
     // Nobody answers probes: the paths are dead by the time that the other takes over.
     wait(&hub, 51..100);
     assert_eq!(dead_paths(&hub), 2);
-    for is_primary in [false, true] {
+    for bid in [Bid::Lost, Bid::Won] {
         for switch in SWITCHES {
-            hub.elected(switch, is_primary);
+            hub.bid(switch, bid);
         }
         assert_eq!(dead_paths(&hub), 0);
     }
@@ -96,11 +96,41 @@ fn a_controller_that_takes_over_again_begins_with_paths_that_live() {
 fn what_a_standby_has_to_do_waits_until_it_is_primary() {
     let hub = hub(None);
     for switch in SWITCHES {
-        hub.elected(switch, false);
+        hub.bid(switch, Bid::Lost);
     }
     assert_eq!(hub.next_wake_ns(&hub.lock()), None);
     for switch in SWITCHES {
-        hub.elected(switch, true);
+        hub.bid(switch, Bid::Won);
     }
     assert!(hub.next_wake_ns(&hub.lock()).is_some());
+}
+
+#[test]
+fn a_controller_without_switches_sends_its_agents_away_until_it_has_most_of_them() {
+    let hub = hub(None);
+    let mut stream = hub.follow("h1_1").unwrap();
+    assert!(stream.try_recv().is_ok(), "the patterns there are");
+    hub.bid("spine1", Bid::Unanswered);
+    assert!(
+        hub.is_primary() && hub.follow("h2_1").is_ok(),
+        "one is dead"
+    );
+    for switch in SWITCHES {
+        hub.bid(switch, Bid::Unanswered);
+    }
+    assert!(!hub.is_primary() && stream.is_closed());
+    assert_eq!(hub.follow("h1_1").err(), Some(Refusal::Standby));
+    assert_eq!(hub.next_wake_ns(&hub.lock()), None, "nothing is renewed");
+    for switch in &SWITCHES[1..] {
+        hub.bid(switch, Bid::Won);
+    }
+    assert!(hub.is_primary() && hub.follow("h1_1").is_ok());
+}
+
+#[test]
+fn agents_may_follow_a_controller_that_has_just_started_and_is_not_primary_yet() {
+    let engine = Engine::new(fabric(2, 2, 1), Config::default());
+    let hub = Hub::new(engine, LIFE, 0, None, String::new());
+    assert!(!hub.is_primary());
+    assert!(hub.follow("h1_1").is_ok());
 }

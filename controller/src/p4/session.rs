@@ -6,6 +6,10 @@
 //!    ^          |  raise election id, push, write what differs      |
 //!    `----------+------------- after a pause ----------------------'
 //! ```
+//!
+//! There is no keep-alive, whose packets would be in the virtual time of every run: a
+//! switch behind a network that drops everything is lost when TCP gives up what was sent
+//! to it, probes or acknowledgements of digests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +29,7 @@ use super::digest::Decoder;
 use super::program::Program;
 use super::reconcile::{Found, plan};
 use super::subscription::DIGEST_WAIT_NS;
+use crate::bids::Bid;
 use crate::hub::Hub;
 use crate::probe;
 
@@ -33,6 +38,9 @@ type Client = p4_runtime_client::P4RuntimeClient<Channel>;
 /// Pause before the next session: the first, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// For a connection; over a network that drops packets TCP itself tries for minutes.
+const CONNECT_LIMIT: Duration = Duration::from_secs(1);
 
 /// Raises of the election id within a session; other controllers may raise too.
 const ELECTION_ATTEMPTS: u32 = 16;
@@ -48,6 +56,8 @@ const MESSAGE_BYTES_MAX: usize = 64 << 20;
 enum Error {
     #[error("no connection: {}", root(.0))]
     Connect(#[from] tonic::transport::Error),
+    #[error("no connection within {CONNECT_LIMIT:?}")]
+    NoAnswer,
     #[error("{what}: {}", status.message())]
     Call {
         what: &'static str,
@@ -129,39 +139,44 @@ async fn session(
     election_id: &mut u128,
     ready: impl FnOnce(),
 ) -> Result<(), Error> {
-    let endpoint = Endpoint::from_shared(format!("http://{}", target.grpc))?;
-    let mut client = Client::new(endpoint.connect().await?)
-        .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(MESSAGE_BYTES_MAX);
-    let mut stream = match elect(target, hub, &mut client, election_id).await {
+    let (client, mut stream) = match elect(target, hub, election_id).await {
         Err(error) if error.is_taken_id() => {
             // Of a stream that still lives; the next session bids higher.
             *election_id += 1;
             return Err(error);
         }
-        elected => elected?,
+        Err(error) => {
+            hub.bid(&target.name, Bid::Unanswered);
+            return Err(error);
+        }
+        Ok(elected) => elected,
     };
     let writer = Writer {
         target,
         client,
         election_id: *election_id,
     };
-    hub.elected(&target.name, true);
+    hub.bid(&target.name, Bid::Won);
     writer.clone().configure().await?;
     ready();
     stream.follow(target, hub).await
 }
 
-/// Opens the stream and becomes primary.
+/// Connects, opens the stream and becomes primary.
 async fn elect(
     target: &Target,
     hub: &Hub,
-    client: &mut Client,
     election_id: &mut u128,
-) -> Result<Stream, Error> {
-    let mut stream = Stream::open(target, client, *election_id).await?;
+) -> Result<(Client, Stream), Error> {
+    let endpoint = Endpoint::from_shared(format!("http://{}", target.grpc))?;
+    let channel = tokio::time::timeout(CONNECT_LIMIT, endpoint.connect()).await;
+    let channel = channel.map_err(|_| Error::NoAnswer)??;
+    let mut client = Client::new(channel)
+        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    let mut stream = Stream::open(target, &mut client, *election_id).await?;
     stream.become_primary(target, hub, election_id).await?;
-    Ok(stream)
+    Ok((client, stream))
 }
 
 /// The two directions of a StreamChannel.
@@ -219,7 +234,7 @@ impl Stream {
                 return Ok(());
             }
             highest = highest.max(elected(&answer));
-            if hub.is_standby() && !is_vacant(&answer) {
+            if hub.is_outbid() && !is_vacant(&answer) {
                 return self.stand_by(target, hub, highest).await;
             }
             *election_id = highest + 1;
@@ -285,7 +300,7 @@ impl Stream {
     async fn stand_by(&mut self, target: &Target, hub: &Hub, other: u128) -> Result<(), Error> {
         let error = Error::Replaced(other);
         warn!(switch = target.name, "{error}; waiting until it has gone");
-        hub.elected(&target.name, false);
+        hub.bid(&target.name, Bid::Lost);
         self.wait_for_vacancy().await?;
         Err(error)
     }
