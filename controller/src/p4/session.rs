@@ -11,6 +11,8 @@
 //! switch behind a network that drops everything is lost when TCP gives up what was sent
 //! to it, probes or acknowledgements of digests.
 
+mod writer;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,14 +22,14 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status, Streaming};
 use tracing::{debug, info, warn};
 use weft_p4runtime::p4::v1::{
-    self as p4, Entity, MasterArbitrationUpdate, Uint128, entity, p4_runtime_client,
-    stream_message_request, stream_message_response,
+    self as p4, MasterArbitrationUpdate, Uint128, p4_runtime_client, stream_message_request,
+    stream_message_response,
 };
 
+use self::writer::Writer;
 use super::desired::Desired;
 use super::digest::Decoder;
 use super::program::Program;
-use super::reconcile::{Found, plan};
 use super::subscription::DIGEST_WAIT_NS;
 use crate::bids::Bid;
 use crate::hub::Hub;
@@ -320,158 +322,6 @@ impl Stream {
 
     async fn send(&self, request: p4::StreamMessageRequest) -> Result<(), Error> {
         self.outbox.send(request).await.map_err(|_| Error::Closed)
-    }
-}
-
-/// The unary calls of a primary.
-#[derive(Clone)]
-struct Writer<'a> {
-    target: &'a Target,
-    client: Client,
-    election_id: u128,
-}
-
-impl Writer<'_> {
-    /// Pushes the program unless the switch runs it, and corrects its entries.
-    async fn configure(mut self) -> Result<(), Error> {
-        let pushed = !self.runs_program().await?;
-        if pushed {
-            self.push_program().await?;
-        }
-        let found = self.read().await?;
-        let updates = plan(&self.target.desired, &found);
-        info!(
-            switch = self.target.name,
-            pushed,
-            corrections = updates.len(),
-            "configured"
-        );
-        if updates.is_empty() {
-            return Ok(());
-        }
-        self.client
-            .write(p4::WriteRequest {
-                device_id: self.target.device_id,
-                election_id: Some(uint128(self.election_id)),
-                updates,
-                ..p4::WriteRequest::default()
-            })
-            .await
-            .map_err(call("writing tables"))?;
-        Ok(())
-    }
-
-    async fn runs_program(&mut self) -> Result<bool, Error> {
-        let request = p4::GetForwardingPipelineConfigRequest {
-            device_id: self.target.device_id,
-            response_type: p4::get_forwarding_pipeline_config_request::ResponseType::CookieOnly
-                .into(),
-        };
-        let cookie = match self.client.get_forwarding_pipeline_config(request).await {
-            Ok(response) => response
-                .into_inner()
-                .config
-                .and_then(|config| config.cookie)
-                .map(|cookie| cookie.cookie),
-            // No program yet, as P4Runtime and as BMv2 say it.
-            Err(status) if matches!(status.code(), Code::FailedPrecondition | Code::NotFound) => {
-                None
-            }
-            Err(status) => return Err(call("reading the pipeline")(status)),
-        };
-        Ok(cookie == Some(self.target.program.cookie))
-    }
-
-    async fn push_program(&mut self) -> Result<(), Error> {
-        use p4::set_forwarding_pipeline_config_request::Action;
-        let program = &self.target.program;
-        let request = p4::SetForwardingPipelineConfigRequest {
-            device_id: self.target.device_id,
-            election_id: Some(uint128(self.election_id)),
-            action: Action::VerifyAndCommit.into(),
-            config: Some(p4::ForwardingPipelineConfig {
-                p4info: Some(program.info.clone()),
-                p4_device_config: program.device_config.clone(),
-                cookie: Some(p4::forwarding_pipeline_config::Cookie {
-                    cookie: program.cookie,
-                }),
-            }),
-            ..p4::SetForwardingPipelineConfigRequest::default()
-        };
-        self.client
-            .set_forwarding_pipeline_config(request)
-            .await
-            .map_err(call("pushing the pipeline"))?;
-        Ok(())
-    }
-
-    /// Reads all entries, the default entries that matter, and digests.
-    async fn read(&mut self) -> Result<Found, Error> {
-        let defaults = self
-            .target
-            .desired
-            .entries
-            .iter()
-            .filter(|entry| entry.is_default_action)
-            .map(|entry| p4::TableEntry {
-                table_id: entry.table_id,
-                is_default_action: true,
-                ..p4::TableEntry::default()
-            });
-        let entries = std::iter::once(p4::TableEntry::default())
-            .chain(defaults)
-            .map(entity::Entity::TableEntry)
-            .collect();
-        let mut found = Found::default();
-        let read = self.read_entities(entries, &mut found).await;
-        read.map_err(call("reading tables"))?;
-        self.read_digests(&mut found)
-            .await
-            .map_err(call("reading digests"))?;
-        Ok(found)
-    }
-
-    /// Reads all digests: at once, or, as BMv2 wants it, one by one.
-    async fn read_digests(&mut self, found: &mut Found) -> Result<(), Status> {
-        let every = entity::Entity::DigestEntry(p4::DigestEntry::default());
-        match self.read_entities(vec![every], found).await {
-            Err(status) if status.code() == Code::Unimplemented => {}
-            read => return read,
-        }
-        let target = self.target;
-        for digest in &target.desired.digests {
-            let one = p4::DigestEntry {
-                digest_id: digest.digest_id,
-                ..p4::DigestEntry::default()
-            };
-            let one = entity::Entity::DigestEntry(one);
-            match self.read_entities(vec![one], found).await {
-                // Nobody has subscribed to it yet.
-                Err(status) if status.code() == Code::NotFound => {}
-                read => read?,
-            }
-        }
-        Ok(())
-    }
-
-    async fn read_entities(
-        &mut self,
-        entities: Vec<entity::Entity>,
-        found: &mut Found,
-    ) -> Result<(), Status> {
-        let entities = entities.into_iter().map(|entity| Entity {
-            entity: Some(entity),
-        });
-        let request = p4::ReadRequest {
-            device_id: self.target.device_id,
-            entities: entities.collect(),
-            ..p4::ReadRequest::default()
-        };
-        let mut responses = self.client.read(request).await?.into_inner();
-        while let Some(response) = responses.message().await? {
-            found.extend(response.entities);
-        }
-        Ok(())
     }
 }
 
