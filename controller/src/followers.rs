@@ -44,10 +44,14 @@ pub struct Followers {
 }
 
 impl Followers {
-    /// Opens a stream for `host`.
+    /// Opens a stream for `host`. What its kernel had taken while there was none before
+    /// may have outlived its time.
     pub fn follow(&mut self, host: &str) -> Updates {
         let (sender, receiver) = mpsc::channel(BACKLOG_UPDATES);
         let follower = self.hosts.entry(host.to_owned()).or_default();
+        if !follower.lives() {
+            *follower = Follower::default();
+        }
         follower.streams.push(sender);
         receiver
     }
@@ -87,12 +91,13 @@ impl Followers {
         follower
             .streams
             .retain(|stream| stream.try_send(Ok(update.clone())).is_ok());
+        if versions.is_empty() {
+            return;
+        }
         if follower.sent.len() >= UNACKNOWLEDGED_UPDATES {
             follower.sent.pop_front();
         }
-        if !versions.is_empty() {
-            follower.sent.push_back((self.last_update, versions));
-        }
+        follower.sent.push_back((self.last_update, versions));
     }
 
     /// Notes that the kernel of `host` has taken everything up to `update`; gives
@@ -115,11 +120,13 @@ impl Followers {
         taken
     }
 
-    /// Hosts whose kernel runs `version` of the pattern of `pair`.
+    /// Hosts whose kernel runs `version` of the pattern of `pair`. Without an agent to renew
+    /// it a kernel drops it.
     #[must_use]
     pub fn acknowledged_by(&self, pair: LeafPair, version: u64) -> Vec<String> {
         self.hosts
             .iter()
+            .filter(|(_, follower)| follower.lives())
             .filter(|(_, follower)| follower.acknowledged.get(&pair) == Some(&version))
             .map(|(host, _)| host.clone())
             .collect()
@@ -167,6 +174,52 @@ mod tests {
         }
         assert_eq!(read, BACKLOG_UPDATES);
         assert!(followers.hosts["h1_1"].sent.len() <= UNACKNOWLEDGED_UPDATES);
+    }
+
+    #[test]
+    fn a_host_without_an_agent_uses_no_pattern_nor_does_a_new_one_until_it_says_so() {
+        let mut followers = Followers::default();
+        let stream = followers.follow("h1_1");
+        followers.send("h1_1", PatternUpdate::default(), versions(7));
+        followers.send("h1_1", PatternUpdate::default(), versions(8));
+        followers.acknowledge("h1_1", 1);
+        drop(stream);
+        assert!(followers.acknowledged_by(PAIR, 7).is_empty());
+        let _stream = followers.follow("h1_1");
+        followers.send("h1_1", PatternUpdate::default(), versions(7));
+        assert!(followers.acknowledged_by(PAIR, 7).is_empty());
+        assert_eq!(*versions(7), followers.acknowledge("h1_1", 3));
+        assert_eq!(followers.acknowledged_by(PAIR, 7), ["h1_1"]);
+        followers.leave();
+        assert!(followers.acknowledged_by(PAIR, 7).is_empty());
+    }
+
+    #[test]
+    fn a_second_agent_of_a_host_does_not_undo_what_the_first_has_said() {
+        let mut followers = Followers::default();
+        let first = followers.follow("h1_1");
+        followers.send("h1_1", PatternUpdate::default(), versions(7));
+        followers.acknowledge("h1_1", 1);
+        let _second = followers.follow("h1_1");
+        drop(first);
+        assert_eq!(followers.acknowledged_by(PAIR, 7), ["h1_1"]);
+    }
+
+    #[test]
+    fn renewals_push_no_unacknowledged_update_out() {
+        let mut followers = Followers::default();
+        let mut stream = followers.follow("h1_1");
+        let mut send = |versions: Arc<Versions>| {
+            followers.send("h1_1", PatternUpdate::default(), versions);
+            assert!(stream.try_recv().is_ok());
+        };
+        for version in 1..=UNACKNOWLEDGED_UPDATES as u64 {
+            send(versions(version));
+        }
+        for _ in 0..UNACKNOWLEDGED_UPDATES {
+            send(Arc::default());
+        }
+        assert_eq!(*versions(1), followers.acknowledge("h1_1", 1));
     }
 
     #[test]
