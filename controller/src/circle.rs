@@ -333,6 +333,32 @@ fn rtts_that_switches_measure_become_patterns_that_agents_get() {
 }
 
 #[test]
+fn probes_cross_the_switches_and_bring_a_dead_path_back() {
+    block_on(async {
+        let mut switches = Switches::start(leaf_spine(2, 2, 1)).await;
+        let controller = Controller::start(&switches.topology).await;
+        let syn = Packet::syn(locals(&switches.topology)[0], REMOTE);
+        let arrived_ns = switches.send(&syn);
+        switches.send_at(arrived_ns, &syn.answer());
+        switches.rest();
+        controller.path(0).await;
+        let mut until = async |is_dead: bool| {
+            let reached = tokio::time::timeout(TIMEOUT, async {
+                while controller.path(0).await.dead != is_dead {
+                    if !is_dead {
+                        switches.rest();
+                    }
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            });
+            reached.await.is_ok()
+        };
+        assert!(until(true).await, "no probe comes while their clock stands");
+        assert!(until(false).await, "probes do not arrive");
+    });
+}
+
+#[test]
 fn a_restarted_controller_leaves_running_programs_alone() {
     block_on(async {
         let mut switches = Switches::start(leaf_spine(2, 2, 1)).await;

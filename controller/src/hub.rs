@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, broadcast, mpsc};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 use weft_proto::v1;
 
 use crate::bids::{Bid, Bids};
@@ -153,13 +153,25 @@ impl Hub {
         receiver
     }
 
-    /// Takes a probe that has arrived, and sends out what follows from it.
-    pub fn probed(&self, probe: Probe) {
-        let now_ns = now_ns();
-        let mut state = self.lock();
+    /// Takes a probe that has come in by `port` of `switch`, and sends out what follows
+    /// from it. What hosts send is none of ours.
+    pub fn probed(&self, switch: &str, port: u16, probe: Probe) {
+        self.take_probe(&mut self.lock(), now_ns(), (switch, port), probe);
+    }
+
+    fn take_probe(&self, state: &mut State, now_ns: u64, at: (&str, u16), probe: Probe) {
+        let (switch, port) = at;
+        let fabric = state.engine.fabric();
+        let sender = fabric
+            .port(switch, port)
+            .and_then(|at| fabric.sender_to(at));
+        if sender.is_none() {
+            debug!(switch, port, ?probe, "a probe that no switch has sent");
+            return;
+        }
         state.engine.probed(now_ns, probe);
-        self.publish_changes(&mut state, now_ns);
-        self.rearm(&state, now_ns);
+        self.publish_changes(state, now_ns);
+        self.rearm(state, now_ns);
     }
 
     /// Notes what has come of a bid at `switch`. On standby all agents are sent away, to

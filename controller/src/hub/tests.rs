@@ -106,6 +106,31 @@ fn what_a_standby_has_to_do_waits_until_it_is_primary() {
 }
 
 #[test]
+fn probes_that_come_from_a_host_bring_no_path_back_to_life() {
+    let hub = hub(None);
+    let mut probes = ["leaf1", "leaf2"].map(|leaf| hub.send_through(leaf));
+    // Ports of a leaf: its host, then the spines.
+    let mut answer = |ms, port_of: fn(u8) -> u16| {
+        wait(&hub, ms..ms + 1);
+        let sent = probes.iter_mut();
+        for outgoing in sent.flat_map(|sent| std::iter::from_fn(|| sent.try_recv().ok())) {
+            let probe = probe::decode(&outgoing.frame).unwrap();
+            let leaf = format!("leaf{}", probe.pair.destination);
+            let at = (&*leaf, port_of(probe.path));
+            hub.take_probe(&mut hub.lock(), ms * MS, at, probe);
+        }
+    };
+    for ms in 51..200 {
+        answer(ms, |_| 1);
+    }
+    assert_eq!(dead_paths(&hub), 2);
+    for ms in 200..300 {
+        answer(ms, |path| 2 + u16::from(path));
+    }
+    assert_eq!(dead_paths(&hub), 0);
+}
+
+#[test]
 fn a_controller_without_switches_sends_its_agents_away_until_it_has_most_of_them() {
     let hub = hub(None);
     let mut stream = hub.follow("h1_1").unwrap();

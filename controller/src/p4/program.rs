@@ -191,6 +191,18 @@ impl Program {
         p4::PacketOut { payload, metadata }
     }
 
+    /// The port by which `packet` has come in, if the program's `packet_in` header says so.
+    #[must_use]
+    pub fn ingress_port(&self, packet: &p4::PacketIn) -> Option<u16> {
+        let mut headers = self.info.controller_packet_metadata.iter();
+        let header = headers.find(|header| is_called(&header.preamble, "packet_in"))?;
+        let mut fields = header.metadata.iter();
+        let field = fields.find(|field| field.name == "ingress_port")?;
+        let mut given = packet.metadata.iter();
+        let value = &given.find(|given| given.metadata_id == field.id)?.value;
+        u16::try_from(bytestring::decode(value, 16).ok()?).ok()
+    }
+
     fn table(&self, name: &str) -> Result<&Table, Error> {
         self.info
             .tables
@@ -315,6 +327,22 @@ mod tests {
                 .to_string()
                 .ends_with("telemetry.sample_every.x in its P4Info")
         );
+    }
+
+    #[test]
+    fn a_packet_in_says_where_it_came_in() {
+        let leaf = program(Role::Leaf);
+        let packet = |metadata_id, value: &[u8]| p4::PacketIn {
+            metadata: vec![p4::PacketMetadata {
+                metadata_id,
+                value: value.to_vec(),
+            }],
+            ..p4::PacketIn::default()
+        };
+        assert_eq!(leaf.ingress_port(&packet(1, &[1, 2])), Some(258));
+        for nothing in [packet(2, &[6]), packet(1, &[]), p4::PacketIn::default()] {
+            assert_eq!(leaf.ingress_port(&nothing), None);
+        }
     }
 
     #[test]

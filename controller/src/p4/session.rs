@@ -262,8 +262,9 @@ impl Stream {
             };
             match message.ok_or(Error::Closed)?.update {
                 Some(stream_message_response::Update::Packet(packet)) => {
-                    if let Some(probe) = probe::decode(&packet.payload) {
-                        hub.probed(probe);
+                    let port = target.program.ingress_port(&packet);
+                    if let Some((port, probe)) = port.zip(probe::decode(&packet.payload)) {
+                        hub.probed(&target.name, port, probe);
                     }
                 }
                 Some(stream_message_response::Update::Digest(list)) => {
