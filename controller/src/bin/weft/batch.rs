@@ -85,13 +85,13 @@ pub async fn run(args: Args) -> Outcome {
         return Ok(());
     };
     display::out(switch_args::notice(&spec).unwrap_or_default())?;
-    let done = execute(&spec, &out, &args.machine, RunBar::new(&name)).await?;
+    let done = execute(&spec, out.path(), &args.machine, RunBar::new(&name)).await?;
     display::out(format!(
         "{}{} of virtual time in {} of real time\nresults: {}\n",
         report::run_table(&done.results),
         format_duration(done.virtual_ns as f64),
         format_duration(done.wall_ns),
-        out.display()
+        out.path().display()
     ))?;
     if let Some(file) = &args.usage {
         write_usage(file)?;
@@ -164,18 +164,15 @@ impl Done {
     }
 }
 
-/// Runs `spec` and puts its results into the folder `out`. What else the lab
-/// wrote is kept only when there are none.
+/// Runs `spec` and puts its results into the folder `out`, which nobody else has. What
+/// else the lab wrote is kept only when there are none.
 pub async fn execute(
     spec: &LabSpec,
     out: &Path,
     machine: &MachineArgs,
     mut bar: RunBar,
 ) -> Result<Done> {
-    let work = outdir::beside(out, "lab");
-    if work.exists() {
-        fs::remove_dir_all(&work).with_context(|| work.display().to_string())?;
-    }
+    let work = outdir::work_of(out);
     let options = BatchOptions {
         cpu: machine.cpu,
         memory_bytes: machine.memory,

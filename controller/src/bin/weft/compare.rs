@@ -73,7 +73,8 @@ pub async fn run(args: Args) -> Outcome {
         args.workload.short_name(),
         args.workload.seed
     );
-    let out = outdir::choose(args.out, &name)?;
+    let place = outdir::choose(args.out, &name)?;
+    let out = place.path();
     let workload = args.workload.absolute(&std::env::current_dir()?);
     let mut jobs = Vec::new();
     for scheduler in &args.schedulers {
@@ -104,7 +105,7 @@ pub async fn run(args: Args) -> Outcome {
         }
     }
     if !runs.is_empty() {
-        write_table(&runs, &out)?;
+        write_table(&runs, out)?;
     }
     let missing = args.schedulers.len() - runs.len();
     if missing > 0 {

@@ -92,8 +92,9 @@ pub async fn run(args: Args) -> Outcome {
     let status = exec_with_progress(&lab, argv, &name).await?;
     let inside = lab.rundir().join(&results);
     if inside.exists() {
-        outdir::move_folder(&inside, &out)?;
-        let table = report::run_table(&Results::read(&out)?);
+        let out = out.path();
+        outdir::move_folder(&inside, out)?;
+        let table = report::run_table(&Results::read(out)?);
         display::out(format!("{table}results: {}\n", out.display()))?;
     }
     ended_with(status)
