@@ -41,6 +41,9 @@ pub async fn explain(args: &ExplainArgs) -> Outcome {
         leaf_of(&topology, &args.destination)?,
     );
     if source == destination {
+        if args.query.json {
+            return display::out_json(&document_of_leaf(source));
+        }
         return display::out(format!(
             "{} and {} are on {}: one path, no pattern\n",
             args.source,
@@ -280,6 +283,17 @@ fn document(pair: &Explanation) -> Value {
     })
 }
 
+/// Of two hosts on one leaf.
+fn document_of_leaf(leaf: u8) -> Value {
+    let mut document = document(&Explanation {
+        source_leaf: leaf.into(),
+        destination_leaf: leaf.into(),
+        ..Explanation::default()
+    });
+    document["verdict"] = json!("same_leaf");
+    document
+}
+
 #[cfg(test)]
 mod tests {
     use weft_proto::v1::telemetry_event::Sample;
@@ -377,5 +391,20 @@ mod tests {
         assert_eq!(document["verdict"], "resting");
         assert_eq!(document["history"][0]["trigger"]["queue"]["port"], 2);
         assert!(document["history"][1]["trigger"].is_null());
+    }
+
+    #[test]
+    fn hosts_on_one_leaf_get_a_document_of_the_same_form() {
+        let keys = |document: &Value| -> Vec<String> {
+            document.as_object().unwrap().keys().cloned().collect()
+        };
+        let same = document_of_leaf(2);
+        assert_eq!(keys(&same), keys(&document(&explanation())));
+        assert_eq!(same["verdict"], "same_leaf");
+        assert_eq!(
+            (&same["source_leaf"], &same["destination_leaf"]),
+            (&json!(2), &json!(2))
+        );
+        assert_eq!(same["history"], json!([]));
     }
 }
