@@ -3,10 +3,16 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::process::{Command, Output};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Output, Stdio};
 
 /// `weft` of a user who has no lab, nor anything built for one.
 fn weft(line: &str) -> Output {
+    weft_to(Stdio::piped(), line)
+}
+
+fn weft_to(stdout: Stdio, line: &str) -> Output {
     let nowhere = tempfile::tempdir().unwrap();
     Command::new(env!("CARGO_BIN_EXE_weft"))
         .args(line.split_whitespace())
@@ -14,6 +20,7 @@ fn weft(line: &str) -> Output {
         .env("WEFT_CACHE", nowhere.path())
         .env_remove("WEFT_LAB")
         .current_dir(nowhere.path())
+        .stdout(stdout)
         .output()
         .unwrap()
 }
@@ -130,5 +137,16 @@ fn every_command_explains_itself() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(text.contains("Usage: weft"), "weft {command} --help");
         assert!(said(&output).is_empty());
+    }
+}
+
+#[test]
+fn a_reader_that_has_had_enough_of_the_help_is_no_failure() {
+    for line in ["--help", "run --help", "--version"] {
+        let (reader, writer) = UnixStream::pair().unwrap();
+        drop(reader);
+        let output = weft_to(OwnedFd::from(writer).into(), line);
+        assert!(output.status.success(), "weft {line}: {}", output.status);
+        assert_eq!(said(&output), "", "weft {line}");
     }
 }

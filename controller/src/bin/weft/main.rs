@@ -170,8 +170,7 @@ fn run(words: impl Iterator<Item = OsString>) -> Outcome {
 /// Help and version texts go where they belong; mistakes become one line.
 fn refuse(error: &clap::Error, words: &[OsString]) -> Outcome {
     let Some(line) = one_line(error) else {
-        print!("{error}");
-        return Ok(());
+        return display::out(error.to_string());
     };
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return Err(Failure::Usage(format!(
