@@ -273,21 +273,36 @@ static struct mptcp_subflow_context *subflow_of(struct mptcp_sock *msk, u32 id)
 	return NULL;
 }
 
+/* Packets of the last decision, if it was over after as many bytes. */
+static int packets_of(struct mptcp_sock *msk, int sent)
+{
+	const struct weft_conn *conn = weft_conn(msk);
+	struct mptcp_subflow_context *subflow;
+	int payload = sent;
+
+	if (!sent)
+		return 0;
+	subflow = subflow_of(msk, conn->subflow[conn->picked].id);
+	if (subflow)
+		payload = weft_packet_payload(mptcp_subflow_tcp_sock(subflow));
+	return max(DIV_ROUND_CLOSEST(sent, payload), 1);
+}
+
 /* Count the packets of the decision that is over. */
 static void book_packets(struct mptcp_sock *msk)
 {
 	struct weft_conn *conn = weft_conn(msk);
-	struct weft_subflow *entry = &conn->subflow[conn->picked];
-	struct mptcp_subflow_context *subflow;
-	int payload = conn->sent;
 
-	if (!conn->sent)
-		return;
-	subflow = subflow_of(msk, entry->id);
-	if (subflow)
-		payload = weft_packet_payload(mptcp_subflow_tcp_sock(subflow));
-	entry->packets += max(DIV_ROUND_CLOSEST(conn->sent, payload), 1);
+	conn->subflow[conn->picked].packets += packets_of(msk, conn->sent);
 	conn->sent = 0;
+}
+
+/* Bytes that were sent by the last decision since weft_account() looked. */
+static int sent_since(const struct mptcp_sock *msk)
+{
+	const struct weft_conn *conn = weft_conn(msk);
+
+	return conn->granted > 0 ? max(conn->granted - msk->snd_burst, 0) : 0;
 }
 
 /**
@@ -300,9 +315,9 @@ static void book_packets(struct mptcp_sock *msk)
 bool weft_account(struct mptcp_sock *msk)
 {
 	struct weft_conn *conn = weft_conn(msk);
-	int sent = conn->granted - msk->snd_burst;
+	int sent = sent_since(msk);
 
-	if (conn->granted <= 0 || sent <= 0)
+	if (!sent)
 		return false;
 	conn->subflow[conn->picked].bytes += sent;
 	conn->sent += sent;
@@ -311,6 +326,29 @@ bool weft_account(struct mptcp_sock *msk)
 		return false;
 	book_packets(msk);
 	return true;
+}
+
+/**
+ * weft_carried() - what a subflow has been given up to now
+ * @msk: connection with state
+ * @slot: slot of the subflow
+ *
+ * Changes nothing: that a decision is used up is for its scheduler to hear.
+ *
+ * Return: what weft_account() would leave of @slot.
+ */
+struct weft_subflow weft_carried(struct mptcp_sock *msk, u8 slot)
+{
+	const struct weft_conn *conn = weft_conn(msk);
+	struct weft_subflow carried = conn->subflow[slot];
+	int sent = sent_since(msk);
+
+	if (slot != conn->picked || !sent)
+		return carried;
+	carried.bytes += sent;
+	if (msk->snd_burst <= 0)
+		carried.packets += packets_of(msk, conn->sent + sent);
+	return carried;
 }
 
 /**

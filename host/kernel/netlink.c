@@ -324,8 +324,7 @@ static int put_subflow(struct sk_buff *skb, struct mptcp_sock *msk,
 	const struct sock *ssk = mptcp_subflow_tcp_sock(subflow);
 	u64 rtt_ns = (u64)(READ_ONCE(tcp_sk(ssk)->srtt_us) >> 3) * NSEC_PER_USEC;
 	const struct weft_conn *conn = weft_conn(msk);
-	struct weft_subflow none = { 0 };
-	const struct weft_subflow *entry = &none;
+	struct weft_subflow carried = { 0 };
 	__be32 local = 0, remote = 0;
 	struct nlattr *nest;
 	int slot = -ENOENT;
@@ -334,18 +333,18 @@ static int put_subflow(struct sk_buff *skb, struct mptcp_sock *msk,
 	if (conn)
 		slot = weft_slot(conn, subflow);
 	if (slot >= 0)
-		entry = &conn->subflow[slot];
+		carried = weft_carried(msk, slot);
 
 	nest = nla_nest_start(skb, WEFT_A_SUBFLOW);
 	if (!nest ||
 	    nla_put_be32(skb, WEFT_SUBFLOW_A_LOCAL, local) ||
 	    nla_put_be32(skb, WEFT_SUBFLOW_A_REMOTE, remote) ||
-	    nla_put_u32(skb, WEFT_SUBFLOW_A_GAP, entry->gap) ||
+	    nla_put_u32(skb, WEFT_SUBFLOW_A_GAP, carried.gap) ||
 	    nla_put_u64_64bit(skb, WEFT_SUBFLOW_A_RTT_NS, rtt_ns,
 			      WEFT_SUBFLOW_A_PAD) ||
-	    nla_put_u64_64bit(skb, WEFT_SUBFLOW_A_PACKETS, entry->packets,
+	    nla_put_u64_64bit(skb, WEFT_SUBFLOW_A_PACKETS, carried.packets,
 			      WEFT_SUBFLOW_A_PAD) ||
-	    nla_put_u64_64bit(skb, WEFT_SUBFLOW_A_BYTES, entry->bytes,
+	    nla_put_u64_64bit(skb, WEFT_SUBFLOW_A_BYTES, carried.bytes,
 			      WEFT_SUBFLOW_A_PAD))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
@@ -386,8 +385,6 @@ static int put_flow(struct sk_buff *skb, struct mptcp_sock *msk)
 	struct mptcp_subflow_context *subflow;
 	struct nlattr *nest;
 
-	if (conn)
-		weft_account(msk);
 	if (nla_put_u32(skb, WEFT_A_TOKEN, READ_ONCE(msk->token)) ||
 	    nla_put_string(skb, WEFT_A_SCHEDULER, msk->sched->name) ||
 	    nla_put_u8(skb, WEFT_A_SOURCE, source))

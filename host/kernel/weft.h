@@ -188,6 +188,7 @@ void weft_conn_release(struct mptcp_sock *msk);
 void *weft_state(struct mptcp_sock *msk, size_t size);
 bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable);
 bool weft_account(struct mptcp_sock *msk);
+struct weft_subflow weft_carried(struct mptcp_sock *msk, u8 slot);
 int weft_grant(struct mptcp_sock *msk, struct mptcp_subflow_context *subflow,
 	       u8 slot, int bytes);
 bool weft_ends(const struct sock *ssk, __be32 *local, __be32 *remote);

@@ -126,6 +126,31 @@ static void a_decision_is_over_when_its_burst_is_used_up(struct kunit *test)
 	weft_conn_release(msk);
 }
 
+static void what_a_subflow_carries_is_told_without_ending_a_decision(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct mptcp_subflow_context *first = add_subflow(test, msk, 0);
+	struct mptcp_subflow_context *second = add_subflow(test, msk, 1);
+	struct weft_conn *conn = weft_conn(msk);
+	int slots[] = { slot_of(msk, conn, first), slot_of(msk, conn, second) };
+
+	weft_grant(msk, first, slots[0], 3 * PAYLOAD);
+	msk->snd_burst -= PAYLOAD;
+	KUNIT_EXPECT_EQ(test, weft_carried(msk, slots[0]).bytes, PAYLOAD);
+	KUNIT_EXPECT_EQ(test, weft_carried(msk, slots[0]).packets, 0);
+
+	msk->snd_burst -= 2 * PAYLOAD;
+	KUNIT_EXPECT_EQ(test, weft_carried(msk, slots[0]).bytes, 3 * PAYLOAD);
+	KUNIT_EXPECT_EQ(test, weft_carried(msk, slots[0]).packets, 3);
+	KUNIT_EXPECT_EQ(test, weft_carried(msk, slots[1]).bytes, 0);
+	KUNIT_EXPECT_EQ(test, conn->subflow[slots[0]].bytes, 0);
+
+	KUNIT_EXPECT_TRUE(test, weft_account(msk));
+	KUNIT_EXPECT_EQ(test, weft_carried(msk, slots[0]).bytes, 3 * PAYLOAD);
+	KUNIT_EXPECT_EQ(test, weft_carried(msk, slots[0]).packets, 3);
+	weft_conn_release(msk);
+}
+
 static void more_than_the_burst_is_counted_too(struct kunit *test)
 {
 	struct mptcp_sock *msk = new_connection(test);
@@ -233,6 +258,7 @@ static struct kunit_case connection_cases[] = {
 	KUNIT_CASE(a_ninth_subflow_waits_for_a_slot),
 	KUNIT_CASE(a_newcomer_does_not_inherit_a_burst),
 	KUNIT_CASE(a_decision_is_over_when_its_burst_is_used_up),
+	KUNIT_CASE(what_a_subflow_carries_is_told_without_ending_a_decision),
 	KUNIT_CASE(more_than_the_burst_is_counted_too),
 	KUNIT_CASE(a_burst_that_is_cut_short_is_counted_as_far_as_it_went),
 	KUNIT_CASE(backup_subflows_count_when_there_is_no_other),
