@@ -184,8 +184,20 @@ MODULE_PARM_DESC(stms_adjust_interval_acks, "stms_a: adjust_interval, in Data AC
 
 static int weft_stms_a_get_send(struct mptcp_sock *msk)
 {
-	return weft_send_packet(msk, sizeof(struct weft_stms_a),
-				weft_stms_a_choose);
+	struct sock *sk = (struct sock *)msk;
+	int err;
+
+	/* else its data lock is held */
+	if (!sock_owned_by_user(sk))
+		return weft_send_packet(msk, sizeof(struct weft_stms_a),
+					weft_stms_a_choose);
+
+	/* each Data ACK counts, also those that come while a process has the socket */
+	mptcp_data_lock(sk);
+	err = weft_send_packet(msk, sizeof(struct weft_stms_a),
+			       weft_stms_a_choose);
+	mptcp_data_unlock(sk);
+	return err;
 }
 
 static void weft_stms_a_data_acked(struct mptcp_sock *msk, struct sock *ssk,

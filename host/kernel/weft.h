@@ -14,9 +14,12 @@
  *			stms_c share stms.c, weft is weft_sched.c with
  *			weft_window.h
  *
- * Locks. Scheduler callbacks run with the msk socket owned, or with its data
- * lock held while nobody owns it; struct weft_conn is protected by that. The
- * table is written under its mutex and read under RCU.
+ * Locks. get_send() and get_retrans() run with the msk socket owned, or with its
+ * data lock held while nobody owns it; struct weft_conn is protected by that.
+ * data_acked() runs with the data lock held also while a process owns the socket,
+ * on another CPU: then it leaves struct weft_conn alone but for single words
+ * (weft), or get_send() takes the data lock, too (stms_a). The table is written
+ * under its mutex and read under RCU.
  */
 #ifndef _WEFT_H
 #define _WEFT_H
