@@ -79,8 +79,12 @@ impl Link {
                 let NetlinkPayload::Error(error) = payload else {
                     return Continue(());
                 };
+                let index = sequence.wrapping_sub(first) as usize;
+                // What a request before this one has left unread is not about these.
+                if index >= count {
+                    return Continue(());
+                }
                 if let Err(error) = acknowledgement(&error) {
-                    let index = sequence.wrapping_sub(first) as usize;
                     refused.push((done + index, error));
                 }
                 if sequence == last {
@@ -220,7 +224,34 @@ fn refusal(code: i32, extended_ack: &[u8]) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use netlink_packet_sock_diag::constants::{AF_INET, IPPROTO_TCP};
+    use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, StateFlags};
+    use netlink_packet_sock_diag::message::SockDiagMessage;
+    use netlink_sys::protocols::NETLINK_SOCK_DIAG;
+
     use super::*;
+
+    fn no_such_socket() -> SockDiagMessage {
+        SockDiagMessage::InetRequest(InetRequest {
+            family: AF_INET,
+            protocol: IPPROTO_TCP,
+            extensions: ExtensionFlags::empty(),
+            states: StateFlags::ESTABLISHED,
+            socket_id: SocketId::new_v4(),
+        })
+    }
+
+    #[test]
+    fn what_an_earlier_request_left_unread_is_no_refusal_of_a_later_one() {
+        let mut link = Link::open(None, NETLINK_SOCK_DIAG).unwrap();
+        let earlier = encode(no_such_socket(), 0, link.sequence);
+        link.socket.send(&earlier, 0).unwrap();
+
+        let refused = link.request_all([no_such_socket(), no_such_socket()].into_iter());
+        let refused = refused.unwrap().into_iter();
+        let positions: Vec<usize> = refused.map(|(position, _)| position).collect();
+        assert_eq!(positions, [0, 1]);
+    }
 
     #[test]
     fn a_refusal_carries_the_kernels_words() {
