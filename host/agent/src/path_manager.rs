@@ -238,7 +238,7 @@ impl Manager {
 
     /// Looks at all subflows and does what follows from it.
     fn look(&mut self) {
-        let found = match self.subflows.by_connection() {
+        let found = match self.subflows.by_confirmed_connection() {
             Ok(found) => found,
             Err(error) => {
                 warn!(host = self.host, "looking at subflows: {error}");

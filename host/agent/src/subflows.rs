@@ -1,6 +1,6 @@
 //! The MPTCP subflows of a host, as `sock_diag` shows them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::adaptive::Sample;
@@ -15,6 +15,7 @@ const CAPABLE_REMOTE: u32 = 1 << 0;
 const CAPABLE_LOCAL: u32 = 1 << 1;
 const JOIN_REMOTE: u32 = 1 << 2;
 const JOIN_LOCAL: u32 = 1 << 3;
+const FULLY_ESTABLISHED: u32 = 1 << 6;
 /// `TCP_ESTABLISHED`.
 const ESTABLISHED: u8 = 1;
 
@@ -39,12 +40,41 @@ impl Subflows {
     /// # Errors
     /// The kernel's refusal, or an answer that is not understood.
     pub fn by_connection(&mut self) -> Result<BTreeMap<u32, Vec<Sample>>, Error> {
-        let mut found: BTreeMap<u32, Vec<Sample>> = BTreeMap::new();
-        for (token, sample) in self.socket.tcp_sockets()?.iter().filter_map(subflow) {
-            found.entry(token).or_default().push(sample);
-        }
-        Ok(found)
+        Ok(by_connection(&self.socket.tcp_sockets()?))
     }
+
+    /// The same without connections to which the peer has not confirmed MPTCP yet: the
+    /// kernel refuses more subflows for them, and tells when they can have some
+    /// ([`Event::Established`](crate::mptcp_pm::Event::Established)).
+    ///
+    /// # Errors
+    /// As [`by_connection`](Self::by_connection).
+    pub fn by_confirmed_connection(&mut self) -> Result<BTreeMap<u32, Vec<Sample>>, Error> {
+        Ok(by_confirmed_connection(&self.socket.tcp_sockets()?))
+    }
+}
+
+fn by_connection(sockets: &[TcpSocket]) -> BTreeMap<u32, Vec<Sample>> {
+    let mut found: BTreeMap<u32, Vec<Sample>> = BTreeMap::new();
+    for (token, sample) in sockets.iter().filter_map(subflow) {
+        found.entry(token).or_default().push(sample);
+    }
+    found
+}
+
+fn by_confirmed_connection(sockets: &[TcpSocket]) -> BTreeMap<u32, Vec<Sample>> {
+    let confirmed: BTreeSet<u32> = sockets.iter().filter_map(confirmed).collect();
+    let mut found = by_connection(sockets);
+    found.retain(|token, _| confirmed.contains(token));
+    found
+}
+
+/// The token of the connection, if this subflow shows that it is confirmed: one that joins
+/// does, whatever has become of the first.
+fn confirmed(socket: &TcpSocket) -> Option<u32> {
+    let mptcp = socket.mptcp.as_ref()?;
+    let shows = mptcp.u32(FLAGS)? & (FULLY_ESTABLISHED | JOIN_LOCAL) != 0;
+    mptcp.u32(TOKEN_LOCAL).filter(|_| shows)
 }
 
 /// The connection's token, and what was counted; `None` for what is no subflow
@@ -81,4 +111,63 @@ fn subflow(socket: &TcpSocket) -> Option<(u32, Sample)> {
         busy_ns: info.busy_time.saturating_mul(1_000),
     };
     Some((mptcp.u32(TOKEN_LOCAL)?, sample))
+}
+
+#[cfg(test)]
+mod tests {
+    use netlink_packet_sock_diag::inet::nlas::TcpInfo;
+
+    use super::*;
+    use crate::netlink::Attribute;
+
+    const TOKEN: u32 = 7;
+    /// `TCP_SYN_SENT`.
+    const SYN_SENT: u8 = 2;
+
+    fn socket(state: u8, flags: u32) -> TcpSocket {
+        let mut info = [0; 512];
+        info[0] = state;
+        let mptcp = vec![
+            Attribute::u32(TOKEN_LOCAL, TOKEN),
+            Attribute::u32(FLAGS, flags),
+            Attribute::u8(ID_LOCAL, 0),
+        ];
+        TcpSocket {
+            local: "10.1.1.1:40000".parse().unwrap(),
+            remote: "10.2.1.1:5000".parse().unwrap(),
+            info: TcpInfo::parse(&info).unwrap(),
+            mptcp: Some(mptcp.into()),
+        }
+    }
+
+    #[test]
+    fn a_connection_is_confirmed_by_its_first_subflow_or_by_one_that_joins() {
+        let capable = CAPABLE_LOCAL | CAPABLE_REMOTE;
+        for (subflows, all, of_confirmed) in [
+            (vec![socket(SYN_SENT, CAPABLE_LOCAL)], 1, 0),
+            (vec![socket(ESTABLISHED, capable)], 1, 0),
+            (vec![socket(ESTABLISHED, capable | FULLY_ESTABLISHED)], 1, 1),
+            (
+                vec![
+                    socket(ESTABLISHED, capable | FULLY_ESTABLISHED),
+                    socket(SYN_SENT, JOIN_LOCAL),
+                ],
+                2,
+                2,
+            ),
+            // The first is closed, and another is on its way.
+            (vec![socket(SYN_SENT, JOIN_LOCAL)], 1, 1),
+        ] {
+            let count = |found: BTreeMap<u32, Vec<Sample>>| found.get(&TOKEN).map_or(0, Vec::len);
+            assert_eq!(count(by_connection(&subflows)), all, "{subflows:?}");
+            let confirmed = by_confirmed_connection(&subflows);
+            assert_eq!(count(confirmed), of_confirmed, "{subflows:?}");
+        }
+    }
+
+    #[test]
+    fn a_connection_that_the_peer_has_opened_is_left_to_it() {
+        let accepted = socket(ESTABLISHED, CAPABLE_REMOTE | FULLY_ESTABLISHED);
+        assert!(by_confirmed_connection(&[accepted]).is_empty());
+    }
 }
