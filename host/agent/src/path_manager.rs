@@ -145,12 +145,11 @@ impl fmt::Display for PathManager {
 /// What the agent needs to manage the subflows of one host.
 pub struct Manager {
     host: String,
-    addresses: Vec<Ipv4Addr>,
     policy: Policy,
     events: Events,
     pm: UserspacePm,
     subflows: Subflows,
-    connections: BTreeMap<u32, Connection>,
+    connections: Connections,
     start: Instant,
 }
 
@@ -162,12 +161,11 @@ impl Manager {
     pub fn open(host: &Host, policy: Policy, ipv6: bool) -> Result<Self, Error> {
         Ok(Self {
             host: host.name.clone(),
-            addresses: host.addresses.clone(),
             policy,
             events: Events::listen(&host.netns)?,
             pm: UserspacePm::open(&host.netns, ipv6)?,
             subflows: Subflows::open(&host.netns)?,
-            connections: BTreeMap::new(),
+            connections: Connections::new(policy, &host.addresses),
             start: Instant::now(),
         })
     }
@@ -199,8 +197,10 @@ impl Manager {
     /// to see: in a lab, a timer that fires costs real time.
     fn due(&self) -> Option<Instant> {
         let interval_ns = match self.policy {
-            Policy::Adaptive(parameters) if !self.connections.is_empty() => parameters.interval_ns,
-            Policy::Fixed(_) if self.connections.values().any(Connection::is_waiting) => {
+            Policy::Adaptive(parameters) if !self.connections.known.is_empty() => {
+                parameters.interval_ns
+            }
+            Policy::Fixed(_) if self.connections.known.values().any(Connection::is_waiting) => {
                 FIXED_INTERVAL_NS
             }
             _ => return None,
@@ -223,13 +223,14 @@ impl Manager {
                 address_id,
             } => {
                 let first = Sample::first(local, remote, address_id);
-                self.observe(token, &[first]);
+                let actions = self.connections.begin(self.now_ns(), token, first);
+                self.act(token, actions);
             }
             Event::Closed { token } => {
-                self.connections.remove(&token);
+                self.connections.known.remove(&token);
             }
             Event::SubflowClosed { token } => {
-                if self.connections.contains_key(&token) {
+                if self.connections.known.contains_key(&token) {
                     self.look();
                 }
             }
@@ -246,26 +247,16 @@ impl Manager {
             }
         };
         self.connections
+            .known
             .retain(|token, _| found.contains_key(token));
         for (token, samples) in found {
-            self.observe(token, &samples);
+            let actions = self.connections.observe(self.now_ns(), token, &samples);
+            self.act(token, actions);
         }
     }
 
-    fn observe(&mut self, token: u32, samples: &[Sample]) {
-        let Some(first) = samples.first() else {
-            return;
-        };
-        // One that does not start at an address of the fabric is none of ours.
-        if !self.addresses.contains(first.local.ip()) {
-            return;
-        }
-        let now_ns = self.now_ns();
-        let connection = self
-            .connections
-            .entry(token)
-            .or_insert_with(|| Connection::new(self.policy, &self.addresses, first.remote, now_ns));
-        for action in connection.observe(now_ns, samples) {
+    fn act(&mut self, token: u32, actions: Vec<Action>) {
+        for action in actions {
             debug!(host = self.host, token, ?action, "subflow");
             let done = match action {
                 Action::Open {
@@ -283,6 +274,49 @@ impl Manager {
     }
 }
 
+/// The connections of one host, and what has to be done about them.
+struct Connections {
+    policy: Policy,
+    addresses: Vec<Ipv4Addr>,
+    /// By token.
+    known: BTreeMap<u32, Connection>,
+}
+
+impl Connections {
+    /// For a host that has `addresses`, one per path.
+    fn new(policy: Policy, addresses: &[Ipv4Addr]) -> Self {
+        Self {
+            policy,
+            addresses: addresses.to_vec(),
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a connection that can have more subflows than its first from now on. Of one
+    /// that a look has found before its event was read, this is no news.
+    fn begin(&mut self, now_ns: u64, token: u32, first: Sample) -> Vec<Action> {
+        if self.known.contains_key(&token) {
+            return Vec::new();
+        }
+        self.observe(now_ns, token, &[first])
+    }
+
+    /// Takes all subflows of a connection as they are now.
+    fn observe(&mut self, now_ns: u64, token: u32, samples: &[Sample]) -> Vec<Action> {
+        let Some(first) = samples.first() else {
+            return Vec::new();
+        };
+        // One that does not start at an address of the fabric is none of ours.
+        if !self.addresses.contains(first.local.ip()) {
+            return Vec::new();
+        }
+        self.known
+            .entry(token)
+            .or_insert_with(|| Connection::new(self.policy, &self.addresses, first.remote, now_ns))
+            .observe(now_ns, samples)
+    }
+}
+
 async fn wait(until: Option<Instant>) {
     match until {
         Some(until) => sleep_until(until).await,
@@ -292,6 +326,8 @@ async fn wait(until: Option<Instant>) {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddrV4;
+
     use super::*;
 
     #[test]
@@ -349,5 +385,22 @@ mod tests {
             PathManager::Adaptive(Parameters::default()).check(8),
             Ok(())
         );
+    }
+
+    #[test]
+    fn an_event_of_a_connection_that_was_found_already_opens_nothing() {
+        let addresses = [1, 2].map(|path| Ipv4Addr::new(10, 1, 1, path));
+        let subflow = |path: usize, port| {
+            let local = SocketAddrV4::new(addresses[path], port);
+            Sample::first(local, "10.2.1.1:5000".parse().unwrap(), 0)
+        };
+        let mut connections = Connections::new(Policy::Fixed(2), &addresses);
+        let first = subflow(0, 40_000);
+        assert_eq!(connections.observe(0, 7, &[first]).len(), 3);
+        let all = [first, subflow(0, 1), subflow(1, 2), subflow(1, 3)];
+        assert_eq!(connections.observe(1, 7, &all), []);
+
+        assert_eq!(connections.begin(2, 7, first), []);
+        assert_eq!(connections.begin(2, 8, first).len(), 3);
     }
 }
