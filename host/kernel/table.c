@@ -207,18 +207,24 @@ void weft_table_clear(struct weft_table *table)
  * @table: table
  *
  * Connections that use one are not told: they ask again when it would have died.
+ * Those that have found one dead are.
  */
 void weft_table_renew(struct weft_table *table)
 {
 	struct weft_pattern *pattern;
+	bool was_dead = false;
 	unsigned int i;
 	u64 now_ns;
 
 	mutex_lock(&table->lock);
 	now_ns = ktime_get_ns();
 	for (i = 0; i < ARRAY_SIZE(table->bucket); i++)
-		hlist_for_each_entry(pattern, &table->bucket[i], node)
+		hlist_for_each_entry(pattern, &table->bucket[i], node) {
+			was_dead |= now_ns >= weft_pattern_dies_ns(pattern);
 			WRITE_ONCE(pattern->set_ns, now_ns);
+		}
+	if (was_dead)
+		changed(table);
 	mutex_unlock(&table->lock);
 }
 

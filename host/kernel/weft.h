@@ -87,7 +87,8 @@ struct weft_pattern {
 /**
  * struct weft_table - the patterns of a network namespace
  * @lock: serialises writers
- * @generation: changes with every write, so that connections notice
+ * @generation: changes with every write that tells something new, so that connections
+ *	notice
  * @lengths: bit N is set while there is a pattern with a prefix of N bits
  * @count: patterns
  * @per_length: patterns by prefix length

@@ -176,6 +176,24 @@ static void renewed_patterns_live_from_then_on(struct kunit *test)
 	weft_table_exit(table);
 }
 
+static void connections_are_told_of_patterns_that_come_back_to_life(struct kunit *test)
+{
+	struct weft_table *table = new_table(test);
+	u32 generation;
+
+	KUNIT_EXPECT_EQ(test, set(test, table, ADDRESS(10, 1, 1, 0), 24, 1, HOUR_NS), 0);
+	generation = table->generation;
+	weft_table_renew(table);
+	KUNIT_EXPECT_EQ(test, table->generation, generation);
+
+	/* one that is dead from the beginning */
+	KUNIT_EXPECT_EQ(test, set(test, table, ADDRESS(10, 1, 2, 0), 24, 2, 0), 0);
+	generation = table->generation;
+	weft_table_renew(table);
+	KUNIT_EXPECT_NE(test, table->generation, generation);
+	weft_table_exit(table);
+}
+
 static void a_full_table_still_replaces(struct kunit *test)
 {
 	struct weft_table *table = new_table(test);
@@ -210,6 +228,7 @@ static struct kunit_case table_cases[] = {
 	KUNIT_CASE(the_lengths_in_use_are_known),
 	KUNIT_CASE(clearing_leaves_nothing_and_tells_connections),
 	KUNIT_CASE(renewed_patterns_live_from_then_on),
+	KUNIT_CASE(connections_are_told_of_patterns_that_come_back_to_life),
 	KUNIT_CASE(a_full_table_still_replaces),
 	KUNIT_CASE(masks_have_the_bits_of_their_length),
 	{}
