@@ -12,17 +12,8 @@
  */
 #include "weft.h"
 
-/**
- * struct weft_redundant - state of a connection
- * @booked_seq: by slot, data sequence up to which its packets are counted
- */
-struct weft_redundant {
-	u64 booked_seq[WEFT_PATHS_MAX];
-};
-
 /* Count what the subflows have been given, each for itself. */
-static void book(struct mptcp_sock *msk, struct weft_redundant *state,
-		 const struct weft_usable *usable)
+static void book(struct mptcp_sock *msk, const struct weft_usable *usable)
 {
 	struct weft_conn *conn = weft_conn(msk);
 	unsigned int i;
@@ -30,32 +21,23 @@ static void book(struct mptcp_sock *msk, struct weft_redundant *state,
 	for (i = 0; i < usable->count; i++) {
 		const struct mptcp_subflow_context *subflow = usable->subflow[i];
 		struct weft_subflow *entry = &conn->subflow[usable->slot[i]];
-		u64 *booked = &state->booked_seq[usable->slot[i]];
-		u64 bytes = subflow->copied_seq - *booked;
+		u64 bytes = subflow->copied_bytes - entry->bytes;
 
-		if (*booked && (s64)bytes > 0) {
-			entry->bytes += bytes;
-			entry->packets += DIV_ROUND_UP_ULL(bytes,
-				weft_packet_payload(mptcp_subflow_tcp_sock(subflow)));
-		}
-		if (subflow->copied_seq)
-			*booked = subflow->copied_seq;
+		entry->bytes += bytes;
+		entry->packets += DIV_ROUND_UP_ULL(bytes,
+			weft_packet_payload(mptcp_subflow_tcp_sock(subflow)));
 	}
 }
 
 static int weft_redundant_get_send(struct mptcp_sock *msk)
 {
-	struct weft_redundant *state;
 	struct weft_usable usable;
 	int err = -EAGAIN;
 	unsigned int i;
 
 	if (!weft_usable(msk, &usable))
 		return -EINVAL;
-	state = weft_state(msk, sizeof(*state));
-	if (!state)
-		return -ENOMEM;
-	book(msk, state, &usable);
+	book(msk, &usable);
 
 	for (i = 0; i < usable.count; i++) {
 		if (!sk_stream_memory_free(mptcp_subflow_tcp_sock(usable.subflow[i])))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit tests of connection.c: slots of subflows, which of them may carry data, and
- * the accounting of decisions. The connection is a real struct mptcp_sock with
- * subflows in its list, filled in as the core would.
+ * the accounting of decisions; and of the accounting of redundant.c. The connection is
+ * a real struct mptcp_sock with subflows in its list, filled in as the core would.
  */
 #include <kunit/test.h>
 #include <linux/export.h>
@@ -12,6 +12,8 @@
 #define EXPORT_SYMBOL_GPL(symbol)
 
 #include "../connection.c"
+#include "../reinject.c"
+#include "../redundant.c"
 
 #define PAYLOAD		1420	/* of the subflows below, in bytes */
 
@@ -187,6 +189,34 @@ static void a_burst_that_is_cut_short_is_counted_as_far_as_it_went(struct kunit 
 	weft_conn_release(msk);
 }
 
+static void what_a_redundant_subflow_skips_is_not_counted(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct mptcp_subflow_context *first = add_subflow(test, msk, 0);
+	struct mptcp_subflow_context *second;
+	struct weft_conn *conn = weft_conn(msk);
+	struct weft_usable usable;
+
+	first->copied_bytes = 2 * PAYLOAD;
+	KUNIT_EXPECT_TRUE(test, weft_usable(msk, &usable));
+	book(msk, &usable);
+	first->copied_seq = 50 * PAYLOAD;
+	first->copied_bytes = 3 * PAYLOAD;
+	book(msk, &usable);
+	KUNIT_EXPECT_EQ(test, conn->subflow[0].bytes, 3 * PAYLOAD);
+	KUNIT_EXPECT_EQ(test, conn->subflow[0].packets, 3);
+
+	/* the next one in its slot begins anew */
+	list_del(&first->node);
+	second = add_subflow(test, msk, 1);
+	second->copied_bytes = PAYLOAD;
+	KUNIT_EXPECT_TRUE(test, weft_usable(msk, &usable));
+	book(msk, &usable);
+	KUNIT_EXPECT_EQ(test, conn->subflow[0].bytes, PAYLOAD);
+	KUNIT_EXPECT_EQ(test, conn->subflow[0].packets, 1);
+	weft_conn_release(msk);
+}
+
 static void backup_subflows_count_when_there_is_no_other(struct kunit *test)
 {
 	struct mptcp_sock *msk = new_connection(test);
@@ -261,6 +291,7 @@ static struct kunit_case connection_cases[] = {
 	KUNIT_CASE(what_a_subflow_carries_is_told_without_ending_a_decision),
 	KUNIT_CASE(more_than_the_burst_is_counted_too),
 	KUNIT_CASE(a_burst_that_is_cut_short_is_counted_as_far_as_it_went),
+	KUNIT_CASE(what_a_redundant_subflow_skips_is_not_counted),
 	KUNIT_CASE(backup_subflows_count_when_there_is_no_other),
 	KUNIT_CASE(a_subflow_after_a_timeout_is_left_out),
 	KUNIT_CASE(without_an_active_subflow_there_is_none),
