@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a scheduler's decision looks at, as plain numbers: so that the decision
- * of each scheduler is a function of its arguments, which also compiles in user
- * space, where tests/ checks it against its paper.
+ * What a scheduler's decision looks at, as plain numbers: so that decisions of
+ * type weft_choose_fn are functions of their arguments, which also compile in user
+ * space, where tests/ checks them against their papers.
  */
 #ifndef _WEFT_VIEW_H
 #define _WEFT_VIEW_H
