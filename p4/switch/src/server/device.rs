@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tonic::Status;
 use tracing::warn;
 use weft_p4runtime::google::rpc;
@@ -34,8 +34,16 @@ pub(super) struct Device {
     pub digests: Digests,
     pub multicast_groups: BTreeMap<u32, p4::MulticastGroupEntry>,
     pub clone_sessions: BTreeMap<u32, p4::CloneSessionEntry>,
-    streams: BTreeMap<StreamId, mpsc::Sender<Outgoing>>,
+    streams: BTreeMap<StreamId, OpenStream>,
     missed_messages: u64,
+}
+
+/// A client's stream, for as long as it is not cut off.
+#[derive(Debug)]
+struct OpenStream {
+    sender: mpsc::Sender<Outgoing>,
+    /// Dropped with the rest, it ends the task that serves the stream.
+    _served: oneshot::Sender<()>,
 }
 
 impl Device {
@@ -61,9 +69,19 @@ impl Device {
         })
     }
 
-    /// A client opened a stream.
-    pub fn connect(&mut self, stream: StreamId, sender: mpsc::Sender<Outgoing>) {
-        self.streams.insert(stream, sender);
+    /// A client opened a stream. What comes back ends when it is cut off.
+    pub fn connect(
+        &mut self,
+        stream: StreamId,
+        sender: mpsc::Sender<Outgoing>,
+    ) -> oneshot::Receiver<()> {
+        let (served, cut_off) = oneshot::channel();
+        let open = OpenStream {
+            sender,
+            _served: served,
+        };
+        self.streams.insert(stream, open);
+        cut_off
     }
 
     /// A stream broke.
@@ -159,7 +177,7 @@ impl Device {
     fn notify(&mut self, notifications: Notifications) {
         for (stream, update) in notifications {
             if !self.send(stream, Update::Arbitration(update)) {
-                // It ends when its sender is gone.
+                // Whoever serves it sees that, and tells the arbiter.
                 self.streams.remove(&stream);
             }
         }
@@ -172,11 +190,11 @@ impl Device {
     }
 
     fn send(&mut self, stream: StreamId, update: Update) -> bool {
-        let Some(sender) = self.streams.get(&stream) else {
+        let Some(open) = self.streams.get(&stream) else {
             return false;
         };
         let update = Some(update);
-        let sent = sender.try_send(Ok(StreamMessageResponse { update }));
+        let sent = open.sender.try_send(Ok(StreamMessageResponse { update }));
         if let Err(mpsc::error::TrySendError::Full(_)) = sent {
             self.missed_messages += 1;
             if self.missed_messages.is_power_of_two() {

@@ -228,7 +228,8 @@ impl Client {
         mut requests: Streaming<p4::StreamMessageRequest>,
         to: mpsc::Sender<Outgoing>,
     ) {
-        self.service.shared.lock().devices[self.service.switch].connect(self.id, to.clone());
+        let mut cut_off =
+            self.service.shared.lock().devices[self.service.switch].connect(self.id, to.clone());
         let end = loop {
             tokio::select! {
                 request = requests.next() => match request {
@@ -240,6 +241,12 @@ impl Client {
                     Some(Err(_)) | None => break None,
                 },
                 () = to.closed() => break None,
+                _ = &mut cut_off => {
+                    let text = format!(
+                        "you did not read your stream: {STREAM_MESSAGES} messages wait there"
+                    );
+                    break Some(Status::resource_exhausted(text));
+                }
             }
         };
         self.service.shared.lock().devices[self.service.switch].disconnect(self.id);

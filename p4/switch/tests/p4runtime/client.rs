@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::Channel;
+use tonic::transport::{Channel, Endpoint};
 use tonic::{Status, Streaming};
 use weft_p4runtime::p4::v1 as p4;
 use weft_p4runtime::p4::v1::entity::Entity;
@@ -18,6 +18,8 @@ use weft_switch::fabric::{Delivery, TimestampUnit};
 use weft_switch::server::{Shared, World, serve};
 
 pub const DEVICE: u64 = 101;
+/// HTTP/2's own default; tonic's is larger.
+const STREAM_WINDOW_BYTES: u32 = 65_535;
 pub const SPINE_JSON: &[u8] = include_bytes!("../../../compiled/spine.json");
 const SPINE_INFO: &str = include_str!("../../../compiled/spine.p4info.txtpb");
 
@@ -100,10 +102,11 @@ impl Switch {
 
 /// A client of the switch at `address` that has not said who it is.
 pub async fn connect(address: String) -> Client {
-    let mut rpc = P4RuntimeClient::connect(address)
-        .await
-        .unwrap()
-        .max_decoding_message_size(64 << 20);
+    // Little of what a test does not read is to wait on its side of the connection.
+    let endpoint = Endpoint::from_shared(address).unwrap();
+    let endpoint = endpoint.initial_stream_window_size(STREAM_WINDOW_BYTES);
+    let mut rpc =
+        P4RuntimeClient::new(endpoint.connect().await.unwrap()).max_decoding_message_size(64 << 20);
     let (to_switch, requests) = mpsc::channel(16);
     let responses = rpc.stream_channel(ReceiverStream::new(requests)).await;
     Client {
@@ -148,6 +151,12 @@ impl Client {
 
     /// Asks to be primary; the code of the answer.
     pub async fn claim(&mut self, election: u64) -> tonic::Code {
+        self.say_claim(election).await;
+        self.verdict().await
+    }
+
+    /// Asks to be primary and does not listen.
+    pub async fn say_claim(&mut self, election: u64) {
         self.election = Some(election);
         self.say(ToSwitch::Arbitration(p4::MasterArbitrationUpdate {
             device_id: DEVICE,
@@ -155,7 +164,6 @@ impl Client {
             ..Default::default()
         }))
         .await;
-        self.verdict().await
     }
 
     pub fn election_id(&self) -> Option<p4::Uint128> {

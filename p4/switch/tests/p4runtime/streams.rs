@@ -90,3 +90,21 @@ async fn a_backup_that_sends_a_packet_is_told_on_its_stream() {
         other => panic!("no error: {other:?}"),
     }
 }
+
+#[tokio::test]
+async fn a_client_that_does_not_read_loses_its_stream_and_its_election_id() {
+    let switch = Switch::start().await;
+    let mut client = switch.connect().await;
+    // The switch keeps 4096 answers, and the connection a few thousand at most.
+    for _ in 0..8192 {
+        client.say_claim(1).await;
+    }
+    let error = loop {
+        if let Err(error) = client.hear().await {
+            break error;
+        }
+    };
+    assert_eq!(error.code(), Code::ResourceExhausted);
+    let mut other = switch.connect().await;
+    assert_eq!(other.claim(1).await, Code::Ok);
+}
