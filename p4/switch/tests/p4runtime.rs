@@ -9,4 +9,5 @@ mod p4runtime {
     mod entries;
     mod packets;
     mod streams;
+    mod updates;
 }

@@ -130,10 +130,13 @@ pub(super) fn set_default(
         let message = format!("the default action of {} is const", info.name);
         return Err(StateError::PermissionDenied(message));
     }
-    table.default = match action {
-        Some(action) => Some(call(program, info, action)?),
-        None => program.table_plans[id.0].default.clone(),
-    };
+    match action {
+        Some(action) => table.default = Some(call(program, info, action)?),
+        None => {
+            table.default = program.table_plans[id.0].default.clone();
+            table.default_counter = CounterValue::default();
+        }
+    }
     Ok(())
 }
 
@@ -228,10 +231,7 @@ fn key_match(
     key: &KeyInfo,
     value: &MatchValue,
 ) -> std::result::Result<Match, String> {
-    let limbs = |bytes: &[u8]| match bytes_to_limbs(bytes, key.bits) {
-        Some(limbs) => Ok(limbs.into_boxed_slice()),
-        None => Err(format!("the value does not fit in {} bits", key.bits)),
-    };
+    let limbs = |bytes: &[u8]| value_limbs(bytes, key.bits).map(Vec::into_boxed_slice);
     let under = |value: &[u8], mask: Box<[u64]>| {
         let value = limbs(value)?;
         if value
@@ -311,14 +311,11 @@ fn call(program: &Program, info: &TableInfo, action: &ActionCall) -> Result<Call
     }
     let mut args = Args::new();
     for (param, arg) in described.params.iter().zip(&action.args) {
-        match bytes_to_limbs(arg, param.bits) {
-            Some(limbs) => args.extend(limbs),
-            None => {
-                let (name, bits) = (&param.name, param.bits);
-                let action = &described.name;
-                return invalid(format!(
-                    "{action}, parameter {name}: the value does not fit in {bits} bits"
-                ));
+        match value_limbs(arg, param.bits) {
+            Ok(limbs) => args.extend(limbs),
+            Err(problem) => {
+                let (action, name) = (&described.name, &param.name);
+                return invalid(format!("{action}, parameter {name}: {problem}"));
             }
         }
     }
@@ -335,4 +332,12 @@ fn call(program: &Program, info: &TableInfo, action: &ActionCall) -> Result<Call
         position,
         args,
     })
+}
+
+/// The limbs of a value as the control plane writes it; the error says what is wrong with it.
+fn value_limbs(bytes: &[u8], bits: u32) -> std::result::Result<Vec<u64>, String> {
+    if bytes.is_empty() {
+        return Err("the value is empty; zero is one byte".into());
+    }
+    bytes_to_limbs(bytes, bits).ok_or_else(|| format!("the value does not fit in {bits} bits"))
 }

@@ -56,7 +56,7 @@ impl Pipeline {
         entries::find(&self.program, table, state, matches, priority)
     }
 
-    /// Sets the default action; `None` puts back the program's own.
+    /// Sets the default action; `None` puts back the program's own, with its direct counter.
     pub fn set_default(
         &mut self,
         table: TableId,

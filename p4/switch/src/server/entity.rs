@@ -74,7 +74,7 @@ pub(super) fn action(
     let invalid = |text: String| Status::invalid_argument(format!("{}: {text}", table.name));
     let given = match given.and_then(|action| action.r#type.as_ref()) {
         Some(p4::table_action::Type::Action(action)) => action,
-        Some(_) => return Err(Status::unimplemented("action profiles")),
+        Some(_) => return Err(invalid("it has no action profile".to_owned())),
         None => return Err(invalid("no action".to_owned())),
     };
     let id = given.action_id;
@@ -87,7 +87,8 @@ pub(super) fn action(
     };
     if !allowed {
         let place = if as_default { "the default" } else { "entries" };
-        return Err(invalid(format!("{} is not for {place}", known.name)));
+        let text = format!("{}: {} is not for {place}", table.name, known.name);
+        return Err(Status::permission_denied(text));
     }
     Ok(ActionCall {
         action: known.id,

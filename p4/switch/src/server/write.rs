@@ -6,9 +6,10 @@ use weft_p4runtime::p4::v1::entity::Entity;
 use weft_p4runtime::p4::v1::packet_replication_engine_entry::Type as Replication;
 use weft_p4runtime::p4::v1::update::Type;
 
+use super::config::Table;
 use super::device::{Device, batch_status};
 use super::entity;
-use crate::pipeline::{CloneSession, Pipeline, Replica, StateError, TableEntry};
+use crate::pipeline::{CloneSession, CounterValue, Pipeline, Replica, StateError, TableEntry};
 
 /// Does all `updates` that can be done; fails if any could not.
 pub(super) fn write(
@@ -74,62 +75,105 @@ fn table_entry(
     given: &p4::TableEntry,
 ) -> Result<(), Status> {
     let table = device.configured()?.table(given.table_id)?;
-    for (name, present) in [
-        ("idle_timeout_ns", given.idle_timeout_ns != 0),
-        ("meter_config", given.meter_config.is_some()),
-        ("metadata", !given.metadata.is_empty()),
-    ] {
-        if present {
-            let text = format!("TableEntry.{name} is not implemented by weft-switch");
-            return Err(Status::unimplemented(text));
-        }
+    if given.is_const {
+        let text = "TableEntry.is_const is the switch's to say; leave it false";
+        return Err(Status::invalid_argument(text));
     }
-    let counter = given.counter_data.as_ref().map(entity::counter_value);
-    let counter = counter.transpose()?;
     if given.is_default_action {
-        if kind != Type::Modify {
-            let text = "a default action can only be modified";
-            return Err(Status::invalid_argument(text));
-        }
-        if !given.r#match.is_empty() || given.priority != 0 {
-            let text = "a default action has neither match fields nor a priority";
-            return Err(Status::invalid_argument(text));
-        }
-        // Without an action the program's own default comes back.
-        let action = given.action.as_ref();
-        let call = action.map(|action| entity::action(table, Some(action), true));
-        pipeline
-            .set_default(table.id, call.transpose()?.as_ref())
-            .map_err(state_status)?;
-        if let Some(value) = counter {
-            pipeline
-                .write_default_counter(table.id, value)
-                .map_err(state_status)?;
-        }
-        return Ok(());
+        return default_entry(table, pipeline, kind, given);
     }
     let matches = entity::key(table, &given.r#match)?;
+    let priority = given.priority;
     if kind == Type::Delete {
+        // Whatever else the message holds is not looked at.
         return pipeline
-            .delete(table.id, &matches, given.priority)
+            .delete(table.id, &matches, priority)
             .map_err(state_status);
     }
-    let entry = TableEntry {
-        matches,
-        priority: given.priority,
-        action: entity::action(table, given.action.as_ref(), false)?,
-    };
-    match kind {
-        Type::Insert => pipeline.insert(table.id, &entry),
-        _ => pipeline.modify(table.id, &entry),
+    refuse_unsupported(given)?;
+    // All that can be wrong is found before anything changes.
+    let counter = counter(table, given)?;
+    if kind == Type::Modify && given.action.is_none() {
+        let found = pipeline
+            .entry(table.id, &matches, priority)
+            .map_err(state_status)?;
+        found.ok_or_else(|| {
+            Status::not_found(format!("{} has no entry with this key", table.name))
+        })?;
+    } else {
+        let entry = TableEntry {
+            matches: matches.clone(),
+            priority,
+            action: entity::action(table, given.action.as_ref(), false)?,
+        };
+        match kind {
+            Type::Insert => pipeline.insert(table.id, &entry),
+            _ => pipeline.modify(table.id, &entry),
+        }
+        .map_err(state_status)?;
     }
-    .map_err(state_status)?;
     if let Some(value) = counter {
         pipeline
-            .write_direct_counter(table.id, &entry.matches, entry.priority, value)
+            .write_direct_counter(table.id, &matches, priority, value)
             .map_err(state_status)?;
     }
     Ok(())
+}
+
+fn default_entry(
+    table: &Table,
+    pipeline: &mut Pipeline,
+    kind: Type,
+    given: &p4::TableEntry,
+) -> Result<(), Status> {
+    if kind != Type::Modify {
+        let text = "a default action can only be modified";
+        return Err(Status::invalid_argument(text));
+    }
+    if !given.r#match.is_empty() || given.priority != 0 {
+        let text = "a default action has neither match fields nor a priority";
+        return Err(Status::invalid_argument(text));
+    }
+    refuse_unsupported(given)?;
+    let counter = counter(table, given)?;
+    // Without an action the program's own default comes back.
+    let action = given.action.as_ref();
+    let call = action.map(|action| entity::action(table, Some(action), true));
+    pipeline
+        .set_default(table.id, call.transpose()?.as_ref())
+        .map_err(state_status)?;
+    if let Some(value) = counter {
+        pipeline
+            .write_default_counter(table.id, value)
+            .map_err(state_status)?;
+    }
+    Ok(())
+}
+
+/// What the direct counter of an entry is to hold, where the message says so.
+fn counter(table: &Table, given: &p4::TableEntry) -> Result<Option<CounterValue>, Status> {
+    let Some(data) = &given.counter_data else {
+        return Ok(None);
+    };
+    if !table.counted {
+        let text = format!("{} has no direct counter", table.name);
+        return Err(Status::invalid_argument(text));
+    }
+    entity::counter_value(data).map(Some)
+}
+
+fn refuse_unsupported(given: &p4::TableEntry) -> Result<(), Status> {
+    let fields = [
+        ("idle_timeout_ns", given.idle_timeout_ns != 0),
+        ("meter_config", given.meter_config.is_some()),
+        ("metadata", !given.metadata.is_empty()),
+    ];
+    match fields.iter().find(|(_, present)| *present) {
+        Some((name, _)) => Err(Status::unimplemented(format!(
+            "TableEntry.{name} is not implemented by weft-switch"
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn digest_entry(device: &mut Device, kind: Type, given: &p4::DigestEntry) -> Result<(), Status> {
@@ -172,22 +216,33 @@ fn counter_entry(
     let counter = device.configured()?.counters.get(&id).copied();
     let counter =
         counter.ok_or_else(|| Status::not_found(format!("no counter has id {id:#010x}")))?;
-    let value = entity::counter_value(&given.data.unwrap_or_default())?;
-    match given.index {
-        Some(index) => {
-            let index = usize::try_from(index.index).map_err(|_| {
-                Status::invalid_argument(format!("counter index {} is negative", index.index))
-            })?;
-            pipeline
-                .write_counter(counter, index, value)
-                .map_err(state_status)
-        }
-        None => (0..pipeline.counter(counter).len()).try_for_each(|index| {
+    let cells = pipeline.counter(counter).len();
+    let index = given.index.map(|index| counter_index(index.index, cells));
+    let index = index.transpose()?;
+    // Without data it stays as it is.
+    let Some(data) = &given.data else {
+        return Ok(());
+    };
+    let value = entity::counter_value(data)?;
+    match index {
+        Some(index) => pipeline
+            .write_counter(counter, index, value)
+            .map_err(state_status),
+        None => (0..cells).try_for_each(|index| {
             pipeline
                 .write_counter(counter, index, value)
                 .map_err(state_status)
         }),
     }
+}
+
+fn counter_index(index: i64, cells: usize) -> Result<usize, Status> {
+    let text = || format!("counter index {index}: it has {cells} cells");
+    let index = usize::try_from(index).map_err(|_| Status::invalid_argument(text()))?;
+    if index >= cells {
+        return Err(Status::out_of_range(text()));
+    }
+    Ok(index)
 }
 
 fn direct_counter_entry(
@@ -200,7 +255,11 @@ fn direct_counter_entry(
     let entry = given.table_entry.as_ref();
     let entry = entry.ok_or_else(|| Status::invalid_argument("a direct counter needs an entry"))?;
     let table = device.configured()?.table(entry.table_id)?;
-    let value = entity::counter_value(&given.data.unwrap_or_default())?;
+    // Without data it stays as it is.
+    let Some(data) = &given.data else {
+        return Ok(());
+    };
+    let value = entity::counter_value(data)?;
     if entry.is_default_action {
         pipeline.write_default_counter(table.id, value)
     } else {

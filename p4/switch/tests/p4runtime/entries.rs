@@ -138,7 +138,10 @@ async fn packets_count_and_counters_can_be_cleared() {
         ..wanted.clone()
     });
     assert_eq!(found, [counted]);
-    let clear = Entity::DirectCounterEntry(wanted);
+    let clear = Entity::DirectCounterEntry(p4::DirectCounterEntry {
+        data: Some(p4::CounterData::default()),
+        ..wanted
+    });
     client.write(vec![(Type::Modify, clear)]).await.unwrap();
     let with_counters = Entity::TableEntry(p4::TableEntry {
         table_id: id("routing.ipv4_lpm"),

@@ -207,6 +207,19 @@ fn const_entries_are_tried_in_their_order_and_stay() {
 }
 
 #[test]
+fn a_default_action_that_is_put_back_counts_from_zero() {
+    let mut pipeline = pipeline(PROGRAM);
+    let id = table(&pipeline, "exact_table");
+    look_up(&mut pipeline, 7, 7, 0);
+    let packets = |pipeline: &Pipeline| pipeline.default_action(id).1.packets;
+    let other = call(&pipeline, id, "IngressImpl.other", &[]);
+    pipeline.set_default(id, Some(&other)).unwrap();
+    assert_eq!(packets(&pipeline), 1);
+    pipeline.set_default(id, None).unwrap();
+    assert_eq!(packets(&pipeline), 0);
+}
+
+#[test]
 fn a_key_may_mix_kinds_and_mask_its_fields() {
     let mut pipeline = pipeline(PROGRAM);
     let matches = [lpm(0x0a00_0000, 8), ternary(0x0120, 0x0ff0), exact(1)];
