@@ -110,7 +110,7 @@ impl Arbiter {
         self.check_device(device_id)?;
         if !role.is_empty() {
             let text = "roles are not implemented by weft-switch; leave `role` unset";
-            return Err(Status::permission_denied(text));
+            return Err(Status::not_found(text));
         }
         let primary = self.primary.and_then(|stream| self.clients.get(&stream));
         match primary {
@@ -241,6 +241,14 @@ mod tests {
         };
         assert_eq!(codes(&arbiter.update(1, &watch).unwrap()), [(1, VACANT)]);
         assert!(arbiter.authorize(DEVICE, "", None).is_err());
+    }
+
+    #[test]
+    fn a_role_that_the_switch_does_not_know_is_not_found() {
+        let mut arbiter = Arbiter::new(DEVICE);
+        arbiter.update(1, &claim(1)).unwrap();
+        let error = arbiter.authorize(DEVICE, "routing", Some(from_u128(1)));
+        assert_eq!(error.unwrap_err().code(), Code::NotFound);
     }
 
     #[test]

@@ -113,7 +113,7 @@ impl Device {
         self.check_primary(stream)?;
         if !self.digests.contains(ack.digest_id) {
             let text = format!("digest {:#010x} is not configured", ack.digest_id);
-            return Err(Status::not_found(text));
+            return Err(Status::invalid_argument(text));
         }
         self.digests.acknowledge(ack.digest_id, ack.list_id);
         Ok(())
@@ -206,17 +206,29 @@ impl Device {
     }
 }
 
-/// What a failed batch reports: one error for each update, `OK` for those that succeeded.
-pub(super) fn batch_status(errors: Vec<p4::Error>) -> Status {
+/// What a batch of updates or requests reports: if any of them failed, an error for each, `OK`
+/// for those that succeeded.
+pub(super) fn batch_outcome(outcomes: Vec<Result<(), Status>>, what: &str) -> Result<(), Status> {
     use prost::Message as _;
-    let failed = errors.iter().filter(|error| error.canonical_code != 0);
-    let first = failed.clone().next().map_or("", |error| &error.message);
+    let mut failed = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+    let Some(first) = failed.next() else {
+        return Ok(());
+    };
     let message = format!(
-        "{} of {} updates failed: {first}",
-        failed.count(),
-        errors.len()
+        "{} of {} {what} failed: {}",
+        1 + failed.count(),
+        outcomes.len(),
+        first.message()
     );
-    let details = errors.iter().map(|error| {
+    let details = outcomes.iter().map(|outcome| {
+        let error = match outcome {
+            Ok(()) => p4::Error::default(),
+            Err(status) => p4::Error {
+                canonical_code: status.code() as i32,
+                message: status.message().to_owned(),
+                ..Default::default()
+            },
+        };
         let type_url = "type.googleapis.com/p4.v1.Error".to_owned();
         let value = error.encode_to_vec();
         prost_types::Any { type_url, value }
@@ -226,5 +238,6 @@ pub(super) fn batch_status(errors: Vec<p4::Error>) -> Status {
         message: message.clone(),
         details: details.collect(),
     };
-    Status::with_details(tonic::Code::Unknown, message, status.encode_to_vec().into())
+    let details = status.encode_to_vec().into();
+    Err(Status::with_details(tonic::Code::Unknown, message, details))
 }

@@ -45,7 +45,7 @@ pub(super) fn set(
         (Action::Commit, _) => {
             let text = "there is no saved configuration to commit";
             let saved = device.saved.take();
-            let saved = saved.ok_or_else(|| Status::failed_precondition(text))?;
+            let saved = saved.ok_or_else(|| Status::not_found(text))?;
             commit(world, switch, saved);
         }
         (Action::ReconcileAndCommit, Some(config)) => match &mut device.config {

@@ -11,62 +11,74 @@ use super::entity;
 use super::write::state_status;
 use crate::pipeline::{CounterValue, Pipeline, TableEntry};
 
-/// Everything that `wanted` asks for.
+/// Everything that `wanted` asks for, and what became of each request.
 pub(super) fn read(
     device: &Device,
     pipeline: &Pipeline,
     wanted: &[p4::Entity],
-) -> Result<Vec<p4::Entity>, Status> {
+) -> (Vec<p4::Entity>, Vec<Result<(), Status>>) {
     let mut found = Vec::new();
-    for entity in wanted {
-        match &entity.entity {
-            Some(Entity::TableEntry(entry)) => {
-                let counters = entry.counter_data.is_some();
-                each_entry(device.configured()?, pipeline, entry, |entry, value| {
-                    let counter_data = counters.then(|| value.map(entity::counter_data));
-                    found.push(Entity::TableEntry(p4::TableEntry {
-                        counter_data: counter_data.flatten(),
-                        ..entry
-                    }));
-                })?;
-            }
-            Some(Entity::DirectCounterEntry(entry)) => {
-                let all = p4::TableEntry::default();
-                let entry = entry.table_entry.as_ref().unwrap_or(&all);
-                each_entry(device.configured()?, pipeline, entry, |entry, value| {
-                    if let Some(value) = value {
-                        found.push(Entity::DirectCounterEntry(p4::DirectCounterEntry {
-                            table_entry: Some(p4::TableEntry {
-                                action: None,
-                                ..entry
-                            }),
-                            data: Some(entity::counter_data(value)),
-                        }));
-                    }
-                })?;
-            }
-            Some(Entity::CounterEntry(entry)) => {
-                counters(device.configured()?, pipeline, entry, &mut found)?;
-            }
-            Some(Entity::DigestEntry(entry)) => {
-                let all = device.digests.entries();
-                let wanted = |e: &p4::DigestEntry| [0, e.digest_id].contains(&entry.digest_id);
-                found.extend(all.filter(wanted).map(Entity::DigestEntry));
-            }
-            Some(Entity::PacketReplicationEngineEntry(entry)) => {
-                replication(device, entry, &mut found)?;
-            }
-            Some(_) => {
-                let text = "this kind of entity is not implemented by weft-switch";
-                return Err(Status::unimplemented(text));
-            }
-            None => return Err(Status::invalid_argument("an empty entity")),
+    let outcomes = wanted.iter().map(|wanted| {
+        let entities = read_one(device, pipeline, wanted)?;
+        found.extend(entities.into_iter().map(|entity| p4::Entity {
+            entity: Some(entity),
+        }));
+        Ok(())
+    });
+    let outcomes = outcomes.collect();
+    (found, outcomes)
+}
+
+fn read_one(
+    device: &Device,
+    pipeline: &Pipeline,
+    wanted: &p4::Entity,
+) -> Result<Vec<Entity>, Status> {
+    let mut found = Vec::new();
+    match &wanted.entity {
+        Some(Entity::TableEntry(entry)) => {
+            let counters = entry.counter_data.is_some();
+            each_entry(device.configured()?, pipeline, entry, |entry, value| {
+                let counter_data = counters.then(|| value.map(entity::counter_data));
+                found.push(Entity::TableEntry(p4::TableEntry {
+                    counter_data: counter_data.flatten(),
+                    ..entry
+                }));
+            })?;
         }
+        Some(Entity::DirectCounterEntry(entry)) => {
+            let all = p4::TableEntry::default();
+            let entry = entry.table_entry.as_ref().unwrap_or(&all);
+            each_entry(device.configured()?, pipeline, entry, |entry, value| {
+                if let Some(value) = value {
+                    found.push(Entity::DirectCounterEntry(p4::DirectCounterEntry {
+                        table_entry: Some(p4::TableEntry {
+                            action: None,
+                            ..entry
+                        }),
+                        data: Some(entity::counter_data(value)),
+                    }));
+                }
+            })?;
+        }
+        Some(Entity::CounterEntry(entry)) => {
+            counters(device.configured()?, pipeline, entry, &mut found)?;
+        }
+        Some(Entity::DigestEntry(entry)) => {
+            let all = device.digests.entries();
+            let wanted = |e: &p4::DigestEntry| [0, e.digest_id].contains(&entry.digest_id);
+            found.extend(all.filter(wanted).map(Entity::DigestEntry));
+        }
+        Some(Entity::PacketReplicationEngineEntry(entry)) => {
+            replication(device, entry, &mut found)?;
+        }
+        Some(_) => {
+            let text = "this kind of entity is not implemented by weft-switch";
+            return Err(Status::unimplemented(text));
+        }
+        None => return Err(Status::invalid_argument("an empty entity")),
     }
-    let entity = |entity| p4::Entity {
-        entity: Some(entity),
-    };
-    Ok(found.into_iter().map(entity).collect())
+    Ok(found)
 }
 
 /// Calls `found` with every entry that `wanted` stands for, and its direct counter if the table

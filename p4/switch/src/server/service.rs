@@ -17,7 +17,7 @@ use weft_p4runtime::p4::v1::stream_message_request::Update;
 use weft_p4runtime::p4::v1::write_request::Atomicity;
 use weft_topology::Topology;
 
-use super::device::{Outgoing, STREAM_MESSAGES};
+use super::device::{Outgoing, STREAM_MESSAGES, batch_outcome};
 use super::{Shared, pipeline_config, read, write};
 
 /// Entities in one message of a `Read`; far below gRPC's limit of 4 MiB.
@@ -143,23 +143,23 @@ impl P4Runtime for Service {
         request: Request<p4::ReadRequest>,
     ) -> Result<Response<Self::ReadStream>, Status> {
         let request = request.into_inner();
-        let found = {
+        let (found, outcomes) = {
             let world = self.shared.lock();
             let device = &world.devices[self.switch];
             device.arbiter.check_device(request.device_id)?;
             device.configured()?;
             let pipeline = world.fabric.pipeline(self.switch);
             let pipeline = pipeline.ok_or_else(|| Status::internal("no pipeline"))?;
-            read::read(device, pipeline, &request.entities)?
+            read::read(device, pipeline, &request.entities)
         };
-        let responses: Vec<_> = found
-            .chunks(READ_ENTITIES)
-            .map(|entities| {
-                Ok(p4::ReadResponse {
-                    entities: entities.to_vec(),
-                })
+        let responses = found.chunks(READ_ENTITIES).map(|entities| {
+            Ok(p4::ReadResponse {
+                entities: entities.to_vec(),
             })
-            .collect();
+        });
+        // What could be read comes first, then what could not.
+        let error = batch_outcome(outcomes, "requests").err().map(Err);
+        let responses: Vec<_> = responses.chain(error).collect();
         Ok(Response::new(Box::pin(stream::iter(responses))))
     }
 

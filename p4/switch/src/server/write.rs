@@ -7,7 +7,7 @@ use weft_p4runtime::p4::v1::packet_replication_engine_entry::Type as Replication
 use weft_p4runtime::p4::v1::update::Type;
 
 use super::config::Table;
-use super::device::{Device, batch_status};
+use super::device::{Device, batch_outcome};
 use super::entity;
 use crate::pipeline::{CloneSession, CounterValue, Pipeline, Replica, StateError, TableEntry};
 
@@ -17,22 +17,10 @@ pub(super) fn write(
     pipeline: &mut Pipeline,
     updates: &[p4::Update],
 ) -> Result<(), Status> {
-    let outcomes: Vec<_> = updates
+    let outcomes = updates
         .iter()
-        .map(|update| write_one(device, pipeline, update))
-        .collect();
-    if outcomes.iter().all(Result::is_ok) {
-        return Ok(());
-    }
-    let errors = outcomes.into_iter().map(|outcome| match outcome {
-        Ok(()) => p4::Error::default(),
-        Err(status) => p4::Error {
-            canonical_code: status.code() as i32,
-            message: status.message().to_owned(),
-            ..Default::default()
-        },
-    });
-    Err(batch_status(errors.collect()))
+        .map(|update| write_one(device, pipeline, update));
+    batch_outcome(outcomes.collect(), "updates")
 }
 
 fn write_one(

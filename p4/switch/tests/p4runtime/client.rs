@@ -219,19 +219,37 @@ impl Client {
 
     /// Reads what `wanted` stands for.
     pub async fn read(&mut self, wanted: Entity) -> Result<Vec<Entity>, Status> {
+        let (found, end) = self.read_all([wanted]).await;
+        end.map(|()| found)
+    }
+
+    /// Reads what all of `wanted` stand for, up to the end of the answer.
+    pub async fn read_all(
+        &mut self,
+        wanted: impl IntoIterator<Item = Entity>,
+    ) -> (Vec<Entity>, Result<(), Status>) {
+        let entity = |entity| p4::Entity {
+            entity: Some(entity),
+        };
         let request = p4::ReadRequest {
             device_id: DEVICE,
-            entities: vec![p4::Entity {
-                entity: Some(wanted),
-            }],
+            entities: wanted.into_iter().map(entity).collect(),
             ..Default::default()
         };
-        let mut answers = self.rpc.read(request).await?.into_inner();
         let mut found = Vec::new();
-        while let Some(answer) = answers.message().await? {
-            found.extend(answer.entities.into_iter().filter_map(|e| e.entity));
+        let mut answers = match self.rpc.read(request).await {
+            Ok(answers) => answers.into_inner(),
+            Err(status) => return (found, Err(status)),
+        };
+        loop {
+            match answers.message().await {
+                Ok(Some(answer)) => {
+                    found.extend(answer.entities.into_iter().filter_map(|e| e.entity));
+                }
+                Ok(None) => return (found, Ok(())),
+                Err(status) => return (found, Err(status)),
+            }
         }
-        Ok(found)
     }
 }
 

@@ -55,7 +55,7 @@ async fn verifying_changes_nothing_and_saving_waits_for_the_commit() {
     let switch = Switch::start().await;
     let mut client = switch.primary(1).await;
     let error = client.push_config(Action::Commit, None).await.unwrap_err();
-    assert_eq!(error.code(), Code::FailedPrecondition);
+    assert_eq!(error.code(), Code::NotFound);
     client.push(Action::Verify).await.unwrap();
     client.push(Action::VerifyAndSave).await.unwrap();
     assert_eq!(get(&mut client, ResponseType::All).await, None);

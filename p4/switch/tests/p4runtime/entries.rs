@@ -1,7 +1,7 @@
 //! Tables, counters and replication.
 
 use prost::Message as _;
-use tonic::Code;
+use tonic::{Code, Status};
 use weft_p4runtime::google::rpc;
 use weft_p4runtime::p4::v1 as p4;
 use weft_p4runtime::p4::v1::entity::Entity;
@@ -34,6 +34,18 @@ async fn entries_are_read_back_as_they_were_written() {
     assert_eq!(client.read(entry(1, 0)).await.unwrap(), [entry(1, 7)]);
 }
 
+/// The codes of a batch, one by one.
+fn codes_of(error: &Status) -> Vec<Code> {
+    let status = rpc::Status::decode(error.details()).unwrap();
+    let errors = status
+        .details
+        .iter()
+        .map(|detail| p4::Error::decode(detail.value.as_slice()).unwrap());
+    errors
+        .map(|error| Code::from(error.canonical_code))
+        .collect()
+}
+
 #[tokio::test]
 async fn a_batch_does_what_it_can_and_reports_each_failure() {
     let switch = Switch::start().await;
@@ -50,13 +62,7 @@ async fn a_batch_does_what_it_can_and_reports_each_failure() {
     ];
     let error = client.write(batch).await.unwrap_err();
     assert_eq!(error.code(), Code::Unknown);
-    let status = rpc::Status::decode(error.details()).unwrap();
-    let codes: Vec<_> = status
-        .details
-        .iter()
-        .map(|detail| p4::Error::decode(detail.value.as_slice()).unwrap())
-        .map(|error| Code::from(error.canonical_code))
-        .collect();
+    let codes = codes_of(&error);
     let expected = [
         Code::Ok,
         Code::AlreadyExists,
@@ -67,6 +73,27 @@ async fn a_batch_does_what_it_can_and_reports_each_failure() {
     assert_eq!(codes, expected);
     let found = client.read(all_routes()).await.unwrap();
     assert_eq!(found, [entry(1, 1), entry(2, 2)]);
+}
+
+#[tokio::test]
+async fn what_can_be_read_comes_before_what_could_not() {
+    let switch = Switch::start().await;
+    let mut client = switch.programmed().await;
+    let entry = Entity::TableEntry(route(2, 2));
+    let insert = vec![(Type::Insert, entry.clone())];
+    client.write(insert).await.unwrap();
+    let nowhere = Entity::TableEntry(p4::TableEntry {
+        table_id: 7,
+        ..Default::default()
+    });
+    let meters = Entity::MeterEntry(p4::MeterEntry::default());
+    let wanted = [all_routes(), nowhere, all_routes(), meters];
+    let (found, end) = client.read_all(wanted).await;
+    assert_eq!(found, [entry.clone(), entry]);
+    let error = end.unwrap_err();
+    assert_eq!(error.code(), Code::Unknown);
+    let expected = [Code::Ok, Code::NotFound, Code::Ok, Code::Unimplemented];
+    assert_eq!(codes_of(&error), expected);
 }
 
 #[tokio::test]

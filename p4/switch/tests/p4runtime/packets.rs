@@ -105,7 +105,9 @@ async fn the_same_digest_comes_again_only_after_the_acknowledgement() {
         .say(ToSwitch::DigestAck(p4::DigestListAck::default()))
         .await;
     match client.hear().await.unwrap() {
-        FromSwitch::Error(error) => assert_eq!(error.canonical_code, Code::NotFound as i32),
+        FromSwitch::Error(error) => {
+            assert_eq!(error.canonical_code, Code::InvalidArgument as i32);
+        }
         other => panic!("no error: {other:?}"),
     }
     switch.run(&[(0, 3 * MS, &frame)], 5 * MS);
