@@ -58,6 +58,12 @@ impl Slot {
         words[self.start()] = value & mask64(self.bits);
     }
 
+    /// Sets a slot of at most 64 bits to `value` or, if that does not fit, to the most that does.
+    #[inline]
+    pub fn set_at_most(self, words: &mut [u64], value: u64) {
+        words[self.start()] = value.min(mask64(self.bits));
+    }
+
     /// Reads a slot of at most 64 bits.
     #[inline]
     pub fn get(self, words: &[u64]) -> u64 {

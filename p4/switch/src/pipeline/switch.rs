@@ -88,9 +88,14 @@ impl Pipeline {
         fields.egress_port.set(words, state.port.into());
         fields.egress_spec.set(words, 0);
         fields.enq_timestamp.set(words, queue.enq_timestamp);
-        fields.enq_qdepth.set(words, queue.enq_qdepth.into());
-        fields.deq_timedelta.set(words, queue.deq_timedelta);
-        fields.deq_qdepth.set(words, queue.deq_qdepth.into());
+        // 32 bits of nanoseconds are 4.29 s: a longer wait must not look like a short one.
+        fields
+            .enq_qdepth
+            .set_at_most(words, queue.enq_qdepth.into());
+        fields.deq_timedelta.set_at_most(words, queue.deq_timedelta);
+        fields
+            .deq_qdepth
+            .set_at_most(words, queue.deq_qdepth.into());
         fields.egress_global_timestamp.set(words, timestamp);
         fields.packet_length.set(words, length);
         let mut machine = Machine {

@@ -54,6 +54,14 @@ fn a_sample_tells_what_the_last_packet_of_the_port_left_behind() {
 }
 
 #[test]
+fn a_wait_or_queue_that_does_not_fit_is_told_as_the_longest_that_does() {
+    let mut leaf = leaf();
+    leaf.send_through(1, &to_neighbour(), 10, queue(u32::MAX, 4_400_000_000));
+    let told = told(&mut leaf, 20, queue(0, 0));
+    assert_eq!(told, [(0x7_ffff, 0xffff_ffff)]);
+}
+
+#[test]
 fn a_spine_samples_its_queues() {
     let mut spine = Bench::spine();
     let frame = ping(address(1, 1, 1), address(3, 1, 1));
