@@ -79,20 +79,16 @@ control IntSource(in headers_t hdr,
     }
 }
 
-// Ingress, a packet for a host: before anything looks at its length. What the packet
+// Ingress, a packet for a host. What the packet
 // has collected is here now or never, so it goes before digests that are about
 // registers: these wait for the next packet.
 control IntReport(inout headers_t hdr,
-                  inout ip_t ip,
+                  in ip_t ip,
                   inout telemetry_t telemetry,
                   in time_t now) {
     apply {
-        bit<16> collected = INT_SHIM_END_BYTES + ((bit<16>) hdr.int_shim.length << 2);
-        hdr.ipv4.total_len = hdr.ipv4.total_len - collected;
-        hdr.ipv4.protocol = hdr.int_shim.protocol;
-        ip.total_bytes = ip.total_bytes - collected;
-        ip.payload_bytes = ip.payload_bytes - collected;
-        ip.protocol = hdr.int_shim.protocol;
+        hdr.ipv4.total_len = ip.total_bytes;
+        hdr.ipv4.protocol = ip.protocol;
         if (telemetry.enabled == 1 && telemetry.affordable == 1) {
             int_sample_t sample;
             sample = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, now };

@@ -29,8 +29,8 @@ enum bit<2> next_hop_t {
     CONTROLLER = 3
 }
 
-// parser -> check, routing, rtt: what both versions of IP have. Addresses of IPv6 are
-// the IPv4 addresses in them.
+// parser -> check, routing, rtt, waits: what both versions of IP have. Addresses of IPv6
+// are the IPv4 addresses in them; of in-band telemetry nothing is seen here.
 struct ip_t {
     bit<1>      is_ipv6;
     ipv4_addr_t src_addr;

@@ -101,6 +101,11 @@ parser PacketParser(packet_in packet,
         packet.extract(hdr.int_shim);
         packet.extract(hdr.int_md);
         meta.int_state.unparsed = (hdr.int_shim.length - INT_MD_WORDS) >> 2;
+        // What the packet is without it.
+        bit<16> collected = INT_SHIM_END_BYTES + ((bit<16>) hdr.int_shim.length << 2);
+        meta.ip.protocol = hdr.int_shim.protocol;
+        meta.ip.total_bytes = meta.ip.total_bytes - collected;
+        meta.ip.payload_bytes = meta.ip.payload_bytes - collected;
         transition parse_int_hops;
     }
 

@@ -137,6 +137,42 @@ fn the_headers_are_those_of_int_2_1() {
 }
 
 #[test]
+fn an_ack_that_carries_it_tells_all_its_waits() {
+    const SHIFT: u64 = 10;
+    let told = |way: &mut Way| {
+        way.first.tell_waits(&[1], SHIFT);
+        way.spine.tell_waits(&[], SHIFT);
+        way.last.tell_waits(&[], SHIFT);
+        let ack = Tcp::subflow(address(1, 1, 1), address(2, 1, 1)).frame();
+        let outcome = way.carry(&ack, 5 * MS);
+        let (_, sent) = outcome.sent.unwrap();
+        let identification = &sent[ETHERNET_BYTES + 4..][..2];
+        let wait = u16::from_be_bytes(identification.try_into().unwrap());
+        (outcome.collected.len(), u64::from(wait))
+    };
+    let waits = (24_000 >> SHIFT) + (1_200_000 >> SHIFT);
+    assert_eq!(told(&mut Way::new()), (1, waits));
+    let mut without = Way::new();
+    without.first = Bench::leaf(1);
+    assert_eq!(told(&mut without), (0, waits));
+}
+
+#[test]
+fn packets_with_and_without_it_go_up_the_same_way() {
+    for number in 0..16 {
+        let segment = Tcp {
+            src_port: 40_000 + number,
+            ..segment()
+        };
+        let [first, _] = Way::new().up(&segment.frame(), 5 * MS);
+        let mut aggregation = Bench::aggregation();
+        aggregation.path_policy("routing.ecmp_paths");
+        let port = aggregation.send(1, &segment.frame(), 0).port();
+        assert_eq!(aggregation.send(1, &first, 0).port(), port);
+    }
+}
+
+#[test]
 fn of_every_path_one_packet_in_an_interval_carries_it() {
     let mut way = Way::new();
     let frame = segment().frame();
