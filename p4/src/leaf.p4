@@ -4,19 +4,19 @@
 //
 //   parser
 //     |
-//     +-- from the controller --------> PacketOut ------------------.
-//     |                                                             |
-//   CountBlock -> Check -> LeafRouting -> Telemetry -> Int... -> Rtt -.  |
-//                   |           |                       |      |      |  |
-//                   '-> Drop <--'                       v      v      |  |
-//                                                     d i g e s t s   |  |
-//                                                       ^      ^      |  |
-//                                            SampleQueue <- TellLoss <'  |
-//                                                 |  ^                   |
-//                                                 v  |                   v
-//                                                 registers          queues
-//                                                    |                   |
-//   deparser <- checksum <- PacketIn <- Mark... <- CarryWait... <- Record.. <-'
+//     +-- from the controller --------> PacketOut --------------------------------.
+//     |                                                                           |
+//   CountBlock -> Check -> Guard -> LeafRouting -> Telemetry -> Int... -> Rtt -.  |
+//                   |        |           |                       |      |      |  |
+//                   '--------'-> Drop <--'                       v      v      |  |
+//                                                              d i g e s t s   |  |
+//                                                                ^      ^      |  |
+//                                                     SampleQueue <- TellLoss <'  |
+//                                                          |  ^                   |
+//                                                          v  |                   v
+//                                                          registers          queues
+//                                                             |                   |
+//   deparser <- checksum <- PacketIn <- Mark... <- CarryWait... <- Record.. <-----'
 //                           (to the controller)
 //
 // Tables, and who reads what they write:
@@ -26,7 +26,7 @@
 //   routing.path_select   route.path    -> port, or route.uplink
 //   routing.uplink_select route.uplink  -> port
 //   telemetry.policy      (none)        -> intervals of the digests
-//   rtt.host_port         ingress port  -> segments are measured from here
+//   rtt.host_port         ingress port  -> a host is there; its segments are measured
 //   rtt.paths             route         -> what RTTs can be
 //   int.source            (none)        -> how often packets carry telemetry
 //   int.node              (none)        -> name of this switch in it
@@ -50,6 +50,7 @@
 #include "stages/checksum.p4"
 #include "stages/controller_io.p4"
 #include "stages/drop.p4"
+#include "stages/guard.p4"
 #include "stages/leaf_routing.p4"
 #include "stages/telemetry.p4"
 #include "stages/rtt.p4"
@@ -65,6 +66,7 @@ control LeafIngress(inout headers_t hdr,
                     inout standard_metadata_t standard_metadata) {
     PacketOut() from_controller;
     Check() check;
+    Guard() guard;
     LeafRouting() routing;
     Telemetry() telemetry;
     Rtt() rtt;
@@ -82,6 +84,9 @@ control LeafIngress(inout headers_t hdr,
         } else {
             count_block.apply(hdr, meta.loss, standard_metadata);
             check.apply(hdr, standard_metadata, meta.route);
+            if (meta.route.drop_reason == drop_reason_t.NOT_DROPPED) {
+                guard.apply(hdr, meta.ip, meta.route, standard_metadata);
+            }
             if (meta.route.drop_reason == drop_reason_t.NOT_DROPPED) {
                 routing.apply(hdr, meta.ip, meta.route, standard_metadata);
             }

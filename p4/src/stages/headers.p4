@@ -33,6 +33,9 @@ const bit<8>  ECN_CONGESTED      = 3;
 const bit<8>  IP_PROTOCOL_TCP    = 6;
 const bit<8>  IP_PROTOCOL_UDP    = 17;
 
+// The third byte of addresses that are the controller's, 10.L.255.x.
+const bit<8>  CONTROLLER_HOST    = 255;
+
 // What the controller gets in front of a frame ...
 @id(0x04000001)
 @controller_header("packet_in")
@@ -174,7 +177,8 @@ header int_hop_t {
     bit<24> depth_packets;    // that it left behind there
 }
 
-// No port of its own is assigned to INT; this one is from those for private use.
+// No port of its own is assigned to INT; this one is from those for private use. Hosts
+// may use it too: by INT_LIKE the parser tells what carries telemetry.
 const bit<16> INT_PORT             = 54321;
 const bit<4>  INT_TYPE_MD          = 1;
 const bit<2>  INT_NPT_PROTOCOL     = 2;
@@ -185,6 +189,11 @@ const bit<8>  INT_HOP_WORDS        = 4;
 const bit<16> INT_HOP_BYTES        = 16;
 const bit<16> INT_HEADERS_BYTES    = 24;      // UDP, shim and MD
 const bit<16> INT_SHIM_END_BYTES   = 12;      // UDP and shim
+// UDP checksum, shim and first byte of MD as they are in front of TCP, and what counts
+// of them: not lengths and flags.
+const bit<56> INT_LIKE             = 0x0000_18000006_20;
+const bit<56> INT_LIKE_MASK        = 0xffff_ff0000ff_f0;
+const bit<16> INT_LEAST_BYTES      = 44;      // UDP, shim, MD and TCP
 #define INT_HOPS 4                            // of the longest way through a fabric
 
 struct headers_t {

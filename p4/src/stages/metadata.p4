@@ -17,9 +17,10 @@ enum bit<8> drop_reason_t {
     IPV4_OPTIONS = 3,
     TTL_EXPIRED  = 4,
     NO_ROUTE     = 5,  // `ipv4_lpm` has none, or says drop; or IPv6 of another prefix
-    NO_UPLINK    = 6   // on the way up: `path_select` does not know the path
+    NO_UPLINK    = 6,  // on the way up: `path_select` does not know the path
+    FORGED       = 7   // from a host, what only switches and the controller send
 }
-const bit<32> DROP_REASONS = 7;
+const bit<32> DROP_REASONS = 8;
 
 // Where routing sends a packet.
 enum bit<2> next_hop_t {
@@ -40,9 +41,10 @@ struct ip_t {
     bit<16>     payload_bytes;  // behind it
 }
 
-// check, routing -> rtt, queue, drop
+// check, guard, routing -> rtt, queue, drop
 struct route_t {
     drop_reason_t drop_reason;
+    bit<1>        measured_host;  // on a leaf: it comes from a host whose RTTs it measures
     next_hop_t    next_hop;
     bit<8>        leaf;  // FABRIC, on a leaf: the leaf of the destination (from 1)
     bit<8>        path;  // FABRIC, on the way up: the path to it (from 0)

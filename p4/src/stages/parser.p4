@@ -89,10 +89,20 @@ parser PacketParser(packet_in packet,
         transition accept;
     }
 
+    // What is too short for telemetry must not be looked at beyond its end.
     state look_at_port {
-        transition select(packet.lookahead<bit<32>>()[15:0]) {
-            INT_PORT: parse_int;
-            default:  parse_udp;
+        transition select(packet.lookahead<bit<32>>()[15:0],
+                          meta.ip.payload_bytes |-| (INT_LEAST_BYTES - 1)) {
+            (INT_PORT, 0): parse_udp;
+            (INT_PORT, _): look_at_shim;
+            default:       parse_udp;
+        }
+    }
+
+    state look_at_shim {
+        transition select(packet.lookahead<bit<104>>()[55:0]) {
+            INT_LIKE &&& INT_LIKE_MASK: parse_int;
+            default:                    parse_udp;
         }
     }
 

@@ -70,7 +70,6 @@
 
 const bit<32> RTT_FLOWS   = PLACES;
 const bit<32> RTT_ENTRIES = PLACES;
-const bit<32> HOST_PORTS  = 512;
 
 // An ACK for more than 2^2 segments is that of a receiver that was behind.
 const bit<8> RTT_SURE_SHIFT = 2;
@@ -291,27 +290,10 @@ control Rtt(in headers_t hdr,
     DoubtRtt() doubt_rtt;
     SmoothRtt() smooth_rtt;
 
-    @name(".rtt.measure") @id(0x01000030)
-    action measure() { }
-
-    // The ports where hosts are. What comes in elsewhere is from the fabric.
-    @name(".rtt.host_port") @id(0x02000030)
-    table host_port {
-        key = {
-            standard_metadata.ingress_port: exact @id(1);
-        }
-        actions = {
-            measure;
-            @defaultonly NoAction;
-        }
-        const default_action = NoAction();
-        size = HOST_PORTS;
-    }
-
     apply {
         if (hdr.tcp.isValid()) {
             time_t now = standard_metadata.ingress_global_timestamp;
-            if (host_port.apply().hit) {
+            if (route.measured_host == 1) {
                 if (route.next_hop == next_hop_t.FABRIC) {
                     remember_segment.apply(hdr, ip, route, now);
                 }

@@ -23,6 +23,7 @@ pub mod drops {
     pub const TTL_EXPIRED: usize = 4;
     pub const NO_ROUTE: usize = 5;
     pub const NO_UPLINK: usize = 6;
+    pub const FORGED: usize = 7;
 }
 
 pub fn uplink(path: u8) -> u16 {
@@ -122,6 +123,15 @@ pub struct Bench {
 impl Bench {
     /// Leaf `leaf` (from 1) as the controller sets it up; every sample is wanted.
     pub fn leaf(leaf: u16) -> Bench {
+        Bench::leaf_with_hosts(leaf, "rtt.measure")
+    }
+
+    /// The same where the cards of hosts measure.
+    pub fn leaf_with_cards(leaf: u16) -> Bench {
+        Bench::leaf_with_hosts(leaf, "rtt.leave_to_card")
+    }
+
+    fn leaf_with_hosts(leaf: u16, action: &str) -> Bench {
         static PROGRAM: OnceLock<Arc<Program>> = OnceLock::new();
         let mut bench = Bench::new(PROGRAM.get_or_init(|| load("leaf.json")));
         for host in 1..=HOSTS {
@@ -130,7 +140,7 @@ impl Bench {
                 vec![host.into(), mac(mac_of(leaf, host))],
             );
             bench.route(Ipv4Addr::new(10, leaf as u8, host as u8, 0), 24, to_host);
-            bench.insert("rtt.host_port", exact(host), ("rtt.measure", vec![]));
+            bench.insert("rtt.host_port", exact(host), (action, vec![]));
         }
         for remote in (1..=LEAVES).filter(|remote| *remote != leaf) {
             let to_fabric = ("routing.to_fabric", vec![remote.into()]);

@@ -5,6 +5,7 @@
 mod bench;
 mod ecn;
 mod fabric;
+mod guard;
 mod int_md;
 mod ipv6;
 mod loss;

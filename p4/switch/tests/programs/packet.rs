@@ -115,8 +115,21 @@ pub fn ping_with_ttl(src: Ipv4Addr, dst: Ipv4Addr, ttl: u8) -> Vec<u8> {
 
 /// A UDP datagram without payload.
 pub fn udp(src: Ipv4Addr, dst: Ipv4Addr, src_port: u16) -> Vec<u8> {
-    let mut datagram = src_port.to_be_bytes().to_vec();
-    datagram.extend([0, 53, 0, 8, 0, 0]);
+    udp_with(src, dst, [src_port, 53], 0, &[])
+}
+
+/// A UDP datagram from and to these ports.
+pub fn udp_with(
+    src: Ipv4Addr,
+    dst: Ipv4Addr,
+    ports: [u16; 2],
+    checksum: u16,
+    payload: &[u8],
+) -> Vec<u8> {
+    let length_bytes = 8 + payload.len() as u16;
+    let header = [ports[0], ports[1], length_bytes, checksum];
+    let header = header.iter().flat_map(|word| word.to_be_bytes());
+    let datagram: Vec<u8> = header.chain(payload.iter().copied()).collect();
     ipv4_frame(src, dst, 17, 64, &datagram)
 }
 
