@@ -207,9 +207,18 @@ fn frame(random: &mut StdRng) -> Vec<u8> {
         frame.extend([8, 0]);
         frame.extend(ipv4(random, bytes, protocol, hops, addresses));
     }
+    let start = frame.len();
     frame.extend(random_bytes(random, 12));
     frame.push(0x50);
     frame.extend(random_bytes(random, 7 + payload));
+    // The port of in-band telemetry, with or without it.
+    if protocol == 17 && random.random_bool(0.7) {
+        frame[start + 2..][..2].copy_from_slice(&[0xd4, 0x31]);
+        if random.random_bool(0.7) {
+            let words = [3, 7, random.random()][random.random_range(0..3)];
+            frame[start + 6..][..7].copy_from_slice(&[0, 0, 0x18, words, 0, 6, 0x20]);
+        }
+    }
     // Some are damaged, or end early.
     if random.random_bool(0.1) {
         let place = random.random_range(12..36);
