@@ -14,6 +14,7 @@ use super::arbitration::{Arbiter, Notifications, StreamId};
 use super::config::Config;
 use super::digest::Digests;
 use crate::fabric::{Notice, NoticeContent};
+use crate::pipeline::Pipeline;
 
 /// What goes out on a stream; an error ends it.
 pub(super) type Outgoing = Result<StreamMessageResponse, Status>;
@@ -28,14 +29,39 @@ pub(super) const STREAM_MESSAGES: usize = 4096;
 pub(super) struct Device {
     pub name: String,
     pub arbiter: Arbiter,
-    pub config: Option<Config>,
-    /// Verified and saved, to be committed later.
-    pub saved: Option<Config>,
+    /// What runs in the data plane.
+    pub running: Option<Setup>,
+    /// Verified and saved, to be committed later; until then it is what clients read and write.
+    pub saved: Option<Saved>,
+    streams: BTreeMap<StreamId, OpenStream>,
+    missed_messages: u64,
+}
+
+/// A configuration, and what clients have made of it besides the pipeline's state.
+#[derive(Debug)]
+pub(super) struct Setup {
+    pub config: Config,
     pub digests: Digests,
     pub multicast_groups: BTreeMap<u32, p4::MulticastGroupEntry>,
     pub clone_sessions: BTreeMap<u32, p4::CloneSessionEntry>,
-    streams: BTreeMap<StreamId, OpenStream>,
-    missed_messages: u64,
+}
+
+impl Setup {
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            digests: Digests::default(),
+            multicast_groups: BTreeMap::new(),
+            clone_sessions: BTreeMap::new(),
+        }
+    }
+}
+
+/// What is to run in the data plane, with a pipeline that no packet has met.
+#[derive(Debug)]
+pub(super) struct Saved {
+    pub setup: Setup,
+    pub pipeline: Pipeline,
 }
 
 /// A client's stream, for as long as it is not cut off.
@@ -51,22 +77,25 @@ impl Device {
         Self {
             name,
             arbiter: Arbiter::new(device_id),
-            config: None,
+            running: None,
             saved: None,
-            digests: Digests::default(),
-            multicast_groups: BTreeMap::new(),
-            clone_sessions: BTreeMap::new(),
             streams: BTreeMap::new(),
             missed_messages: 0,
         }
     }
 
-    /// The configuration, which most requests need.
-    pub fn configured(&self) -> Result<&Config, Status> {
-        self.config.as_ref().ok_or_else(|| {
-            let text = format!("{} has no forwarding pipeline yet", self.name);
-            Status::failed_precondition(text)
-        })
+    /// What reads and writes are about; `running` is the pipeline in the data plane.
+    pub fn addressed<'a>(
+        &'a mut self,
+        running: Option<&'a mut Pipeline>,
+    ) -> Result<(&'a mut Setup, &'a mut Pipeline), Status> {
+        if let Some(saved) = &mut self.saved {
+            return Ok((&mut saved.setup, &mut saved.pipeline));
+        }
+        match (&mut self.running, running) {
+            (Some(setup), Some(pipeline)) => Ok((setup, pipeline)),
+            _ => Err(unconfigured(&self.name)),
+        }
     }
 
     /// A client opened a stream. What comes back ends when it is cut off.
@@ -105,31 +134,42 @@ impl Device {
     /// The frame that a client wants to send.
     pub fn packet_out(&self, stream: StreamId, message: &p4::PacketOut) -> Result<Vec<u8>, Status> {
         self.check_primary(stream)?;
-        self.configured()?.packet_out.encode(message)
+        let running = self.running.as_ref();
+        let setup = running.ok_or_else(|| unconfigured(&self.name))?;
+        setup.config.packet_out.encode(message)
     }
 
     /// A client has got a digest list.
     pub fn acknowledge(&mut self, stream: StreamId, ack: p4::DigestListAck) -> Result<(), Status> {
         self.check_primary(stream)?;
-        if !self.digests.contains(ack.digest_id) {
-            let text = format!("digest {:#010x} is not configured", ack.digest_id);
-            return Err(Status::invalid_argument(text));
+        match &mut self.running {
+            Some(setup) if setup.digests.contains(ack.digest_id) => {
+                setup.digests.acknowledge(ack.digest_id, ack.list_id);
+                Ok(())
+            }
+            _ => {
+                let text = format!("digest {:#010x} is not configured", ack.digest_id);
+                Err(Status::invalid_argument(text))
+            }
         }
-        self.digests.acknowledge(ack.digest_id, ack.list_id);
-        Ok(())
     }
 
     /// Passes on what the switch has to say.
     pub fn notice(&mut self, notice: Notice) {
         self.send_due_digests(notice.at_ns);
-        let Some(config) = &self.config else { return };
+        let Some(Setup {
+            config, digests, ..
+        }) = &mut self.running
+        else {
+            return;
+        };
         match notice.content {
             NoticeContent::Digest(digest) => {
                 let mut ids = config.digests.iter();
                 let Some((&id, _)) = ids.find(|(_, place)| **place == digest.digest) else {
                     return;
                 };
-                if let Some(list) = self.digests.add(id, digest.fields, notice.at_ns) {
+                if let Some(list) = digests.add(id, digest.fields, notice.at_ns) {
                     self.tell_primary(Update::Digest(list));
                 }
             }
@@ -143,12 +183,19 @@ impl Device {
 
     /// Sends the digest lists whose time is over.
     pub fn send_due_digests(&mut self, now_ns: u64) {
-        if self.digests.deadline_ns().is_none_or(|due| due > now_ns) {
+        if self.digests_due_ns().is_none_or(|due| due > now_ns) {
             return;
         }
-        for list in self.digests.due(now_ns) {
+        let running = self.running.as_mut();
+        let lists = running.map_or_else(Vec::new, |setup| setup.digests.due(now_ns));
+        for list in lists {
             self.tell_primary(Update::Digest(list));
         }
+    }
+
+    /// When the first digest list has waited long enough, in nanoseconds.
+    pub fn digests_due_ns(&self) -> Option<u64> {
+        self.running.as_ref()?.digests.deadline_ns()
     }
 
     /// Tells a client that a message of its stream was wrong.
@@ -204,6 +251,10 @@ impl Device {
         }
         sent.is_ok()
     }
+}
+
+fn unconfigured(name: &str) -> Status {
+    Status::failed_precondition(format!("{name} has no forwarding pipeline yet"))
 }
 
 /// What a batch of updates or requests reports: if any of them failed, an error for each, `OK`

@@ -136,7 +136,7 @@ impl World {
     /// When a digest list has waited long enough, in nanoseconds.
     #[must_use]
     pub fn digests_due_ns(&self) -> Option<u64> {
-        let lists = self.devices.iter().filter_map(|d| d.digests.deadline_ns());
+        let lists = self.devices.iter().filter_map(Device::digests_due_ns);
         lists.min()
     }
 

@@ -7,8 +7,7 @@ use weft_p4runtime::p4::v1::set_forwarding_pipeline_config_request::Action;
 
 use super::World;
 use super::config::Config;
-use super::device::Device;
-use super::digest::Digests;
+use super::device::{Device, Saved, Setup};
 use crate::pipeline::Pipeline;
 
 /// Checks the shape of a request and loads its program, which takes a while:
@@ -39,18 +38,22 @@ pub(super) fn set(
     device
         .arbiter
         .authorize(request.device_id, &request.role, request.election_id)?;
+    let seed = world.seed ^ switch as u64;
     match (request.action(), config) {
-        (Action::VerifyAndSave, config) => device.saved = config,
-        (Action::VerifyAndCommit, Some(config)) => commit(world, switch, config),
+        (Action::VerifyAndSave, Some(config)) => device.saved = Some(fresh(config, seed)),
+        (Action::VerifyAndCommit, Some(config)) => commit(world, switch, fresh(config, seed)),
         (Action::Commit, _) => {
             let text = "there is no saved configuration to commit";
             let saved = device.saved.take();
             let saved = saved.ok_or_else(|| Status::not_found(text))?;
             commit(world, switch, saved);
         }
-        (Action::ReconcileAndCommit, Some(config)) => match &mut device.config {
-            None => commit(world, switch, config),
-            Some(current) if current.is_same_program(&config) => current.cookie = config.cookie,
+        (Action::ReconcileAndCommit, Some(config)) => match &mut device.running {
+            None => commit(world, switch, fresh(config, seed)),
+            Some(running) if running.config.is_same_program(&config) => {
+                running.config.cookie = config.cookie;
+                device.saved = None;
+            }
             Some(_) => {
                 return Err(Status::unimplemented(
                     "another program cannot take over the entries; use VERIFY_AND_COMMIT",
@@ -62,18 +65,23 @@ pub(super) fn set(
     Ok(())
 }
 
-/// Starts a program with its initial state.
-fn commit(world: &mut World, switch: usize, config: Config) {
-    let seed = world.seed ^ switch as u64;
+/// A program with its initial state.
+fn fresh(config: Config, seed: u64) -> Saved {
     let pipeline = Pipeline::new(config.program.clone(), seed);
+    Saved {
+        setup: Setup::new(config),
+        pipeline,
+    }
+}
+
+/// Starts a program, with what was written since it was saved.
+fn commit(world: &mut World, switch: usize, Saved { setup, pipeline }: Saved) {
     world.fabric.install(switch, pipeline);
     let device = &mut world.devices[switch];
-    tracing::info!(switch = %device.name, tables = config.tables.len(), "new pipeline");
-    device.config = Some(config);
+    let tables = setup.config.tables.len();
+    tracing::info!(switch = %device.name, tables, "new pipeline");
+    device.running = Some(setup);
     device.saved = None;
-    device.digests = Digests::default();
-    device.multicast_groups.clear();
-    device.clone_sessions.clear();
 }
 
 /// The parts of the configuration that `wanted` names.
@@ -81,7 +89,7 @@ pub(super) fn get(
     device: &Device,
     wanted: ResponseType,
 ) -> Result<p4::GetForwardingPipelineConfigResponse, Status> {
-    let Some(config) = &device.config else {
+    let Some(Setup { config, .. }) = &device.running else {
         // Nothing was ever set: an empty answer, not an error.
         return Ok(p4::GetForwardingPipelineConfigResponse::default());
     };

@@ -6,20 +6,20 @@ use weft_p4runtime::p4::v1::entity::Entity;
 use weft_p4runtime::p4::v1::packet_replication_engine_entry::Type as Replication;
 
 use super::config::{Config, Table};
-use super::device::Device;
+use super::device::Setup;
 use super::entity;
 use super::write::state_status;
 use crate::pipeline::{CounterValue, Pipeline, TableEntry};
 
 /// Everything that `wanted` asks for, and what became of each request.
 pub(super) fn read(
-    device: &Device,
+    setup: &Setup,
     pipeline: &Pipeline,
     wanted: &[p4::Entity],
 ) -> (Vec<p4::Entity>, Vec<Result<(), Status>>) {
     let mut found = Vec::new();
     let outcomes = wanted.iter().map(|wanted| {
-        let entities = read_one(device, pipeline, wanted)?;
+        let entities = read_one(setup, pipeline, wanted)?;
         found.extend(entities.into_iter().map(|entity| p4::Entity {
             entity: Some(entity),
         }));
@@ -30,7 +30,7 @@ pub(super) fn read(
 }
 
 fn read_one(
-    device: &Device,
+    setup: &Setup,
     pipeline: &Pipeline,
     wanted: &p4::Entity,
 ) -> Result<Vec<Entity>, Status> {
@@ -38,7 +38,7 @@ fn read_one(
     match &wanted.entity {
         Some(Entity::TableEntry(entry)) => {
             let counters = entry.counter_data.is_some();
-            each_entry(device.configured()?, pipeline, entry, |entry, value| {
+            each_entry(&setup.config, pipeline, entry, |entry, value| {
                 let counter_data = counters.then(|| value.map(entity::counter_data));
                 found.push(Entity::TableEntry(p4::TableEntry {
                     counter_data: counter_data.flatten(),
@@ -49,7 +49,7 @@ fn read_one(
         Some(Entity::DirectCounterEntry(entry)) => {
             let all = p4::TableEntry::default();
             let entry = entry.table_entry.as_ref().unwrap_or(&all);
-            each_entry(device.configured()?, pipeline, entry, |entry, value| {
+            each_entry(&setup.config, pipeline, entry, |entry, value| {
                 if let Some(value) = value {
                     found.push(Entity::DirectCounterEntry(p4::DirectCounterEntry {
                         table_entry: Some(p4::TableEntry {
@@ -62,15 +62,15 @@ fn read_one(
             })?;
         }
         Some(Entity::CounterEntry(entry)) => {
-            counters(device.configured()?, pipeline, entry, &mut found)?;
+            counters(&setup.config, pipeline, entry, &mut found)?;
         }
         Some(Entity::DigestEntry(entry)) => {
-            let all = device.digests.entries();
+            let all = setup.digests.entries();
             let wanted = |e: &p4::DigestEntry| [0, e.digest_id].contains(&entry.digest_id);
             found.extend(all.filter(wanted).map(Entity::DigestEntry));
         }
         Some(Entity::PacketReplicationEngineEntry(entry)) => {
-            replication(device, entry, &mut found)?;
+            replication(setup, entry, &mut found)?;
         }
         Some(_) => {
             let text = "this kind of entity is not implemented by weft-switch";
@@ -166,20 +166,20 @@ fn counters(
 }
 
 fn replication(
-    device: &Device,
+    setup: &Setup,
     wanted: &p4::PacketReplicationEngineEntry,
     found: &mut Vec<Entity>,
 ) -> Result<(), Status> {
     let entries: Vec<Replication> = match &wanted.r#type {
         Some(Replication::MulticastGroupEntry(wanted)) => {
-            let groups = device.multicast_groups.iter();
+            let groups = setup.multicast_groups.iter();
             groups
                 .filter(|(id, _)| [0, **id].contains(&wanted.multicast_group_id))
                 .map(|(_, group)| Replication::MulticastGroupEntry(group.clone()))
                 .collect()
         }
         Some(Replication::CloneSessionEntry(wanted)) => {
-            let sessions = device.clone_sessions.iter();
+            let sessions = setup.clone_sessions.iter();
             sessions
                 .filter(|(id, _)| [0, **id].contains(&wanted.session_id))
                 .map(|(_, session)| Replication::CloneSessionEntry(session.clone()))

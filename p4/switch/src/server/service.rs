@@ -131,10 +131,8 @@ impl P4Runtime for Service {
             let text = "only CONTINUE_ON_ERROR is implemented by weft-switch";
             return Err(Status::unimplemented(text));
         }
-        device.configured()?;
-        let pipeline = world.fabric.pipeline_mut(self.switch);
-        let pipeline = pipeline.ok_or_else(|| Status::internal("no pipeline"))?;
-        write::write(device, pipeline, &request.updates)?;
+        let (setup, pipeline) = device.addressed(world.fabric.pipeline_mut(self.switch))?;
+        write::write(setup, pipeline, &request.updates)?;
         Ok(Response::new(p4::WriteResponse {}))
     }
 
@@ -144,13 +142,12 @@ impl P4Runtime for Service {
     ) -> Result<Response<Self::ReadStream>, Status> {
         let request = request.into_inner();
         let (found, outcomes) = {
-            let world = self.shared.lock();
-            let device = &world.devices[self.switch];
+            let mut world = self.shared.lock();
+            let world = &mut *world;
+            let device = &mut world.devices[self.switch];
             device.arbiter.check_device(request.device_id)?;
-            device.configured()?;
-            let pipeline = world.fabric.pipeline(self.switch);
-            let pipeline = pipeline.ok_or_else(|| Status::internal("no pipeline"))?;
-            read::read(device, pipeline, &request.entities)
+            let (setup, pipeline) = device.addressed(world.fabric.pipeline_mut(self.switch))?;
+            read::read(setup, pipeline, &request.entities)
         };
         let responses = found.chunks(READ_ENTITIES).map(|entities| {
             Ok(p4::ReadResponse {

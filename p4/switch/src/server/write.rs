@@ -7,24 +7,24 @@ use weft_p4runtime::p4::v1::packet_replication_engine_entry::Type as Replication
 use weft_p4runtime::p4::v1::update::Type;
 
 use super::config::Table;
-use super::device::{Device, batch_outcome};
+use super::device::{Setup, batch_outcome};
 use super::entity;
 use crate::pipeline::{CloneSession, CounterValue, Pipeline, Replica, StateError, TableEntry};
 
 /// Does all `updates` that can be done; fails if any could not.
 pub(super) fn write(
-    device: &mut Device,
+    setup: &mut Setup,
     pipeline: &mut Pipeline,
     updates: &[p4::Update],
 ) -> Result<(), Status> {
     let outcomes = updates
         .iter()
-        .map(|update| write_one(device, pipeline, update));
+        .map(|update| write_one(setup, pipeline, update));
     batch_outcome(outcomes.collect(), "updates")
 }
 
 fn write_one(
-    device: &mut Device,
+    setup: &mut Setup,
     pipeline: &mut Pipeline,
     update: &p4::Update,
 ) -> Result<(), Status> {
@@ -34,18 +34,18 @@ fn write_one(
     }
     let entity = update.entity.as_ref().and_then(|e| e.entity.as_ref());
     match entity {
-        Some(Entity::TableEntry(entry)) => table_entry(device, pipeline, kind, entry),
-        Some(Entity::DigestEntry(entry)) => digest_entry(device, kind, entry),
-        Some(Entity::CounterEntry(entry)) => counter_entry(device, pipeline, kind, entry),
+        Some(Entity::TableEntry(entry)) => table_entry(setup, pipeline, kind, entry),
+        Some(Entity::DigestEntry(entry)) => digest_entry(setup, kind, entry),
+        Some(Entity::CounterEntry(entry)) => counter_entry(setup, pipeline, kind, entry),
         Some(Entity::DirectCounterEntry(entry)) => {
-            direct_counter_entry(device, pipeline, kind, entry)
+            direct_counter_entry(setup, pipeline, kind, entry)
         }
         Some(Entity::PacketReplicationEngineEntry(entry)) => match &entry.r#type {
             Some(Replication::MulticastGroupEntry(group)) => {
-                multicast_group(device, pipeline, kind, group)
+                multicast_group(setup, pipeline, kind, group)
             }
             Some(Replication::CloneSessionEntry(session)) => {
-                clone_session(device, pipeline, kind, session)
+                clone_session(setup, pipeline, kind, session)
             }
             None => Err(Status::invalid_argument("an empty replication entry")),
         },
@@ -57,12 +57,12 @@ fn write_one(
 }
 
 fn table_entry(
-    device: &Device,
+    setup: &Setup,
     pipeline: &mut Pipeline,
     kind: Type,
     given: &p4::TableEntry,
 ) -> Result<(), Status> {
-    let table = device.configured()?.table(given.table_id)?;
+    let table = setup.config.table(given.table_id)?;
     if given.is_const {
         let text = "TableEntry.is_const is the switch's to say; leave it false";
         return Err(Status::invalid_argument(text));
@@ -164,12 +164,12 @@ fn refuse_unsupported(given: &p4::TableEntry) -> Result<(), Status> {
     }
 }
 
-fn digest_entry(device: &mut Device, kind: Type, given: &p4::DigestEntry) -> Result<(), Status> {
+fn digest_entry(setup: &mut Setup, kind: Type, given: &p4::DigestEntry) -> Result<(), Status> {
     let id = given.digest_id;
-    if !device.configured()?.digests.contains_key(&id) {
+    if !setup.config.digests.contains_key(&id) {
         return Err(Status::not_found(format!("no digest has id {id:#010x}")));
     }
-    let there = device.digests.contains(id);
+    let there = setup.digests.contains(id);
     match kind {
         Type::Insert if there => Err(Status::already_exists(format!(
             "digest {id:#010x} is configured"
@@ -178,7 +178,7 @@ fn digest_entry(device: &mut Device, kind: Type, given: &p4::DigestEntry) -> Res
             "digest {id:#010x} is not configured"
         ))),
         Type::Delete => {
-            device.digests.remove(id);
+            setup.digests.remove(id);
             Ok(())
         }
         _ => {
@@ -187,21 +187,21 @@ fn digest_entry(device: &mut Device, kind: Type, given: &p4::DigestEntry) -> Res
                 let text = "a digest's limits cannot be negative";
                 return Err(Status::invalid_argument(text));
             }
-            device.digests.configure(id, config);
+            setup.digests.configure(id, config);
             Ok(())
         }
     }
 }
 
 fn counter_entry(
-    device: &Device,
+    setup: &Setup,
     pipeline: &mut Pipeline,
     kind: Type,
     given: &p4::CounterEntry,
 ) -> Result<(), Status> {
     only_modify(kind, "counters")?;
     let id = given.counter_id;
-    let counter = device.configured()?.counters.get(&id).copied();
+    let counter = setup.config.counters.get(&id).copied();
     let counter =
         counter.ok_or_else(|| Status::not_found(format!("no counter has id {id:#010x}")))?;
     let cells = pipeline.counter(counter).len();
@@ -234,7 +234,7 @@ fn counter_index(index: i64, cells: usize) -> Result<usize, Status> {
 }
 
 fn direct_counter_entry(
-    device: &Device,
+    setup: &Setup,
     pipeline: &mut Pipeline,
     kind: Type,
     given: &p4::DirectCounterEntry,
@@ -242,7 +242,7 @@ fn direct_counter_entry(
     only_modify(kind, "counters")?;
     let entry = given.table_entry.as_ref();
     let entry = entry.ok_or_else(|| Status::invalid_argument("a direct counter needs an entry"))?;
-    let table = device.configured()?.table(entry.table_id)?;
+    let table = setup.config.table(entry.table_id)?;
     // Without data it stays as it is.
     let Some(data) = &given.data else {
         return Ok(());
@@ -267,42 +267,42 @@ fn only_modify(kind: Type, what: &str) -> Result<(), Status> {
 }
 
 fn multicast_group(
-    device: &mut Device,
+    setup: &mut Setup,
     pipeline: &mut Pipeline,
     kind: Type,
     given: &p4::MulticastGroupEntry,
 ) -> Result<(), Status> {
     let id = given.multicast_group_id;
-    let there = device.multicast_groups.contains_key(&id);
+    let there = setup.multicast_groups.contains_key(&id);
     let group = replication_id(id, "multicast group", kind, there)?;
     if kind == Type::Delete {
         pipeline
             .set_multicast_group(group, Vec::new())
             .map_err(state_status)?;
-        device.multicast_groups.remove(&id);
+        setup.multicast_groups.remove(&id);
         return Ok(());
     }
     pipeline
         .set_multicast_group(group, replicas(&given.replicas)?)
         .map_err(state_status)?;
-    device.multicast_groups.insert(id, given.clone());
+    setup.multicast_groups.insert(id, given.clone());
     Ok(())
 }
 
 fn clone_session(
-    device: &mut Device,
+    setup: &mut Setup,
     pipeline: &mut Pipeline,
     kind: Type,
     given: &p4::CloneSessionEntry,
 ) -> Result<(), Status> {
     let id = given.session_id;
-    let there = device.clone_sessions.contains_key(&id);
+    let there = setup.clone_sessions.contains_key(&id);
     let session = replication_id(id, "clone session", kind, there)?;
     if kind == Type::Delete {
         pipeline
             .set_clone_session(session, None)
             .map_err(state_status)?;
-        device.clone_sessions.remove(&id);
+        setup.clone_sessions.remove(&id);
         return Ok(());
     }
     let to = CloneSession {
@@ -313,7 +313,7 @@ fn clone_session(
     pipeline
         .set_clone_session(session, Some(to))
         .map_err(state_status)?;
-    device.clone_sessions.insert(id, given.clone());
+    setup.clone_sessions.insert(id, given.clone());
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use weft_p4runtime::p4::v1::get_forwarding_pipeline_config_request::ResponseType
 use weft_p4runtime::p4::v1::set_forwarding_pipeline_config_request::Action;
 use weft_p4runtime::p4::v1::update::Type;
 
-use super::client::{Client, DEVICE, SPINE_JSON, Switch, route};
+use super::client::{Client, DEVICE, SPINE_JSON, Switch, frame, route};
 
 async fn get(
     client: &mut Client,
@@ -61,6 +61,27 @@ async fn verifying_changes_nothing_and_saving_waits_for_the_commit() {
     assert_eq!(get(&mut client, ResponseType::All).await, None);
     client.push_config(Action::Commit, None).await.unwrap();
     assert!(get(&mut client, ResponseType::All).await.is_some());
+}
+
+#[tokio::test]
+async fn what_is_written_after_saving_is_there_after_the_commit() {
+    let switch = Switch::start().await;
+    let mut client = switch.programmed().await;
+    let insert = |leaf| vec![(Type::Insert, Entity::TableEntry(route(leaf, leaf)))];
+    client.write(insert(1)).await.unwrap();
+    client.push(Action::VerifyAndSave).await.unwrap();
+    assert_eq!(entries(&mut client).await, 0);
+    client.write(insert(2)).await.unwrap();
+    // Packets meet the old program until then.
+    let delivered = |end_ns| {
+        switch
+            .run(&[(0, end_ns - 1_000_000, &frame())], end_ns)
+            .len()
+    };
+    assert_eq!(delivered(1_000_000), 0);
+    client.push_config(Action::Commit, None).await.unwrap();
+    assert_eq!(entries(&mut client).await, 1);
+    assert_eq!(delivered(2_000_000), 1);
 }
 
 #[tokio::test]
