@@ -268,14 +268,16 @@ fn leaf_entries(
             &[("port", number), ("dst_mac", mac(&host.mac))],
         )?);
         // Where a card measures, the leaf does not.
-        if host.nic.is_none() {
-            entries.push(program.entry(
-                "rtt.host_port",
-                &[("standard_metadata.ingress_port", Key::Exact(number))],
-                "rtt.measure",
-                &[],
-            )?);
-        }
+        let action = match host.nic {
+            None => "rtt.measure",
+            Some(_) => "rtt.leave_to_card",
+        };
+        entries.push(program.entry(
+            "rtt.host_port",
+            &[("standard_metadata.ingress_port", Key::Exact(number))],
+            action,
+            &[],
+        )?);
     }
     for (index, key) in leaf_prefixes(fabric) {
         if index != leaf.index {
