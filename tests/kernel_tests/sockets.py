@@ -11,7 +11,7 @@ from pathlib import Path
 from kernel_tests import network
 from kernel_tests.bad_input import refusal
 from kernel_tests.tap import Tap
-from kernel_tests.weft_family import Weft, packets_of, pattern, scheduler_of
+from kernel_tests.weft_family import SEQUENCE, Weft, packets_of, pattern, scheduler_of
 
 SIZE_BYTES = 2_000_000
 JOIN_S = 0.1
@@ -56,6 +56,36 @@ def check_scheduler(tap: Tap, number: int, name: str) -> None:
         tap.check(all(packets) and len(packets) == 2, f"{name}: both subflows are used", packets)
     code = refusal(lambda: client.setsockopt(network.SOL_MPTCP, network.MPTCP_SCHEDULER, b"minrtt"))
     tap.check(code == errno.EISCONN, f"{name}: a connection keeps its scheduler", code)
+    for one in (client, accepted, listening):
+        one.close()
+
+
+def disconnect(client: socket.socket) -> None:
+    """End a connection so that the socket can have another: connect() to AF_UNSPEC."""
+    nowhere = ctypes.create_string_buffer(16)
+    if _libc.connect(client.fileno(), nowhere, len(nowhere)):
+        raise OSError(ctypes.get_errno(), "disconnect")
+
+
+def check_disconnected(tap: Tap, port: int) -> None:
+    """A socket that connects a second time has a scheduler that knows nothing of the first."""
+
+    def sequence() -> bytes:
+        with network.inside("left"):
+            return Weft().flows()[0].get(SEQUENCE, b"")
+
+    client, accepted, listening = connect(port, "rb", None)
+    network.exchange(client, accepted, SIZE_BYTES)
+    tap.check(len(sequence()) > 0, "a connection has a sequence")
+    disconnect(client)
+    accepted.close()
+    client.connect(("10.0.1.2", port))
+    accepted, _ = listening.accept()
+    time.sleep(JOIN_S)
+    left = sequence()
+    tap.check(not left, "the next one of its socket begins without", left)
+    same = network.exchange(client, accepted, SIZE_BYTES)
+    tap.check(same and len(sequence()) > 0, "and gets one of its own")
     for one in (client, accepted, listening):
         one.close()
 
@@ -112,11 +142,13 @@ def settle() -> None:
 
 
 def main() -> None:
-    """Check every scheduler there is, then the module; its path is the argument."""
+    """Check every scheduler there is, sockets that are used twice, and the module at this path."""
     tap = Tap()
     network.make("left", "right")
     for number, name in enumerate(network.schedulers()):
         check_scheduler(tap, number, name)
+    settle()
+    check_disconnected(tap, 5100)
     settle()
     check_module(tap, Path(sys.argv[1]))
     tap.finish()
