@@ -1,7 +1,6 @@
 //! How fast a change reaches agents natively, over gRPC on loopback: run with
 //! `cargo test --release -p weft-controller --lib push_bench -- --ignored --nocapture`.
 
-use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -19,7 +18,7 @@ use crate::fabric::Fabric;
 use crate::hub::Hub;
 use crate::pacing::Limits;
 use crate::telemetry::{RttSample, Sample};
-use crate::testing::leaf_spine;
+use crate::testing::{leaf_spine, rtt_sample};
 
 const LEAVES: u8 = 50;
 const HOSTS: u8 = 20;
@@ -89,22 +88,11 @@ impl Bench {
     }
 
     fn rtt(&self, leaf: u8, path: u8, queueing_ns: u64) -> Sample {
-        let source = Ipv4Addr::new(10, leaf, 1, 1);
-        let destination = Ipv4Addr::new(10, 2, 1, 1);
-        let base_ns = self
-            .fabric
-            .measured_base_ns(source, destination, path, 1500);
+        let sample = rtt_sample(&self.fabric, leaf, path, queueing_ns);
         Sample::Rtt(RttSample {
-            source,
-            destination,
-            source_port: 1,
-            destination_port: 2,
-            path,
-            length_bytes: 1500,
-            rtt_ns: base_ns.unwrap() + queueing_ns,
-            smoothed_ns: base_ns.unwrap() + queueing_ns,
-            min_ns: base_ns.unwrap(),
+            min_ns: sample.rtt_ns - queueing_ns,
             at_ns: now_ns(),
+            ..sample
         })
     }
 

@@ -7,7 +7,7 @@ use weft_topology::{End, Host, Link, Port, Role, Routing, Switch, Topology, VERS
 
 use crate::fabric::Fabric;
 use crate::p4::program::Program;
-use crate::telemetry::{RttSample, Sample};
+use crate::telemetry::RttSample;
 
 /// A leaf-spine with 1 Gbps links of 10 us and queues of 100 packets.
 pub(crate) fn leaf_spine(leaves: u8, spines: u8, hosts: u8) -> Topology {
@@ -93,14 +93,14 @@ pub(crate) fn fabric(leaves: u8, spines: u8, hosts: u8) -> Fabric {
     Fabric::new(leaf_spine(leaves, spines, hosts)).unwrap()
 }
 
-/// What leaf1 tells of a full-size packet from h1_1 to h2_1 over `path`, with so much
-/// queueing.
-pub(crate) fn rtt_sample(fabric: &Fabric, path: u8, queueing_ns: u64) -> Sample {
-    let source = Ipv4Addr::new(10, 1, 1, 1);
+/// What leaf `leaf` tells of a full-size packet from its first host to h2_1 over `path`,
+/// with so much queueing.
+pub(crate) fn rtt_sample(fabric: &Fabric, leaf: u8, path: u8, queueing_ns: u64) -> RttSample {
+    let source = Ipv4Addr::new(10, leaf, 1, 1);
     let destination = Ipv4Addr::new(10, 2, 1, 1);
     let base = fabric.measured_base_ns(source, destination, path, 1500);
     let rtt_ns = base.unwrap() + queueing_ns;
-    Sample::Rtt(RttSample {
+    RttSample {
         source,
         destination,
         source_port: 1,
@@ -111,7 +111,7 @@ pub(crate) fn rtt_sample(fabric: &Fabric, path: u8, queueing_ns: u64) -> Sample 
         smoothed_ns: rtt_ns,
         min_ns: rtt_ns,
         at_ns: 0,
-    })
+    }
 }
 
 fn switch(role: Role, index: u8) -> Switch {

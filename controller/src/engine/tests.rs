@@ -1,7 +1,5 @@
 //! Tests of the engine, on invented time.
 
-use std::net::Ipv4Addr;
-
 use weft_topology::Routing;
 
 use super::*;
@@ -16,7 +14,7 @@ pub(super) const PAIR: LeafPair = LeafPair {
 };
 
 pub(super) fn record(engine: &mut Engine, now_ns: u64, path: u8, queueing_ns: u64) {
-    let sample = rtt_sample(engine.fabric(), path, queueing_ns);
+    let sample = Sample::Rtt(rtt_sample(engine.fabric(), 1, path, queueing_ns));
     engine.record(now_ns, None, "leaf1", &sample);
 }
 
@@ -209,10 +207,7 @@ fn a_queue_moves_the_patterns_of_all_pairs_behind_it() {
         destination: 2,
     });
     for (pair, path) in pairs.iter().flat_map(|pair| [(pair, 0), (pair, 1)]) {
-        let Sample::Rtt(mut rtt) = rtt_sample(engine.fabric(), path, 0) else {
-            unreachable!("RTT");
-        };
-        rtt.source = Ipv4Addr::new(10, pair.source, 1, 1);
+        let rtt = rtt_sample(engine.fabric(), pair.source, path, 0);
         engine.record(MS, None, "leaf", &Sample::Rtt(rtt));
     }
     assert_eq!(engine.poll(MS), []);
@@ -412,7 +407,8 @@ fn when_no_path_is_known_to_live_the_pattern_stays() {
 #[test]
 fn a_digest_that_was_held_up_does_not_undo_what_newer_ones_said() {
     let mut engine = started();
-    let [old, new] = [0, 3 * MS].map(|queueing_ns| rtt_sample(engine.fabric(), 1, queueing_ns));
+    let [old, new] =
+        [0, 3 * MS].map(|queueing_ns| Sample::Rtt(rtt_sample(engine.fabric(), 1, 1, queueing_ns)));
     engine.record(60 * MS, Some(60 * MS), "leaf1", &new);
     assert_eq!(engine.poll(60 * MS), [PAIR]);
     let version = engine.pattern(PAIR).unwrap().version;
@@ -448,7 +444,7 @@ fn with_digests_lost_late_repeated_and_out_of_order_patterns_stay_whole() {
         deliveries.sort_unstable();
         let mut version = 0;
         for (now_ns, taken_ns, path, queueing_ns) in deliveries {
-            let sample = rtt_sample(engine.fabric(), path, queueing_ns);
+            let sample = Sample::Rtt(rtt_sample(engine.fabric(), 1, path, queueing_ns));
             engine.record(now_ns, Some(taken_ns), "leaf1", &sample);
             if !poll_answered(&mut engine, now_ns).contains(&PAIR) {
                 continue;

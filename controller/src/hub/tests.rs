@@ -28,7 +28,7 @@ fn hub(recorder: Option<Recorder>) -> Hub {
 fn measure(hub: &Hub, now_ns: u64, paths: &[u8]) {
     let mut state = hub.lock();
     for &path in paths {
-        let sample = rtt_sample(state.engine.fabric(), path, 0);
+        let sample = Sample::Rtt(rtt_sample(state.engine.fabric(), 1, path, 0));
         state.engine.record(now_ns, None, "leaf1", &sample);
     }
     hub.publish_changes(&mut state, now_ns);

@@ -145,7 +145,6 @@ impl fmt::Display for PathManager {
 /// What the agent needs to manage the subflows of one host.
 pub struct Manager {
     host: String,
-    policy: Policy,
     events: Events,
     pm: UserspacePm,
     subflows: Subflows,
@@ -161,7 +160,6 @@ impl Manager {
     pub fn open(host: &Host, policy: Policy, ipv6: bool) -> Result<Self, Error> {
         Ok(Self {
             host: host.name.clone(),
-            policy,
             events: Events::listen(&host.netns)?,
             pm: UserspacePm::open(&host.netns, ipv6)?,
             subflows: Subflows::open(&host.netns)?,
@@ -196,7 +194,7 @@ impl Manager {
     /// When to look at the subflows next. Nobody looks while there is nothing
     /// to see: in a lab, a timer that fires costs real time.
     fn due(&self) -> Option<Instant> {
-        let interval_ns = match self.policy {
+        let interval_ns = match self.connections.policy {
             Policy::Adaptive(parameters) if !self.connections.known.is_empty() => {
                 parameters.interval_ns
             }

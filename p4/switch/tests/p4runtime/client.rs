@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use prost::Message as _;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Status, Streaming};
+use tonic::{Code, Status, Streaming};
+use weft_p4runtime::google::rpc;
 use weft_p4runtime::p4::v1 as p4;
 use weft_p4runtime::p4::v1::entity::Entity;
 use weft_p4runtime::p4::v1::p4_runtime_client::P4RuntimeClient;
@@ -307,4 +309,16 @@ pub fn frame() -> Vec<u8> {
     frame.extend([10, 1, 1, 1, 10, 2, 1, 1]);
     frame.resize(60, 0);
     frame
+}
+
+/// The codes of a batch, one by one.
+pub fn codes_of(error: &Status) -> Vec<Code> {
+    let status = rpc::Status::decode(error.details()).unwrap();
+    let errors = status
+        .details
+        .iter()
+        .map(|detail| p4::Error::decode(detail.value.as_slice()).unwrap());
+    errors
+        .map(|error| Code::from(error.canonical_code))
+        .collect()
 }

@@ -1,14 +1,12 @@
 //! Tables, counters and replication.
 
-use prost::Message as _;
-use tonic::{Code, Status};
-use weft_p4runtime::google::rpc;
+use tonic::Code;
 use weft_p4runtime::p4::v1 as p4;
 use weft_p4runtime::p4::v1::entity::Entity;
 use weft_p4runtime::p4::v1::packet_replication_engine_entry::Type as Replication;
 use weft_p4runtime::p4::v1::update::Type;
 
-use super::client::{Switch, call, frame, id, route};
+use super::client::{Switch, call, codes_of, frame, id, route};
 
 fn all_routes() -> Entity {
     Entity::TableEntry(p4::TableEntry {
@@ -32,18 +30,6 @@ async fn entries_are_read_back_as_they_were_written() {
     let found = client.read(all_routes()).await.unwrap();
     assert_eq!(found, [entry(1, 7)]);
     assert_eq!(client.read(entry(1, 0)).await.unwrap(), [entry(1, 7)]);
-}
-
-/// The codes of a batch, one by one.
-fn codes_of(error: &Status) -> Vec<Code> {
-    let status = rpc::Status::decode(error.details()).unwrap();
-    let errors = status
-        .details
-        .iter()
-        .map(|detail| p4::Error::decode(detail.value.as_slice()).unwrap());
-    errors
-        .map(|error| Code::from(error.canonical_code))
-        .collect()
 }
 
 #[tokio::test]

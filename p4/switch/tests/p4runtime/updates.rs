@@ -1,15 +1,13 @@
 //! What a write may say, and what a refused one leaves as it was.
 
-use prost::Message as _;
 use tonic::{Code, Status};
-use weft_p4runtime::google::rpc;
 use weft_p4runtime::p4::v1 as p4;
 use weft_p4runtime::p4::v1::entity::Entity;
 use weft_p4runtime::p4::v1::field_match::{Exact, FieldMatchType};
 use weft_p4runtime::p4::v1::set_forwarding_pipeline_config_request::Action;
 use weft_p4runtime::p4::v1::update::Type;
 
-use super::client::{Client, SPINE_JSON, Switch, call, id, route};
+use super::client::{Client, SPINE_JSON, Switch, call, codes_of, id, route};
 
 /// Writes one update; its code.
 async fn write(client: &mut Client, kind: Type, entry: p4::TableEntry) -> Code {
@@ -18,12 +16,7 @@ async fn write(client: &mut Client, kind: Type, entry: p4::TableEntry) -> Code {
 
 /// The code of the only update of a batch.
 fn code_of(outcome: Result<(), Status>) -> Code {
-    let Err(status) = outcome else {
-        return Code::Ok;
-    };
-    let details = rpc::Status::decode(status.details()).unwrap().details;
-    let error = p4::Error::decode(details[0].value.as_slice()).unwrap();
-    error.canonical_code.into()
+    outcome.map_or_else(|status| codes_of(&status)[0], |()| Code::Ok)
 }
 
 /// All entries of `table`.
@@ -105,21 +98,25 @@ async fn a_counter_that_the_table_has_not_is_refused_before_anything_changes() {
     assert_eq!(client.read(wanted).await.unwrap(), before);
 }
 
+/// The key of a route and its counter, and no action.
+fn counter_only() -> p4::TableEntry {
+    p4::TableEntry {
+        action: None,
+        counter_data: counted(7),
+        ..route(2, 2)
+    }
+}
+
 #[tokio::test]
 async fn a_modification_without_an_action_keeps_it() {
     let switch = Switch::start().await;
     let mut client = switch.programmed().await;
-    let counter_only = p4::TableEntry {
-        action: None,
-        counter_data: counted(7),
-        ..route(2, 2)
-    };
-    let modify = write(&mut client, Type::Modify, counter_only.clone());
+    let modify = write(&mut client, Type::Modify, counter_only());
     assert_eq!(modify.await, Code::NotFound);
-    let insert = write(&mut client, Type::Insert, counter_only.clone());
+    let insert = write(&mut client, Type::Insert, counter_only());
     assert_eq!(insert.await, Code::InvalidArgument);
     write(&mut client, Type::Insert, route(2, 2)).await;
-    let modify = write(&mut client, Type::Modify, counter_only);
+    let modify = write(&mut client, Type::Modify, counter_only());
     assert_eq!(modify.await, Code::Ok);
     let expected = p4::TableEntry {
         counter_data: counted(7),
@@ -223,12 +220,7 @@ async fn of_a_const_entry_only_the_counter_can_be_written() {
         let refused = write(&mut client, kind, entry);
         assert_eq!(refused.await, Code::PermissionDenied, "{kind:?}");
     }
-    let counter_only = p4::TableEntry {
-        action: None,
-        counter_data: counted(7),
-        ..route(2, 2)
-    };
-    let modify = write(&mut client, Type::Modify, counter_only);
+    let modify = write(&mut client, Type::Modify, counter_only());
     assert_eq!(modify.await, Code::Ok);
     let expected = p4::TableEntry {
         counter_data: counted(7),
