@@ -20,7 +20,7 @@ from typing import Any
 import distributed
 from distributed.scheduler import KilledWorker
 
-from weft_scenarios import installation
+from weft_scenarios import inputs, installation
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.installation import Installation
 from weft_scenarios.labs import Cost, Here, RunError
@@ -155,7 +155,7 @@ def _on_worker(run: Run, key: str, digest: str, token: str) -> Reply:
     try:
         installed = installation.find()
         _require(installed.digest, digest, worker.address)
-        if installed.key(run) != key:
+        if inputs.digests(run.flags) != run.inputs:
             raise ScenarioError(
                 f"worker {worker.address}: the files that the run reads are not the same there as "
                 "here; put them into the same folder on both"

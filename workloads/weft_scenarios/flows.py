@@ -72,7 +72,7 @@ def collect(scenario: Scenario, done: Iterable[tuple[Run, Path]]) -> pl.DataFram
 
 def column(axis: str) -> str:
     """Name the column of an axis."""
-    taken = {*_COLUMNS, "experiment", "seed", "run", "slowdown"}
+    taken = {*_COLUMNS, "run", "slowdown"}
     return f"at_{axis}" if axis in taken else axis
 
 

@@ -19,8 +19,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from weft_scenarios.curves import number
+from weft_scenarios.evidence import PACKET_BYTES
 
-_PAYLOAD_SHARE = 1424 / 1514
+_PAYLOAD_SHARE = PACKET_BYTES / 1514
 """Of the time that a full frame of an MPTCP subflow over IPv4 takes: links of the lab count frames
 with their Ethernet header, without preamble, checksum and gap."""
 

@@ -18,10 +18,10 @@ def absolute(flags: Mapping[str, str], folder: Path) -> dict[str, str]:
     return {**flags, **{flag: str(path) for flag, path in found.items() if path.is_file()}}
 
 
-def known(flags: Mapping[str, str]) -> dict[str, str]:
-    """Put what files say in the place of their names."""
+def digests(flags: Mapping[str, str]) -> dict[str, str]:
+    """Tell what files say, by the flags that name them."""
     found = {flag: Path(flags[flag]) for flag in _FLAGS if flag in flags}
-    return {**flags, **{flag: _digest(path) for flag, path in found.items() if path.is_absolute()}}
+    return {flag: _digest(path) for flag, path in found.items() if path.is_absolute()}
 
 
 def _digest(path: Path) -> str:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft_scenarios import inputs
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.matrix import Run
 
@@ -33,7 +32,7 @@ class Installation:
 
     def key(self, run: Run) -> str:
         """Name the run: equal for runs that give equal results."""
-        flags = sorted(inputs.known(run.all_flags()).items())
+        flags = sorted({**run.all_flags(), **run.inputs}.items())
         text = json.dumps([self.digest, flags])
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 

@@ -19,6 +19,8 @@ class Run:
     at: Mapping[str, Value]
     seed: int
     flags: Mapping[str, str]
+    inputs: Mapping[str, str]
+    """What stands in the files that flags name."""
     evidence: bool
     seconds: float
     """Real time that it takes alone on a CPU, about."""
@@ -89,6 +91,7 @@ def _expand(
             flags.update(point.flags)
         flags.update(extent.flags if extent else {})
         flags = inputs.absolute(flags, scenario.folder)
+        read = inputs.digests(flags)
         at = {axis.name: point.at for axis, point in zip(varied, points, strict=True)}
         known_s = [point.seconds for point in points if point.seconds is not None]
         for seed in range(1, seeds.at_most + 1):
@@ -98,6 +101,7 @@ def _expand(
                 at=at,
                 seed=seed,
                 flags=flags,
+                inputs=read,
                 evidence=experiment.evidence,
                 seconds=whole.seconds if whole else max(known_s, default=experiment.seconds),
                 seeds=seeds,
