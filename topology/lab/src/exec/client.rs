@@ -4,14 +4,14 @@ use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use bytes::Bytes;
-use futures::{SinkExt, StreamExt};
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::codec::Framed;
+use tokio_util::codec::{Encoder, FramedRead};
 
 use super::{Frame, FrameCodec, Request};
 use crate::tty::{self, RawMode};
@@ -32,8 +32,10 @@ pub enum Input {
 
 /// Runs `request` through the socket at `path`; returns its exit status.
 pub async fn run(path: &Path, request: Request, input: Input) -> io::Result<i32> {
-    let stream = UnixStream::connect(path).await?;
-    let mut frames = Framed::new(stream, FrameCodec);
+    let (receiver, mut sender) = UnixStream::connect(path).await?.into_split();
+    let mut frames = FramedRead::new(receiver, FrameCodec);
+    // Sent while the command's output is read, as it may wait for either.
+    let mut outgoing = BytesMut::new();
     let terminal = input == Input::Keys && io::stdin().is_terminal();
     let _raw = if terminal {
         Some(RawMode::new(io::stdin())?)
@@ -43,13 +45,13 @@ pub async fn run(path: &Path, request: Request, input: Input) -> io::Result<i32>
     let mut interrupts = signal(SignalKind::interrupt())?;
     let mut interrupted = false;
     let mut resizes = signal(SignalKind::window_change())?;
-    frames.send(Frame::Request(request)).await?;
+    FrameCodec.encode(Frame::Request(request), &mut outgoing)?;
     if terminal {
-        send_size(&mut frames).await?;
+        encode_size(&mut outgoing)?;
     }
     let mut stdin = match input {
         Input::Nothing => {
-            frames.send(Frame::StdinEnd).await?;
+            FrameCodec.encode(Frame::StdinEnd, &mut outgoing)?;
             None
         }
         Input::Stdin | Input::Keys => Some(Stdin::new()?),
@@ -74,15 +76,20 @@ pub async fn run(path: &Path, request: Request, input: Input) -> io::Result<i32>
                     "the lab hung up",
                 )),
             },
-            read = read => match read {
+            sent = sender.write_buf(&mut outgoing), if !outgoing.is_empty() => if sent.is_err() {
+                // What is left to read says why.
+                outgoing.clear();
+                stdin = None;
+            },
+            read = read, if outgoing.is_empty() => match read {
                 // Nobody's input is as good as ended.
                 Ok(0) | Err(_) => {
                     stdin = None;
-                    frames.send(Frame::StdinEnd).await?;
+                    FrameCodec.encode(Frame::StdinEnd, &mut outgoing)?;
                 }
                 Ok(read) => {
                     let data = Bytes::copy_from_slice(&buffer[..read]);
-                    frames.send(Frame::Stdin(data)).await?;
+                    FrameCodec.encode(Frame::Stdin(data), &mut outgoing)?;
                 }
             },
             _ = interrupts.recv() => {
@@ -92,18 +99,18 @@ pub async fn run(path: &Path, request: Request, input: Input) -> io::Result<i32>
                     return Ok(128 + number);
                 }
                 interrupted = true;
-                frames.send(Frame::Signal(number)).await?;
+                FrameCodec.encode(Frame::Signal(number), &mut outgoing)?;
             }
-            _ = resizes.recv(), if terminal => send_size(&mut frames).await?,
+            _ = resizes.recv(), if terminal => encode_size(&mut outgoing)?,
         }
     }
 }
 
-async fn send_size(frames: &mut Framed<UnixStream, FrameCodec>) -> io::Result<()> {
+fn encode_size(outgoing: &mut BytesMut) -> io::Result<()> {
     match tty::size(&io::stdin()) {
         Some(size) => {
             let (rows, columns) = (size.ws_row, size.ws_col);
-            frames.send(Frame::Resize { rows, columns }).await
+            FrameCodec.encode(Frame::Resize { rows, columns }, outgoing)
         }
         None => Ok(()),
     }
@@ -154,36 +161,75 @@ fn is_readable(fd: &OwnedFd) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Seek;
+    use std::time::Duration;
+
+    use futures::SinkExt;
     use nix::unistd::{dup2_stdin, pipe, read, write};
     use tokio::net::UnixListener;
+    use tokio::sync::Mutex;
+    use tokio_util::codec::Framed;
 
     use super::*;
     use crate::exec::ExecRequest;
 
-    #[tokio::test]
-    async fn a_command_that_reads_nothing_leaves_standard_input_alone() {
+    const MORE_THAN_A_SOCKET_TAKES: usize = 4 << 20;
+    /// Tests that change it take turns.
+    static STDIN: Mutex<()> = Mutex::const_new(());
+
+    /// Runs a command with `stdin` against `inside`, which has its connection.
+    async fn run_with<F: Future<Output = ()>>(
+        stdin: impl AsFd,
+        input: Input,
+        inside: impl FnOnce(Framed<UnixStream, FrameCodec>) -> F,
+    ) -> io::Result<i32> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("socket");
         let listener = UnixListener::bind(&path).unwrap();
-        let (reader, writer) = pipe().unwrap();
-        write(&writer, b"another's").unwrap();
+        let _turn = STDIN.lock().await;
         let before = io::stdin().as_fd().try_clone_to_owned().unwrap();
-        dup2_stdin(&reader).unwrap();
-
+        dup2_stdin(stdin).unwrap();
         let request = Request::Command(ExecRequest::default());
-        let inside = async {
+        let serve = async {
             let (stream, _) = listener.accept().await.unwrap();
             let mut frames = Framed::new(stream, FrameCodec);
             let asked = frames.next().await.unwrap().unwrap();
             assert_eq!(asked, Frame::Request(request.clone()));
+            inside(frames).await;
+        };
+        let (code, ()) = tokio::join!(run(&path, request.clone(), input), serve);
+        dup2_stdin(before).unwrap();
+        code
+    }
+
+    #[tokio::test]
+    async fn a_command_that_reads_nothing_leaves_standard_input_alone() {
+        let (reader, writer) = pipe().unwrap();
+        write(&writer, b"another's").unwrap();
+        let code = run_with(&reader, Input::Nothing, async |mut frames| {
             assert_eq!(frames.next().await.unwrap().unwrap(), Frame::StdinEnd);
             frames.send(Frame::Exit(3)).await.unwrap();
-        };
-        let (code, ()) = tokio::join!(run(&path, request.clone(), Input::Nothing), inside);
-        dup2_stdin(before).unwrap();
-        assert_eq!(code.unwrap(), 3);
+        });
+        assert_eq!(code.await.unwrap(), 3);
         let mut left = [0; 9];
         read(&reader, &mut left).unwrap();
         assert_eq!(&left, b"another's");
+    }
+
+    #[tokio::test]
+    async fn a_command_that_does_not_read_is_heard() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&vec![7; MORE_THAN_A_SOCKET_TAKES]).unwrap();
+        file.rewind().unwrap();
+        let mut position = file.try_clone().unwrap();
+        let code = run_with(&file, Input::Stdin, async |mut frames| {
+            let (mut before, mut sent) = (0, 1);
+            while sent > before {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                (before, sent) = (sent, position.stream_position().unwrap());
+            }
+            frames.send(Frame::Exit(3)).await.unwrap();
+        });
+        assert_eq!(code.await.unwrap(), 3);
     }
 }

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures::{SinkExt, StreamExt};
 use nix::pty::{OpenptyResult, Winsize, openpty};
 use nix::sched::{CloneFlags, setns};
@@ -29,13 +29,67 @@ const TOPOLOGY_SOCKET: &str = "/run/weft-topology.sock";
 const CHUNK: usize = 16 << 10;
 /// Frames on their way out; a slow reader slows the command down.
 const FRAMES_MAX: usize = 8;
+/// Bytes that a command has yet to read. With more of them its caller is slowed down, and
+/// not heard, so that a command which does not read can be interrupted long before.
+const INPUT_BYTES_MAX: usize = 4 << 20;
 /// What a terminal takes for an interrupt.
 const CTRL_C: &[u8] = &[3];
 /// What a terminal takes for the end of its input.
 const CTRL_D: &[u8] = &[4];
 
-/// Where bytes for the command go.
-type Input = Box<dyn AsyncWrite + Unpin>;
+/// What a command reads. Written while its output is read, as it may wait for either.
+struct Input {
+    /// The command's end; none when it takes no more.
+    writer: Option<Box<dyn AsyncWrite + Unpin>>,
+    waiting: BytesMut,
+    ended: bool,
+}
+
+impl Input {
+    fn new(writer: Option<impl AsyncWrite + Unpin + 'static>) -> Self {
+        Self {
+            writer: writer.map(|writer| Box::new(writer) as _),
+            waiting: BytesMut::new(),
+            ended: false,
+        }
+    }
+
+    fn put(&mut self, data: &[u8]) {
+        if self.writer.is_some() {
+            self.waiting.extend_from_slice(data);
+        }
+    }
+
+    /// Closes it behind what is waiting.
+    fn end(&mut self) {
+        self.ended = true;
+        if self.waiting.is_empty() {
+            self.writer = None;
+        }
+    }
+
+    /// Closes it. A command that takes no input, or has ended, is no error.
+    fn close(&mut self) {
+        self.writer = None;
+        self.waiting.clear();
+    }
+
+    fn has_room(&self) -> bool {
+        self.waiting.len() < INPUT_BYTES_MAX
+    }
+
+    /// Writes some of what is waiting; loses nothing when it is dropped.
+    async fn write(&mut self) {
+        let Some(writer) = &mut self.writer else {
+            return;
+        };
+        match writer.write_buf(&mut self.waiting).await {
+            Ok(1..) if self.ended => self.end(),
+            Ok(1..) => {}
+            Ok(0) | Err(_) => self.close(),
+        }
+    }
+}
 
 /// Serves one connection from its request to its end.
 pub async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S) {
@@ -76,7 +130,7 @@ async fn run_on_pipes<S: AsyncRead + AsyncWrite + Unpin>(
     let mut child = spawn(command, &request)?;
     let group = child.id().map(|id| Pid::from_raw(id as i32));
     let (sender, receiver) = mpsc::channel(FRAMES_MAX);
-    let stdin = child.stdin.take().map(|stdin| Box::new(stdin) as Input);
+    let stdin = Input::new(child.stdin.take());
     let stdout = child.stdout.take().map(|stdout| {
         let sender = sender.clone();
         tokio::task::spawn_local(pump(stdout, sender, Frame::Stdout))
@@ -129,7 +183,7 @@ async fn run_on_pty<S: AsyncRead + AsyncWrite + Unpin>(
         let _ = output.await;
         Ok(exit_code(status))
     };
-    let input = Some(Box::new(input) as Input);
+    let input = Input::new(Some(input));
     relay(frames, receiver, input, Some(resize), group, wait).await
 }
 
@@ -172,7 +226,7 @@ async fn run_prompt<S: AsyncRead + AsyncWrite + Unpin>(
             Some(error) => Err(io::Error::other(error.to_string())),
         }
     };
-    let input = Some(Box::new(input) as Input);
+    let input = Input::new(Some(input));
     let code = relay(frames, receiver, input, Some(resize), None, wait).await;
     // The last copy of the terminal: with it the prompt is hung up, if it still runs.
     pump.abort();
@@ -184,7 +238,7 @@ async fn run_prompt<S: AsyncRead + AsyncWrite + Unpin>(
 async fn relay<S: AsyncRead + AsyncWrite + Unpin>(
     frames: &mut Framed<S, FrameCodec>,
     mut output: mpsc::Receiver<Frame>,
-    mut input: Option<Input>,
+    mut input: Input,
     terminal: Option<OwnedFd>,
     group: Option<Pid>,
     wait: impl Future<Output = io::Result<i32>>,
@@ -200,7 +254,7 @@ async fn relay<S: AsyncRead + AsyncWrite + Unpin>(
                 // the signal below.
                 Some(frame) => if connected && frames.send(frame).await.is_err() {
                     connected = false;
-                    input = None;
+                    input.close();
                     hang_up(group)?;
                 },
                 None => return match ended {
@@ -209,11 +263,12 @@ async fn relay<S: AsyncRead + AsyncWrite + Unpin>(
                 },
             },
             code = &mut wait, if ended.is_none() => ended = Some(code),
-            frame = frames.next(), if connected => match frame {
-                Some(Ok(frame)) => take(frame, &mut input, terminal.as_ref(), group).await,
+            () = input.write(), if !input.waiting.is_empty() => {}
+            frame = frames.next(), if connected && input.has_room() => match frame {
+                Some(Ok(frame)) => take(frame, &mut input, terminal.as_ref(), group),
                 Some(Err(_)) | None => {
                     connected = false;
-                    input = None;
+                    input.close();
                     hang_up(group)?;
                 }
             },
@@ -221,28 +276,12 @@ async fn relay<S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Does what a frame from outside says. A command that takes no input, or has
-/// ended, is no error.
-async fn take(
-    frame: Frame,
-    input: &mut Option<Input>,
-    terminal: Option<&OwnedFd>,
-    group: Option<Pid>,
-) {
+/// Does what a frame from outside says.
+fn take(frame: Frame, input: &mut Input, terminal: Option<&OwnedFd>, group: Option<Pid>) {
     match frame {
-        Frame::Stdin(data) => {
-            if let Some(writer) = input {
-                if writer.write_all(&data).await.is_err() {
-                    *input = None;
-                }
-            }
-        }
-        Frame::StdinEnd => match (terminal, input.as_mut()) {
-            (Some(_), Some(writer)) => {
-                let _ = writer.write_all(CTRL_D).await;
-            }
-            _ => *input = None,
-        },
+        Frame::Stdin(data) => input.put(&data),
+        Frame::StdinEnd if terminal.is_some() => input.put(CTRL_D),
+        Frame::StdinEnd => input.end(),
         Frame::Resize { rows, columns } => {
             if let Some(terminal) = terminal {
                 crate::tty::set_size(
@@ -256,13 +295,11 @@ async fn take(
                 );
             }
         }
-        Frame::Signal(number) => match (Signal::try_from(number), group, input) {
-            (Ok(signal), Some(group), _) => {
+        Frame::Signal(number) => match (Signal::try_from(number), group) {
+            (Ok(signal), Some(group)) => {
                 let _ = killpg(group, signal);
             }
-            (Ok(Signal::SIGINT), None, Some(writer)) if terminal.is_some() => {
-                let _ = writer.write_all(CTRL_C).await;
-            }
+            (Ok(Signal::SIGINT), None) if terminal.is_some() => input.put(CTRL_C),
             _ => {}
         },
         _ => {}
@@ -394,6 +431,55 @@ mod tests {
             assert!(keys.is_empty(), "{keys:?}");
             assert!(shell.served.await.unwrap().is_err());
             assert_eq!(shell.topology.read(&mut [0]).await.unwrap(), 0);
+        };
+        LocalSet::new().run_until(test).await;
+    }
+
+    /// More than its pipes and the frames on their way hold.
+    const MUCH: usize = 2 << 20;
+
+    /// Asks for `argv` and sends it `MUCH`; returns the connection.
+    async fn flooded(argv: &[&str]) -> Framed<DuplexStream, FrameCodec> {
+        let (caller, inside) = tokio::io::duplex(MUCH + CHUNK);
+        tokio::task::spawn_local(serve(inside));
+        let mut caller = Framed::new(caller, FrameCodec);
+        let request = ExecRequest {
+            argv: argv.iter().map(ToString::to_string).collect(),
+            cwd: Some("/".into()),
+            ..Default::default()
+        };
+        let request = Frame::Request(Request::Command(request));
+        caller.send(request).await.unwrap();
+        for _ in 0..MUCH / CHUNK {
+            let data = Bytes::from_static(&[7; CHUNK]);
+            caller.send(Frame::Stdin(data)).await.unwrap();
+        }
+        caller
+    }
+
+    #[tokio::test]
+    async fn a_command_that_writes_much_before_it_reads_gets_all_and_ends() {
+        let test = async {
+            let script = format!("head -c {MUCH} /dev/zero; cat");
+            let mut caller = flooded(&["sh", "-c", &script]).await;
+            caller.send(Frame::StdinEnd).await.unwrap();
+            let mut back = 0;
+            while let Some(Frame::Stdout(data)) = caller.next().await.transpose().unwrap() {
+                back += data.len();
+            }
+            assert_eq!(back, 2 * MUCH);
+        };
+        LocalSet::new().run_until(test).await;
+    }
+
+    #[tokio::test]
+    async fn a_command_that_does_not_read_can_be_interrupted() {
+        let test = async {
+            let mut caller = flooded(&["sleep", "1000"]).await;
+            let interrupt = Frame::Signal(Signal::SIGINT as i32);
+            caller.send(interrupt).await.unwrap();
+            let last = caller.next().await.unwrap().unwrap();
+            assert_eq!(last, Frame::Exit(128 + Signal::SIGINT as i32));
         };
         LocalSet::new().run_until(test).await;
     }
