@@ -16,7 +16,7 @@ use tokio::process::{Child, Command};
 use crate::clock::TIME_OF_DAY_NS;
 use crate::error::{Context, Error, Result};
 use crate::spec::{ClockMode, LabSpec};
-use crate::{native, rundir};
+use crate::{machine, native, rundir};
 
 /// What the kernel is started with.
 #[derive(Debug)]
@@ -108,6 +108,12 @@ impl Kernel {
             Ok(status) => status.to_string(),
             Err(error) => error.to_string(),
         }
+    }
+
+    /// All memory mappings that this machine allows a process, if one inside has them: its next
+    /// page fault then comes again for ever, because the kernel cannot give it the page.
+    pub fn mappings_exhausted(&self) -> Option<usize> {
+        machine::max_mappings().filter(|&limit| machine::any_has_mappings(self.group, limit))
     }
 
     /// Kills it and every process of it, and waits until it is gone.

@@ -1,12 +1,13 @@
-//! What the machine offers: a place for the lab's memory and a CPU.
+//! What the machine offers: a place for the lab's memory, mappings of it, and a CPU.
 
+use std::fs;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::statvfs::{FsFlags, statvfs};
-use nix::unistd::{AccessFlags, Pid, access, getuid};
+use nix::unistd::{AccessFlags, Pid, access, getpgid, getuid};
 
 use crate::error::{Context, Error, Result};
 
@@ -42,6 +43,22 @@ fn usable(dir: &Path, needed_bytes: u64) -> Result<(), String> {
         return Err(format!("{} MiB free", free_bytes >> 20));
     }
     Ok(())
+}
+
+/// Memory mappings that this machine allows a process; `None` where it does not say.
+pub fn max_mappings() -> Option<usize> {
+    let limit = fs::read_to_string("/proc/sys/vm/max_map_count").ok()?;
+    limit.trim().parse().ok()
+}
+
+/// Whether a process of `group` has `count` memory mappings or more.
+pub fn any_has_mappings(group: Pid, count: usize) -> bool {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes
+        .filter_map(|process| process.file_name().to_str()?.parse().ok())
+        .filter(|pid| getpgid(Some(Pid::from_raw(*pid))) == Ok(group))
+        .filter_map(|pid| fs::read(format!("/proc/{pid}/maps")).ok())
+        .any(|maps| maps.iter().filter(|&&byte| byte == b'\n').count() >= count)
 }
 
 /// A CPU for a lab. While this lives, other labs of this user choose others.
@@ -113,6 +130,14 @@ mod tests {
         let error = memory_dir(1 << 60).unwrap_err().to_string();
         assert!(error.contains("MiB free"), "{error}");
         assert!(error.contains("TMPDIR"), "{error}");
+    }
+
+    #[test]
+    fn a_process_that_has_all_its_mappings_is_found_in_its_group() {
+        let group = nix::unistd::getpgrp();
+        assert!(any_has_mappings(group, 2));
+        assert!(!any_has_mappings(group, max_mappings().unwrap()));
+        assert!(!any_has_mappings(Pid::from_raw(i32::MAX), 0));
     }
 
     #[test]

@@ -346,16 +346,19 @@ impl Supervisor {
     }
 
     fn stalled(&self) -> End {
+        let seconds = self.stall_limit.as_secs();
         let why = if self.shared.clock.is_idle_forever() {
-            "everything inside waits for something that does not come"
+            format!("for {seconds} s everything inside has waited for what does not come")
+        } else if let Some(limit) = self.kernel.mappings_exhausted() {
+            format!(
+                "a process inside has all {limit} memory mappings that this machine allows; \
+                 as root: sysctl vm.max_map_count={}",
+                4 * limit
+            )
         } else {
-            "no sign of life"
+            format!("no sign of life for {seconds} s")
         };
-        End::Failed(format!(
-            "the lab hangs {}: {why} for {} s",
-            self.when(),
-            self.stall_limit.as_secs()
-        ))
+        End::Failed(format!("the lab hangs {}: {why}", self.when()))
     }
 
     fn when(&self) -> String {

@@ -6,8 +6,9 @@
 //! in one line of the cache; hundreds of switches do not fit into it.
 //!
 //! Memory is had a chunk of rows at a time, and all chunks stand beside each other: an array would
-//! touch a page for almost every row, and in the lab a page that a process touches is a mapping of
-//! its own, of which Linux allows 65530.
+//! touch a page for almost every row, and in the lab pages that a process does not touch one after
+//! the other are mappings of their own, of which Linux allows 65530. For the same reason a bank
+//! touches the memory for many chunks when it needs that of one.
 
 use std::collections::HashMap;
 
@@ -18,6 +19,8 @@ use super::{RegisterId, RegisterInfo};
 
 /// Rows of a bank that get memory together.
 const CHUNK_ROWS: usize = 32;
+/// Memory that a bank grows by at least, in limbs: 256 KB. It grows by half if that is more.
+const GROWTH_LIMBS: usize = 32 << 10;
 
 /// Where a program's registers are.
 #[derive(Debug, Default)]
@@ -142,6 +145,8 @@ struct Bank {
     /// By chunk: its place in `limbs`, in chunks. The first place stays zero, and is that of every
     /// chunk that nobody wrote to.
     places: Vec<u32>,
+    /// Chunks that are in use.
+    chunks: usize,
     limbs: Vec<u64>,
 }
 
@@ -151,6 +156,7 @@ impl Registers {
         let bank = |shape: &Shape| Bank {
             shape: *shape,
             places: vec![0; shape.rows.div_ceil(CHUNK_ROWS)],
+            chunks: 1,
             limbs: vec![0; CHUNK_ROWS * shape.row_limbs],
         };
         Self(plan.banks.iter().map(bank).collect())
@@ -224,8 +230,15 @@ impl Bank {
     fn add_chunk(&mut self, chunk: usize) {
         let chunk_limbs = CHUNK_ROWS * self.shape.row_limbs;
         // P4 sizes registers with 32 bits.
-        self.places[chunk] = (self.limbs.len() / chunk_limbs) as u32;
-        self.limbs.resize(self.limbs.len() + chunk_limbs, 0);
+        self.places[chunk] = self.chunks as u32;
+        self.chunks += 1;
+        let before = self.limbs.len();
+        if before < self.chunks * chunk_limbs {
+            let most = (self.places.len() + 1) * chunk_limbs;
+            let after = (before + GROWTH_LIMBS.max(before / 2)).min(most);
+            self.limbs.reserve_exact(after - before);
+            self.limbs.resize(after, 0);
+        }
     }
 }
 
@@ -278,16 +291,15 @@ mod tests {
     #[test]
     fn a_register_has_memory_only_where_it_was_written() {
         let (plan, mut register) = one(100_000, 72);
-        let before = register.0[0].limbs.len();
         for index in [0, 31, 32, 99_999] {
             assert_eq!(register.cell(&plan, 0, index), Some(&[0, 0][..]));
         }
-        assert_eq!(register.0[0].limbs.len(), before);
+        assert_eq!(register.0[0].chunks, 1);
         for index in [99_999, 0, 31] {
             let cell = register.cell_mut(&plan, 0, index).unwrap();
             cell.copy_from_slice(&[index, 7]);
         }
-        assert_eq!(register.0[0].limbs.len(), 3 * before);
+        assert_eq!(register.0[0].chunks, 3);
         for index in [0, 31, 99_999] {
             assert_eq!(register.cell(&plan, 0, index), Some(&[index, 7][..]));
         }
@@ -296,6 +308,20 @@ mod tests {
         }
         assert_eq!(register.cell(&plan, 0, 100_000), None);
         assert!(register.cell_mut(&plan, 0, u64::MAX).is_none());
+    }
+
+    #[test]
+    fn a_bank_grows_a_few_times_to_just_what_its_rows_need() {
+        let (plan, mut register) = one(100_000, 64);
+        let mut grew = 0;
+        for index in 0..100_000 {
+            let before = register.0[0].limbs.capacity();
+            register.cell_mut(&plan, 0, index).unwrap()[0] = index;
+            grew += usize::from(register.0[0].limbs.capacity() != before);
+        }
+        assert!((0..100_000).all(|index| register.cell(&plan, 0, index) == Some(&[index][..])));
+        assert_eq!(register.0[0].limbs.len(), 100_000 + CHUNK_ROWS);
+        assert!(grew <= 4, "{grew}");
     }
 
     #[test]
