@@ -22,8 +22,8 @@ pub struct BatchOptions {
     pub out: PathBuf,
     /// The machine's CPU to run on; `None` lets the launcher choose one.
     pub cpu: Option<usize>,
-    /// Memory of the lab.
-    pub memory_bytes: u64,
+    /// Memory of the lab; `None` for what [`LabSpec::memory_bytes`] says.
+    pub memory_bytes: Option<u64>,
     /// Real time without progress of virtual time after which it has failed.
     pub stall_limit: Duration,
 }
@@ -34,7 +34,7 @@ impl BatchOptions {
         Self {
             out: out.as_ref().into(),
             cpu: None,
-            memory_bytes: 2 << 30,
+            memory_bytes: None,
             stall_limit: Duration::from_secs(120),
         }
     }
@@ -86,7 +86,7 @@ pub async fn run_batch(
     let mut started = Started::new(&name, spec, |rundir| Options {
         rundir,
         cpu: options.cpu,
-        memory_bytes: options.memory_bytes,
+        memory_bytes: options.memory_bytes.unwrap_or_else(|| spec.memory_bytes()),
         stall_limit: options.stall_limit,
     })?;
     let (exit_code, virtual_ns) = loop {

@@ -36,8 +36,8 @@ pub struct UpOptions {
     pub name: String,
     /// The machine's CPU to run on; `None` lets the launcher choose one.
     pub cpu: Option<usize>,
-    /// Memory of the lab.
-    pub memory_bytes: u64,
+    /// Memory of the lab; `None` for what [`LabSpec::memory_bytes`] says.
+    pub memory_bytes: Option<u64>,
     /// Real time without a sign of life during boot after which it has failed.
     pub stall_limit: Duration,
 }
@@ -47,7 +47,7 @@ impl Default for UpOptions {
         Self {
             name: "lab".into(),
             cpu: None,
-            memory_bytes: 2 << 30,
+            memory_bytes: None,
             stall_limit: Duration::from_secs(60),
         }
     }
@@ -124,7 +124,7 @@ impl Lab {
         let mut started = Started::new(&options.name, spec, |rundir| Options {
             rundir,
             cpu: options.cpu,
-            memory_bytes: options.memory_bytes,
+            memory_bytes: options.memory_bytes.unwrap_or_else(|| spec.memory_bytes()),
             stall_limit: options.stall_limit,
         })?;
         loop {

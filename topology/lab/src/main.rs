@@ -32,9 +32,9 @@ enum Command {
         /// Its name.
         #[arg(long, default_value = "lab")]
         name: String,
-        /// Memory in MiB.
-        #[arg(long, default_value_t = 2048)]
-        memory: u64,
+        /// Memory in MiB [default: 6 for each host, at least 2048]
+        #[arg(long)]
+        memory: Option<u64>,
         /// Real seconds without a sign of life after which its boot has failed.
         #[arg(long, default_value_t = 60)]
         stall_seconds: u64,
@@ -167,7 +167,7 @@ async fn run_outside(command: Command) -> Result<i32> {
             let options = UpOptions {
                 name,
                 cpu: None,
-                memory_bytes: memory << 20,
+                memory_bytes: memory.map(|mib| mib << 20),
                 stall_limit: Duration::from_secs(stall_seconds),
             };
             Lab::up(&read_spec(&spec)?, &options, |step| {

@@ -55,6 +55,21 @@ pub struct LabSpec {
     pub kernel_arguments: Vec<String>,
 }
 
+/// Memory of the smallest lab.
+const MEMORY_BYTES_MIN: u64 = 2 << 30;
+/// Memory for a host, with its share of switches, sockets and all that measures them. A fat-tree
+/// of 1024 used 3 MiB for each; TCP may have a sixteenth of it all before it holds back.
+const HOST_MEMORY_BYTES: u64 = 6 << 20;
+
+impl LabSpec {
+    /// Memory that it gets unless somebody says how much.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let hosts = self.topology.as_ref().map_or(0, TopologySpec::hosts);
+        MEMORY_BYTES_MIN.max(hosts as u64 * HOST_MEMORY_BYTES)
+    }
+}
+
 /// A fabric and its parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -92,6 +107,21 @@ impl TopologySpec {
             Self::ManyToOne(spec) => spec.links,
             // As many as flags take.
             Self::TwoPath(spec) | Self::Dumbbell(spec) => spec.profiles.len() as u8,
+        }
+    }
+
+    /// Hosts of all leaves.
+    #[must_use]
+    pub fn hosts(&self) -> usize {
+        match self {
+            Self::LeafSpine(spec) => match &spec.hosts {
+                HostsSpec::Same(hosts) => usize::from(spec.leaves) * usize::from(*hosts),
+                HostsSpec::Each(hosts) => hosts.iter().copied().map(usize::from).sum(),
+            },
+            Self::FatTree(spec) => usize::from(spec.k).pow(3) / 4,
+            Self::ManyToOne(spec) => spec.hosts.into(),
+            Self::TwoPath(_) => 2,
+            Self::Dumbbell(spec) => 2 * usize::from(spec.hosts),
         }
     }
 }
@@ -389,9 +419,9 @@ fn numbered<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<u8, u
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_description_survives_its_json() {
-        let spec = LabSpec {
+    /// With every field.
+    fn whole() -> LabSpec {
+        LabSpec {
             topology: Some(TopologySpec::LeafSpine(LeafSpineSpec {
                 leaves: 2,
                 spines: 2,
@@ -445,7 +475,34 @@ mod tests {
             },
             batch: None,
             kernel_arguments: vec!["slab_debug=FZPU".into()],
+        }
+    }
+
+    #[test]
+    fn a_lab_has_memory_for_its_hosts() {
+        let mut spec = whole();
+        let mib = |spec: &LabSpec| spec.memory_bytes() >> 20;
+        assert_eq!(spec.topology.as_ref().unwrap().hosts(), 12);
+        assert_eq!(mib(&spec), 2048);
+        let common = spec.topology.as_ref().unwrap().common().clone();
+        let fat_tree = |k| {
+            TopologySpec::FatTree(FatTreeSpec {
+                k,
+                common: common.clone(),
+            })
         };
+        for (k, hosts, needed_mib) in [(4, 16, 2048), (12, 432, 2592), (16, 1024, 6144)] {
+            spec.topology = Some(fat_tree(k));
+            assert_eq!(spec.topology.as_ref().unwrap().hosts(), hosts);
+            assert_eq!(mib(&spec), needed_mib);
+        }
+        spec.topology = None;
+        assert_eq!(mib(&spec), 2048);
+    }
+
+    #[test]
+    fn a_description_survives_its_json() {
+        let spec = whole();
         let json = serde_json::to_string(&spec).unwrap();
         assert!(json.contains(r#""kind":"leaf-spine""#), "{json}");
         assert_eq!(serde_json::from_str::<LabSpec>(&json).unwrap(), spec);

@@ -24,6 +24,8 @@ use crate::spec::{ClockMode, LabSpec};
 use crate::watch::Watch;
 use crate::{line, machine, mux, rundir};
 
+mod ending;
+
 /// How often the starter of a batch hears of it, and stalls are looked for.
 const REPORT_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -135,6 +137,7 @@ struct Supervisor {
     shared: Rc<Shared>,
     kernel: Kernel,
     watch: Watch,
+    memory_bytes: u64,
     stall_limit: Duration,
     steps_seen: usize,
     _cpu: Option<machine::Cpu>,
@@ -205,6 +208,7 @@ impl Supervisor {
             shared,
             kernel,
             watch,
+            memory_bytes: options.memory_bytes,
             stall_limit: options.stall_limit,
             steps_seen: 0,
             _cpu: cpu,
@@ -259,8 +263,8 @@ impl Supervisor {
 
     /// Looks what the inside has written.
     async fn look(&mut self, reports: &mut Reports) -> Option<End> {
-        if let Some(message) = self.failure() {
-            return Some(End::Failed(message));
+        if let Some(end) = self.failure().await {
+            return Some(end);
         }
         if self.shared.state.get() != State::Booting {
             return None;
@@ -314,61 +318,6 @@ impl Supervisor {
         };
         reports.send(&event).await;
     }
-
-    /// What the inside says has failed.
-    fn failure(&self) -> Option<String> {
-        let failed = fs::read_to_string(self.shared.rundir.join(rundir::FAILED)).ok()?;
-        // Empty while it is being written.
-        Some(failed.trim().to_string()).filter(|message| !message.is_empty())
-    }
-
-    /// The kernel is gone: was that its order?
-    async fn kernel_ended(&self, how: &str) -> End {
-        if let Some(message) = self.failure() {
-            return End::Failed(message);
-        }
-        let exit = fs::read_to_string(self.shared.rundir.join(rundir::EXIT)).ok();
-        if let Some(code) = exit.and_then(|code| code.trim().parse().ok()) {
-            return End::Batch(code);
-        }
-        // The console is a pipe of its own and may lag behind.
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        let console = fs::read(self.shared.rundir.join(rundir::LOG).join("console.log"));
-        let console = String::from_utf8_lossy(&console.unwrap_or_default()).into_owned();
-        End::Failed(match panic_in(&console) {
-            _ if self.shared.is_native() => {
-                let said = console.lines().last().unwrap_or("it said nothing");
-                format!("the network ended ({how}) {}: {said}", self.when())
-            }
-            Some(panic) => format!("the lab kernel panicked: {panic}"),
-            None => format!("the lab kernel ended ({how}) {}", self.when()),
-        })
-    }
-
-    fn stalled(&self) -> End {
-        let seconds = self.stall_limit.as_secs();
-        let why = if self.shared.clock.is_idle_forever() {
-            format!("for {seconds} s everything inside has waited for what does not come")
-        } else if let Some(limit) = self.kernel.mappings_exhausted() {
-            format!(
-                "a process inside has all {limit} memory mappings that this machine allows; \
-                 as root: sysctl vm.max_map_count={}",
-                4 * limit
-            )
-        } else {
-            format!("no sign of life for {seconds} s")
-        };
-        End::Failed(format!("the lab hangs {}: {why}", self.when()))
-    }
-
-    fn when(&self) -> String {
-        let steps = fs::read_to_string(self.shared.rundir.join(rundir::STEPS)).unwrap_or_default();
-        match (self.shared.state.get(), steps.lines().last()) {
-            (State::Booting, Some(step)) => format!("during its boot, after step `{step}`"),
-            (State::Booting, None) => "before its first step".into(),
-            _ => "while it ran".into(),
-        }
-    }
 }
 
 /// Signs of life: files, console, virtual time.
@@ -399,12 +348,6 @@ impl Life {
         self.last = self.last.max(shared.console.get());
         self.last.elapsed()
     }
-}
-
-/// The line of a kernel panic.
-fn panic_in(console: &str) -> Option<&str> {
-    let (_, panic) = console.split_once("Kernel panic - not syncing: ")?;
-    panic.lines().next()
 }
 
 /// What the starter is told, as long as it listens.
@@ -513,17 +456,5 @@ async fn copy_console(
         shared.console.set(Instant::now());
         // A full disk must not stop the lab.
         let _ = io::Write::write_all(&mut log, &buffer[..read]);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_panic_is_found_in_the_console() {
-        let console = "[ 1.0] booting\nKernel panic - not syncing: Attempted to kill init!\nmore";
-        assert_eq!(panic_in(console), Some("Attempted to kill init!"));
-        assert_eq!(panic_in("all is well"), None);
     }
 }

@@ -50,9 +50,9 @@ pub struct Args {
     #[command(flatten)]
     capture: CaptureArgs,
 
-    /// Memory of each lab
-    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = crate::topo::parse_memory)]
-    memory: u64,
+    /// Memory of each lab [default: 6MiB for each host, at least 2GiB]
+    #[arg(long, value_name = "SIZE", value_parser = crate::topo::parse_memory)]
+    memory: Option<u64>,
 }
 
 /// One run to do.

@@ -49,9 +49,9 @@ pub struct MachineArgs {
     #[arg(long, value_name = "NUMBER")]
     pub cpu: Option<usize>,
 
-    /// Memory of the lab
-    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = parse_memory)]
-    pub memory: u64,
+    /// Memory of the lab [default: 6MiB for each host, at least 2GiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
+    pub memory: Option<u64>,
 }
 
 /// A lab to start.
