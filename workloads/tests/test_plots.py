@@ -2,7 +2,7 @@
 
 import itertools
 
-import matplotlib.pyplot as plt
+import matplotlib.style
 import pytest
 from matplotlib.figure import Figure
 from weft_scenarios import plot, style
@@ -14,7 +14,7 @@ INCHES = 3.1
 def drawn(names: list[str]) -> Figure:
     figure, (axes,) = plot.panels(1, (INCHES, 2.4))
     axes.set_xlim(-0.5, len(names) - 0.5)
-    with plt.style.context(style.SHEET):
+    with matplotlib.style.context(style.SHEET):
         plot.name_ticks(axes, names, INCHES)
     figure.draw_without_rendering()
     return figure

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib.pyplot as plt
+import matplotlib.style
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
@@ -61,8 +61,6 @@ def write(folder: Path) -> Path:
         write_whole(folder / FILE, _page(one, found, folder, verdicts, pictures))
     except OSError as error:
         raise ScenarioError(f"{folder}: no report written: {error.strerror}") from None
-    finally:
-        plt.close("all")
     return folder / FILE
 
 
@@ -88,7 +86,7 @@ def _pictures(
             caption = f"{quantity.axis_label()}."
             yield _Picture(picture.name, picture.title, caption, figure, about, rows)
     for chart in charts.of(one, found, flows.read(folder)):
-        with plt.style.context(style.SHEET):
+        with matplotlib.style.context(style.SHEET):
             yield _Picture(chart.name, chart.title, chart.caption, chart.draw())
 
 
@@ -101,14 +99,15 @@ def _concerns(verdict: Verdict, picture: Plot) -> bool:
 
 def _pdf(one: Scenario, verdicts: Sequence[Verdict], pictures: Sequence[_Picture]) -> bytes:
     buffer = io.BytesIO()
-    with plt.style.context(style.SHEET), PdfPages(buffer, metadata={"CreationDate": None}) as pages:
+    undated = {"CreationDate": None}
+    with matplotlib.style.context(style.SHEET), PdfPages(buffer, metadata=undated) as pages:
         lines = [f"{one.title} ({one.source})", ""]
         for verdict in verdicts:
             lines += textwrap.wrap(f"{verdict.word().upper()}: {verdict.claim.text}", 100)
             measured = f"{report.summary(verdict)} [{verdict.claim.source}]"
             lines += textwrap.wrap(measured, 100, initial_indent="    ", subsequent_indent="    ")
         for start in range(0, len(lines), _PDF_LINES):
-            cover = plt.figure(figsize=(8.3, 11.7))
+            cover = Figure(figsize=(8.3, 11.7))
             text = "\n".join(lines[start : start + _PDF_LINES])
             cover.text(0.07, 0.95, text, va="top", parse_math=False)
             pages.savefig(cover)

@@ -7,11 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-
-mpl.use("svg")
-
-import matplotlib.pyplot as plt
+import matplotlib.style
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -46,7 +42,6 @@ def draw(scenario: Scenario, plot: Plot, results: Results, path: Path) -> bool:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(rendered(drawn, path.suffix[1:]))
-    plt.close(drawn)
     return True
 
 
@@ -66,7 +61,7 @@ def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
     width, height = _FACET_INCHES
     size = (width * len(facets) + 0.3, height + 0.5)
     drawn, grid = panels(len(facets), size, sharex=plot.kind == "cdf", sharey=True)
-    with plt.style.context(style.SHEET):
+    with matplotlib.style.context(style.SHEET):
         for axes, facet in zip(grid, facets, strict=True):
             part = frame if facet is None else frame.filter(pl.col(plot.facet or "") == facet)
             _draw_facet(axes, plot, experiment, part)
@@ -83,16 +78,9 @@ def panels(
     count: int, inches: tuple[float, float], sharex: bool = False, sharey: bool = False
 ) -> tuple[Figure, list[Axes]]:
     """Give a figure with panels beside each other, in Weft's style."""
-    with plt.style.context(style.SHEET):
-        made, grid = plt.subplots(
-            1,
-            count,
-            figsize=inches,
-            sharex=sharex,
-            sharey=sharey,
-            squeeze=False,
-            layout="constrained",
-        )
+    with matplotlib.style.context(style.SHEET):
+        made = Figure(figsize=inches, layout="constrained")
+        grid = made.subplots(1, count, sharex=sharex, sharey=sharey, squeeze=False)
     return made, list(grid[0])
 
 
@@ -117,7 +105,7 @@ def legend(figure: Figure, grid: Sequence[Axes], title: str | None) -> None:
 def rendered(figure: Figure, kind: str) -> bytes:
     """Give the figure as a file: svg, png or pdf."""
     buffer = io.BytesIO()
-    with plt.style.context(style.SHEET):
+    with matplotlib.style.context(style.SHEET):
         # Equal results give equal bytes.
         undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
         figure.savefig(buffer, format=kind, metadata=undated, dpi=130)
