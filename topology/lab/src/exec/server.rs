@@ -29,8 +29,8 @@ const TOPOLOGY_SOCKET: &str = "/run/weft-topology.sock";
 const CHUNK: usize = 16 << 10;
 /// Frames on their way out; a slow reader slows the command down.
 const FRAMES_MAX: usize = 8;
-/// Bytes that a command has yet to read. With more of them its caller is slowed down, and
-/// not heard, so that a command which does not read can be interrupted long before.
+/// Bytes that wait for a command to read them. Its caller is heard, also with an interrupt,
+/// until there are so many.
 const INPUT_BYTES_MAX: usize = 4 << 20;
 /// What a terminal takes for an interrupt.
 const CTRL_C: &[u8] = &[3];
