@@ -86,7 +86,7 @@ pub async fn run_batch(
     let mut started = Started::new(&name, spec, |rundir| Options {
         rundir,
         cpu: options.cpu,
-        memory_bytes: options.memory_bytes.unwrap_or_else(|| spec.memory_bytes()),
+        memory_bytes: options.memory_bytes,
         stall_limit: options.stall_limit,
     })?;
     let (exit_code, virtual_ns) = loop {

@@ -124,7 +124,7 @@ impl Lab {
         let mut started = Started::new(&options.name, spec, |rundir| Options {
             rundir,
             cpu: options.cpu,
-            memory_bytes: options.memory_bytes.unwrap_or_else(|| spec.memory_bytes()),
+            memory_bytes: options.memory_bytes,
             stall_limit: options.stall_limit,
         })?;
         loop {

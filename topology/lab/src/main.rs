@@ -96,7 +96,7 @@ enum Command {
         #[arg(long)]
         cpu: Option<usize>,
         #[arg(long)]
-        memory_bytes: u64,
+        memory_bytes: Option<u64>,
         #[arg(long)]
         stall_seconds: u64,
     },

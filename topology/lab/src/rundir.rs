@@ -31,6 +31,8 @@ pub const EXIT: &str = "exit";
 pub const PROGRESS: &str = "progress.json";
 /// Folder of logs.
 pub const LOG: &str = "log";
+/// What the kernel prints, in that folder.
+pub const CONSOLE_LOG: &str = "log/console.log";
 /// Socket for requests to the supervisor.
 pub const CONTROL_SOCKET: &str = "control.sock";
 /// Sockets that lead to the controllers inside, as many as there are.

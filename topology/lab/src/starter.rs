@@ -169,7 +169,6 @@ fn spawn(program: &Path, options: &Options, lock: File) -> Result<(Child, UnixSt
     command
         .arg("supervise")
         .arg(&options.rundir)
-        .arg(format!("--memory-bytes={}", options.memory_bytes))
         .arg(format!("--stall-seconds={}", options.stall_limit.as_secs()))
         .current_dir("/")
         // As a path that does not depend on where we are.
@@ -179,6 +178,9 @@ fn spawn(program: &Path, options: &Options, lock: File) -> Result<(Child, UnixSt
         .stderr(Stdio::from(log));
     if let Some(cpu) = options.cpu {
         command.arg(format!("--cpu={cpu}"));
+    }
+    if let Some(memory_bytes) = options.memory_bytes {
+        command.arg(format!("--memory-bytes={memory_bytes}"));
     }
     // SAFETY: only a system call, which is safe between fork and exec.
     unsafe {

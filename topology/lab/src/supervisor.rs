@@ -36,8 +36,8 @@ pub struct Options {
     pub rundir: PathBuf,
     /// CPU to run on.
     pub cpu: Option<usize>,
-    /// Memory of the lab.
-    pub memory_bytes: u64,
+    /// Memory of the lab; `None` for what [`LabSpec::memory_bytes`] says.
+    pub memory_bytes: Option<u64>,
     /// Real time without a sign of life after which the lab has failed.
     pub stall_limit: Duration,
 }
@@ -158,9 +158,10 @@ impl Supervisor {
             None if is_native => None,
             wanted => Some(machine::pin(wanted)?),
         };
+        let memory_bytes = options.memory_bytes.unwrap_or_else(|| spec.memory_bytes());
         let memory_dir = match is_native {
             true => PathBuf::new(),
-            false => machine::memory_dir(options.memory_bytes)?,
+            false => machine::memory_dir(memory_bytes)?,
         };
         let watch = Watch::new(rundir).context(context)?;
         let (here, there) = std::os::unix::net::UnixStream::pair().context(context)?;
@@ -196,10 +197,10 @@ impl Supervisor {
             spec: &shared.spec,
             rundir,
             memory_dir: &memory_dir,
-            memory_bytes: options.memory_bytes,
+            memory_bytes,
             serial: there.into(),
         })?;
-        let log = rundir.join(rundir::LOG).join("console.log");
+        let log = rundir.join(rundir::CONSOLE_LOG);
         let log = fs::File::create(&log).context(|| log.display().to_string())?;
         if let Some(console) = kernel.console.take() {
             tokio::task::spawn_local(copy_console(console, log, shared.clone()));
@@ -208,7 +209,7 @@ impl Supervisor {
             shared,
             kernel,
             watch,
-            memory_bytes: options.memory_bytes,
+            memory_bytes,
             stall_limit: options.stall_limit,
             steps_seen: 0,
             _cpu: cpu,

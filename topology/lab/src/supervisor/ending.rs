@@ -75,7 +75,7 @@ impl Supervisor {
     async fn console(&self) -> String {
         // The console is a pipe of its own and may lag behind.
         tokio::time::sleep(Duration::from_millis(50)).await;
-        let console = fs::read(self.shared.rundir.join(rundir::LOG).join("console.log"));
+        let console = fs::read(self.shared.rundir.join(rundir::CONSOLE_LOG));
         String::from_utf8_lossy(&console.unwrap_or_default()).into_owned()
     }
 }
