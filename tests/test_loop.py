@@ -122,20 +122,20 @@ def test_a_link_that_was_slow_gets_its_part_again_as_soon_as_it_carries_its_rate
     weft.run("run", *ALONE.split(), "--change", "50ms:2:rate=300mbit;150ms:2:rate=1gbit",
              "--out", str(out))  # fmt: skip
     patterns = shares(out)
-    slow = [sequence for ms, sequence in patterns if 80 <= ms < 150]
+    slow = [sequence for ms, sequence in patterns if 60 <= ms < 150]
     slow = slow or [[sequence for ms, sequence in patterns if ms < 150][-1]]
     assert all(sequence.count("A") >= 2 * sequence.count("B") for sequence in slow)
     # It is told from the first packets that are too fast, in the digests of 10 ms.
     assert next(ms for ms, sequence in patterns if ms >= 150 and sequence == "AB") < 200
 
 
-def test_a_link_at_half_its_rate_is_told_from_its_queues(labs: Labs, tmp_path: Path) -> None:
+def test_a_link_at_half_its_rate_is_told_from_what_it_sends(labs: Labs, tmp_path: Path) -> None:
     lab = labs.up("--hosts", "2", "--host-rate", "2gbit", "--change", "20ms:2:rate=500mbit")
     flags = "workload --pattern incast --senders 2 --bytes 20000000 --scheduler rb"
     lab.run(*flags.split(), "--out", str(tmp_path / "x"))
     fast, slow = lab.patterns()[1, 2]["paths"]
     assert fast["slow_percent"] is None
-    assert 40 <= slow["slow_percent"] <= 60
+    assert 45 <= slow["slow_percent"] <= 55
 
 
 HERD = "--pattern bulk --flows 8 --hosts 8 --duration 300ms --scheduler rb --seed 1"

@@ -93,7 +93,7 @@ def test_depths_and_delays_of_queues_are_those_of_the_queues(capture: Path, trut
     for digest in digests(capture):
         # The controller's port has no cable.
         if digest.name == "queue_sample_t" and digest.fields[0] != CPU_PORT:
-            port, depth, delay_ns, _ = digest.fields
+            port, depth, delay_ns, *_ = digest.fields
             queue = truth.queues[digest.switch, port]
             waiting = queue.waiting(digest.at_ns)
             # Ingress takes for queued what a full queue has dropped, until the next one leaves.
@@ -105,6 +105,22 @@ def test_depths_and_delays_of_queues_are_those_of_the_queues(capture: Path, trut
     assert wrong_depths == 0
     assert quantile(errors, 0.5) <= 1_000
     assert quantile(errors, 0.99) <= 10_000
+
+
+def test_what_links_have_sent_since_they_were_idle_is_what_they_have_sent(
+    capture: Path, truth: Truth
+) -> None:
+    told = [
+        digest
+        for digest in digests(capture)
+        if digest.name == "queue_sample_t" and digest.fields[0] != CPU_PORT and digest.fields[1]
+    ]
+    assert len(told) > MANY
+    for digest in told:
+        port, _, _, at_ns, busy_since_ns, sent_bytes = digest.fields
+        # The switch's clock began with the switch.
+        since_ns = busy_since_ns + digest.at_ns - at_ns
+        assert (since_ns, sent_bytes) in truth.queues[digest.switch, port].sent(digest.at_ns)
 
 
 def test_a_kernels_smoothed_rtt_is_further_off_than_a_leafs(capture: Path, truth: Truth) -> None:

@@ -176,15 +176,20 @@ class Queue:
         """When the link is free, in units of 1 / rate nanoseconds."""
         self.entered: list[int] = []
         self.left: list[int] = []
+        self.busy: list[tuple[int, int]] = []
+        """Since when it was busy when each left, and what it had sent since then, with that."""
 
     def enter(self, at_ns: int, frame_bytes: int) -> None:
         """Take a packet that was not dropped."""
         start = max(at_ns * self._rate_bps, self._free)
         # The link counts in whole nanoseconds, and keeps what is left over while it is busy.
-        if self._free // self._rate_bps <= at_ns:
+        if self._free // self._rate_bps < at_ns:
             start = at_ns * self._rate_bps
         self.entered.append(at_ns)
         self.left.append(start // self._rate_bps)
+        waited = self.left[-1] > at_ns
+        since_ns, sent_bytes = self.busy[-1] if waited else (at_ns, 0)
+        self.busy.append((since_ns, sent_bytes + frame_bytes))
         self._free = start + frame_bytes * 8 * 1_000_000_000
 
     def waiting(self, at_ns: int) -> range:
@@ -195,8 +200,15 @@ class Queue:
 
     def delays_ns(self, at_ns: int) -> list[int]:
         """How long the packet had waited that left last; both answers, if one leaves just then."""
+        return [self.left[index] - self.entered[index] for index in self._last(at_ns)]
+
+    def sent(self, at_ns: int) -> list[tuple[int, int]]:
+        """Since when the link was busy, and what it had sent; as many answers."""
+        return [self.busy[index] for index in self._last(at_ns)]
+
+    def _last(self, at_ns: int) -> list[int]:
         last = {bisect_left(self.left, at_ns) - 1, bisect_right(self.left, at_ns) - 1}
-        return [self.left[index] - self.entered[index] for index in last if index >= 0]
+        return [index for index in last if index >= 0]
 
 
 class Truth:

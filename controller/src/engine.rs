@@ -53,6 +53,9 @@ pub struct Config {
     pub epoch_ns: u64,
     /// A link that loses so many of a million packets is avoided.
     pub gray_ppm: u32,
+    /// Whether a link that sends fewer bits than its rate is a slow one: not where queues
+    /// serve packets, as BMv2's do.
+    pub finds_slow_links: bool,
 }
 
 impl Default for Config {
@@ -62,6 +65,7 @@ impl Default for Config {
             limits: pacing::Limits::default(),
             epoch_ns: 0,
             gray_ppm: loss::GRAY_PPM,
+            finds_slow_links: true,
         }
     }
 }
@@ -177,7 +181,7 @@ impl Engine {
             Sample::Queue(sample) => {
                 self.telemetry
                     .record_queue(&self.fabric, now_ns, switch, sample);
-                let turned = self.slowed(now_ns, switch, sample);
+                let turned = self.slowed(switch, sample);
                 match self.config.input {
                     Input::RttAndQueue => self.pairs_through(switch, sample.port),
                     Input::Rtt => turned,

@@ -1,17 +1,18 @@
-//! Links that carry less than they should, seen in their queues.
+//! Links that carry less than they should, seen in what they send.
 //!
-//! A full-size packet takes a known time on the wire of a healthy link, so a queue of
-//! n packets delays the next one by n such times at most:
+//! From when a link was idle last until now that packets wait, it has sent as much as it
+//! could. Switches tell both, so a link's rate is known from any two samples of one such
+//! time, however long packets and queues are:
 //!
 //! ```text
-//! rate of the link  <=  configured rate * depth * full-size time / delay
+//!            idle |----------- busy ------------
+//! busy_since      ^       24 kB        24 kB
+//! samples             '     '    '      '
+//! windows         |---------|-----------|
 //! ```
 //!
-//! Small packets and a growing queue make that look better than it is, a draining
-//! queue worse. So it speaks against a link only when the queue has not shrunk since
-//! the last sample, and for it only when the queue has not grown. A link counts as slow
-//! after [`SAMPLES`] of the first kind within more than [`LONG_NS`], and until there are
-//! as many of the other kind in a row.
+//! A link counts as slow after [`WINDOWS`] windows in a row in which it has, until there
+//! are as many in which it is not. What it carries is known while it is busy, and followed.
 //!
 //! But patterns give a slow link so little that its queue stays empty. So what crosses it
 //! speaks for it too: a packet that comes through sooner than its bits would leave a slow
@@ -24,20 +25,20 @@ use weft_topology::ways::Step;
 use crate::fabric::{FULL_SIZE_BYTES, Fabric};
 use crate::telemetry::{QueueSample, RttSample};
 
-/// Less tells more about the packets than about the link.
-const DEEP_PACKETS: u32 = 16;
+/// A window is so long, or [`LONGEST_NS`]: one packet more or less is 6% of it.
+const WINDOW_BYTES: u32 = 16 * FULL_SIZE_BYTES as u32;
+
+/// A link that is nearly dead does not fill a window.
+const LONGEST_NS: u64 = 20_000_000;
 
 /// Slow is below this share of the rate, and not slow any more above the second.
 const SLOW_PERCENT: (u64, u64) = (67, 80);
 
-/// Longer than a queue takes to drain.
-const LONG_NS: u64 = 20_000_000;
+/// Windows in a row that settle it.
+const WINDOWS: u32 = 2;
 
-/// Samples that settle it.
-const SAMPLES: u32 = 5;
-
-/// Healthy samples in a row that clear a link which is only suspect.
-const CLEARED_SAMPLES: u32 = 2;
+/// A new estimate is news if it is off the last one by this part of that.
+const NEWS_PART: u64 = 8;
 
 /// Shorter packets leave a slow link nearly as soon as a healthy one.
 const TELLING_BYTES: u16 = FULL_SIZE_BYTES / 2;
@@ -51,16 +52,16 @@ const HEADER_BYTES: u64 = 14;
 /// What has turned out about a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// It is slow.
+    /// It is slow, or slow in another degree.
     Slow {
-        /// The share of its rate that it carries at most.
+        /// The share of its rate that it carries.
         percent: u64,
     },
     /// It was, and is not any more.
     Healthy,
 }
 
-/// What the queues of all ports say about their links.
+/// What all ports say about their links.
 #[derive(Debug, Default)]
 pub struct Links {
     ports: BTreeMap<Step, Port>,
@@ -68,43 +69,50 @@ pub struct Links {
 
 #[derive(Debug, Default)]
 struct Port {
-    depth_packets: u32,
-    since_ns: u64,
-    slow_samples: u32,
-    healthy_samples: u32,
+    window: Window,
+    slow_windows: u32,
+    healthy_windows: u32,
     fast_crossings: u32,
-    /// Of the slow samples: what a healthy link would have needed, and what it took.
-    healthy_ns: u64,
-    delay_ns: u64,
-    is_slow: bool,
+    /// Of slow windows, the last ones most: what was sent, and what a healthy link would
+    /// have sent.
+    sent_bytes: u64,
+    healthy_bytes: u64,
+    /// What was said last, if the link is slow.
+    percent: Option<u64>,
+}
+
+/// Where a window begins.
+#[derive(Debug, Clone, Copy, Default)]
+struct Window {
+    busy_since_ns: u64,
+    at_ns: u64,
+    sent_bytes: u32,
 }
 
 impl Links {
     /// Takes a sample; gives what it settles about its link, if that is new.
-    pub fn sampled(
-        &mut self,
-        fabric: &Fabric,
-        now_ns: u64,
-        switch: &str,
-        sample: &QueueSample,
-    ) -> Option<Turn> {
+    pub fn sampled(&mut self, fabric: &Fabric, switch: &str, sample: &QueueSample) -> Option<Turn> {
+        let busy = sample.busy.filter(|_| sample.depth_packets > 0)?;
         let at = fabric.port(switch, sample.port)?;
-        let full_size_ns = wire_ns(fabric, at, FULL_SIZE_BYTES)?;
         let port = self.ports.entry(at).or_default();
-        let depth = sample.depth_packets;
-        let before = std::mem::replace(&mut port.depth_packets, depth);
-        if depth < DEEP_PACKETS {
+        if port.window.busy_since_ns != busy.since_ns {
+            port.window = Window {
+                busy_since_ns: busy.since_ns,
+                at_ns: busy.since_ns,
+                sent_bytes: 0,
+            };
+        }
+        let begin = port.window;
+        let lasted_ns = sample.at_ns.checked_sub(begin.at_ns)?;
+        let sent_bytes = busy.sent_bytes.wrapping_sub(begin.sent_bytes);
+        if sent_bytes < WINDOW_BYTES && lasted_ns < LONGEST_NS {
             return None;
         }
-        let healthy_ns = full_size_ns.saturating_mul(depth.into());
-        let percent = healthy_ns.saturating_mul(100) / sample.delay_ns.max(1);
-        if percent < SLOW_PERCENT.0 && depth >= before {
-            port.speaks_against(now_ns, healthy_ns, sample.delay_ns)
-        } else if percent >= SLOW_PERCENT.1 && depth <= before {
-            port.speaks_for()
-        } else {
-            None
-        }
+        port.window.at_ns = sample.at_ns;
+        port.window.sent_bytes = busy.sent_bytes;
+        let healthy_bits = u128::from(fabric.rate_bps(at)) * u128::from(lasted_ns) / 1_000_000_000;
+        let healthy_bytes = u64::try_from(healthy_bits / 8).unwrap_or(u64::MAX);
+        port.sent(sent_bytes.into(), healthy_bytes)
     }
 
     /// Takes the RTT of a packet that has crossed a link, `above_ns` longer than over
@@ -117,8 +125,8 @@ impl Links {
         above_ns: u64,
     ) -> Option<Turn> {
         let wire_ns = wire_ns(fabric, at, sample.length_bytes)?;
-        let port = self.ports.get_mut(&at).filter(|port| port.is_slow)?;
-        let percent = port.percent().max(1);
+        let port = self.ports.get_mut(&at)?;
+        let percent = port.percent?.max(1);
         let longer_ns = wire_ns.saturating_mul(100 - percent) / percent;
         if sample.length_bytes < TELLING_BYTES || above_ns > longer_ns / 2 {
             return None;
@@ -131,55 +139,57 @@ impl Links {
     /// if it is not known to be slow.
     #[must_use]
     pub fn slow_percent(&self, at: Step) -> Option<u64> {
-        let port = self.ports.get(&at)?;
-        port.is_slow.then(|| port.percent())
+        self.ports.get(&at)?.percent
     }
 }
 
 impl Port {
-    fn speaks_against(&mut self, now_ns: u64, healthy_ns: u64, delay_ns: u64) -> Option<Turn> {
-        if self.slow_samples == 0 {
-            self.since_ns = now_ns;
+    /// Takes a window in which the link has sent so much of what it should.
+    fn sent(&mut self, sent_bytes: u64, healthy_bytes: u64) -> Option<Turn> {
+        let percent = sent_bytes.saturating_mul(100).checked_div(healthy_bytes)?;
+        let bound = match self.percent {
+            None => SLOW_PERCENT.0,
+            Some(_) => SLOW_PERCENT.1,
+        };
+        if percent < bound {
+            self.healthy_windows = 0;
+            self.fast_crossings = 0;
+            self.slow_windows = self.slow_windows.saturating_add(1);
+            self.sent_bytes += sent_bytes;
+            self.healthy_bytes += healthy_bytes;
+            let turn = self.refined();
+            self.sent_bytes /= 2;
+            self.healthy_bytes /= 2;
+            turn
+        } else if percent >= SLOW_PERCENT.1 {
+            self.healthy_windows += 1;
+            let was_slow = self.percent.is_some();
+            let is_settled = !was_slow || self.healthy_windows >= WINDOWS;
+            is_settled.then(|| self.heal()).filter(|_| was_slow)
+        } else {
+            None
         }
-        self.healthy_samples = 0;
-        self.fast_crossings = 0;
-        self.slow_samples = self.slow_samples.saturating_add(1);
-        self.healthy_ns = self.healthy_ns.saturating_add(healthy_ns);
-        self.delay_ns = self.delay_ns.saturating_add(delay_ns);
-        let is_long = now_ns.saturating_sub(self.since_ns) >= LONG_NS;
-        if self.is_slow || self.slow_samples < SAMPLES || !is_long {
-            return None;
-        }
-        self.is_slow = true;
-        Some(Turn::Slow {
-            percent: self.percent(),
-        })
     }
 
-    fn speaks_for(&mut self) -> Option<Turn> {
-        self.healthy_samples += 1;
-        let needed = if self.is_slow {
-            SAMPLES
-        } else {
-            CLEARED_SAMPLES
+    /// The share that the link carries, if that is news.
+    fn refined(&mut self) -> Option<Turn> {
+        let percent = self.sent_bytes.saturating_mul(100) / self.healthy_bytes.max(1);
+        let is_news = match self.percent {
+            None => self.slow_windows >= WINDOWS,
+            Some(told) => percent.abs_diff(told) > told / NEWS_PART,
         };
-        let was_slow = self.is_slow;
-        let is_settled = self.healthy_samples >= needed;
-        is_settled.then(|| self.heal()).filter(|_| was_slow)
+        is_news.then(|| {
+            self.percent = Some(percent);
+            Turn::Slow { percent }
+        })
     }
 
     fn heal(&mut self) -> Turn {
         *self = Self {
-            depth_packets: self.depth_packets,
+            window: self.window,
             ..Self::default()
         };
         Turn::Healthy
-    }
-
-    fn percent(&self) -> u64 {
-        let healthy_ns = u128::from(self.healthy_ns) * 100;
-        // Below 100: every slow sample is.
-        (healthy_ns / u128::from(self.delay_ns.max(1))) as u64
     }
 }
 
@@ -194,38 +204,38 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
+    use crate::telemetry::Busy;
     use crate::testing::fabric;
 
     const MS: u64 = 1_000_000;
-    /// At 1 Gbps.
-    const FULL_NS: u64 = 12_112;
 
     fn leaf1_port(number: u16) -> Step {
         fabric(2, 2, 4).port("leaf1", number).unwrap()
     }
 
-    /// Feeds a sample every millisecond; when something turned out about the link, and what.
-    fn feed(links: &mut Links, samples: &[(u32, u64)]) -> Option<(u64, Turn)> {
-        let fabric = fabric(2, 2, 4);
-        (0..)
-            .zip(samples)
-            .find_map(|(ms, &(depth_packets, delay_ns))| {
-                let sample = QueueSample {
-                    port: 6,
-                    depth_packets,
-                    delay_ns,
-                    at_ns: ms * MS,
-                };
-                let turn = links.sampled(&fabric, ms * MS, "leaf1", &sample)?;
-                Some((ms, turn))
-            })
+    /// A millisecond of a link that is busy since 0 and sends so many percent of its rate,
+    /// again and again.
+    fn sending(links: &mut Links, ms: std::ops::Range<u64>, percent: u64) -> Option<(u64, Turn)> {
+        ms.into_iter().find_map(|ms| {
+            // 125000 bytes a millisecond.
+            let sent_bytes = (ms * 1_250 * percent) as u32;
+            let turn = links.sampled(&fabric(2, 2, 4), "leaf1", &busy(ms * MS, 0, sent_bytes))?;
+            Some((ms, turn))
+        })
     }
 
-    /// Queues of a link that carries half of its rate.
-    fn half() -> Vec<(u32, u64)> {
-        (0..30)
-            .map(|n| (20 + n, u64::from(20 + n) * 2 * FULL_NS))
-            .collect()
+    /// What leaf1 tells of its link to spine2.
+    fn busy(at_ns: u64, since_ns: u64, sent_bytes: u32) -> QueueSample {
+        QueueSample {
+            port: 6,
+            depth_packets: 1,
+            delay_ns: 1,
+            at_ns,
+            busy: Some(Busy {
+                since_ns,
+                sent_bytes,
+            }),
+        }
     }
 
     /// What an RTT so much above the usual one settles about the same link.
@@ -249,21 +259,50 @@ mod tests {
     fn a_link_at_half_its_rate_is_found_and_forgotten_when_it_is_well() {
         let mut links = Links::default();
         let slow = Turn::Slow { percent: 50 };
-        assert_eq!(feed(&mut links, &half()), Some((20, slow)));
+        assert_eq!(sending(&mut links, 1..10, 50), Some((2, slow)));
         assert_eq!(links.slow_percent(leaf1_port(6)), Some(50));
         assert_eq!(links.slow_percent(leaf1_port(5)), None);
-        let healthy = [(40, 40 * FULL_NS); SAMPLES as usize + 1];
-        let (_, turn) = feed(&mut links, &healthy).unwrap();
-        assert_eq!(turn, Turn::Healthy);
+        assert_eq!(sending(&mut links, 3..100, 50), None);
+        // The same busy time, from 99 ms on at its rate.
+        let sent = |ms: u32| 99 * 62_500 + (ms - 99) * 125_000;
+        let mut well = |ms: u32| {
+            let sample = busy(u64::from(ms) * MS, 0, sent(ms));
+            links.sampled(&fabric(2, 2, 4), "leaf1", &sample)
+        };
+        assert_eq!(well(100), None);
+        assert_eq!(well(101), Some(Turn::Healthy));
+        assert_eq!(well(102), None);
         assert_eq!(links.slow_percent(leaf1_port(6)), None);
-        assert_eq!(feed(&mut links, &healthy), None);
+    }
+
+    #[test]
+    fn a_slow_link_that_becomes_slower_is_followed() {
+        let mut links = Links::default();
+        sending(&mut links, 1..10, 50);
+        let mut sent_bytes = 9 * 62_500;
+        let mut told = Vec::new();
+        for ms in 10..60 {
+            sent_bytes += 12_500;
+            let turn = links.sampled(&fabric(2, 2, 4), "leaf1", &busy(ms * MS, 0, sent_bytes));
+            told.extend(turn);
+        }
+        assert!(told.len() <= 8, "{told:?}");
+        let percent = links.slow_percent(leaf1_port(6)).unwrap();
+        assert!((10..=12).contains(&percent), "{percent}");
+    }
+
+    #[test]
+    fn a_link_that_is_nearly_dead_is_found_although_it_sends_no_window() {
+        let mut links = Links::default();
+        let (ms, turn) = sending(&mut links, 1..100, 1).unwrap();
+        assert_eq!((ms, turn), (40, Turn::Slow { percent: 1 }));
     }
 
     #[test]
     fn a_packet_faster_than_a_slow_link_shows_that_it_is_none() {
         let mut links = Links::default();
         assert_eq!(cross(&mut links, 1500, 0), None);
-        feed(&mut links, &half());
+        sending(&mut links, 1..3, 50);
         assert!(links.slow_percent(leaf1_port(6)).is_some());
         // At half the rate it takes 12.112 us longer.
         assert_eq!(cross(&mut links, 1500, 11_000), None);
@@ -274,38 +313,50 @@ mod tests {
     }
 
     #[test]
-    fn packets_before_the_queue_grew_again_show_nothing() {
+    fn packets_before_the_link_was_busy_again_show_nothing() {
         let mut links = Links::default();
-        feed(&mut links, &half());
+        sending(&mut links, 1..3, 50);
         assert_eq!(cross(&mut links, 1500, 0), None);
-        feed(&mut links, &half());
+        sending(&mut links, 3..4, 50);
         assert_eq!(cross(&mut links, 1500, 0), None);
     }
 
     #[test]
-    fn queues_that_come_and_go_make_no_link_slow() {
+    fn a_link_that_has_little_to_send_is_not_slow() {
         let mut links = Links::default();
-        // Drained to a third while the last packet still tells of the whole.
-        let burst = [
-            (90, 90 * FULL_NS),
-            (60, 90 * FULL_NS),
-            (30, 90 * FULL_NS),
-            (3, 30 * FULL_NS),
-        ];
-        let bursts: Vec<_> = burst.into_iter().cycle().take(1000).collect();
-        assert_eq!(feed(&mut links, &bursts), None);
+        // Bursts of 30 packets, one a millisecond: a third of the rate.
+        for ms in 1..100 {
+            let since_ns = ms * MS;
+            for packets in [8, 16, 24, 30] {
+                let at_ns = since_ns + packets * 12_112;
+                let sample = busy(at_ns, since_ns, packets as u32 * 1_514);
+                assert_eq!(links.sampled(&fabric(2, 2, 4), "leaf1", &sample), None);
+            }
+        }
     }
 
     #[test]
-    fn small_packets_and_ports_of_nobody_say_nothing() {
+    fn what_was_sent_is_counted_across_its_wrap() {
         let mut links = Links::default();
-        assert_eq!(feed(&mut links, &[(50, 50 * 600); 100]), None);
-        let sample = QueueSample {
-            port: 77,
-            depth_packets: 50,
-            delay_ns: 1,
-            at_ns: 0,
-        };
-        assert_eq!(links.sampled(&fabric(2, 2, 4), 0, "leaf1", &sample), None);
+        let begin = u64::from(u32::MAX) * 8 / 1_000_000_000 * 1_000;
+        assert_eq!(sending(&mut links, begin - 5..begin + 500, 100), None);
+    }
+
+    #[test]
+    fn empty_queues_ports_of_nobody_and_what_packets_met_say_nothing() {
+        let fabric = fabric(2, 2, 4);
+        let mut links = Links::default();
+        for ms in 1..100 {
+            let told = busy(ms * MS, 0, 1);
+            let empty = QueueSample {
+                depth_packets: 0,
+                ..told
+            };
+            let nobody = QueueSample { port: 77, ..told };
+            let met = QueueSample { busy: None, ..told };
+            for sample in [empty, nobody, met] {
+                assert_eq!(links.sampled(&fabric, "leaf1", &sample), None);
+            }
+        }
     }
 }

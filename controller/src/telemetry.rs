@@ -82,6 +82,17 @@ pub struct QueueSample {
     pub delay_ns: u64,
     /// When it was taken, by the switch's clock.
     pub at_ns: u64,
+    /// What the link behind it has sent; in-band telemetry does not tell.
+    pub busy: Option<Busy>,
+}
+
+/// What a link has sent since it was idle last, up to the packet that left last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Busy {
+    /// When it was idle last, by the switch's clock.
+    pub since_ns: u64,
+    /// Sent since then, Ethernet headers included, modulo 2^32.
+    pub sent_bytes: u32,
 }
 
 /// A digest.

@@ -65,7 +65,8 @@ struct Args {
     /// left out of patterns; 100% for never
     #[arg(long, value_name = "SHARE", default_value = "0.5%", value_parser = parse_share_ppm)]
     gray_loss: u32,
-    /// What the timestamps of the switches count; BMv2's are us
+    /// What the timestamps of the switches count; BMv2's are us, and its queues serve
+    /// packets, not bits: links that have become slow are not looked for then
     #[arg(long, value_enum, default_value_t = Timestamps::Ns)]
     timestamps: Timestamps,
     /// Created once every switch is programmed and the server listens
@@ -73,7 +74,7 @@ struct Args {
     ready_file: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Timestamps {
     Ns,
     Us,
@@ -135,6 +136,7 @@ fn prepare(args: &Args) -> anyhow::Result<(Vec<Target>, Hub)> {
             .map_or_else(Limits::default, Limits::at_least),
         epoch_ns: clock::epoch_ns(),
         gray_ppm: args.gray_loss,
+        finds_slow_links: args.timestamps == Timestamps::Ns,
     };
     let engine = Engine::new(fabric, config);
     let wait_unit_ns = unit.wait_ns();

@@ -93,13 +93,11 @@ impl Engine {
 
     /// Takes a queue sample; gives the pairs whose data cross a link which that shows to
     /// have become slow, or not to be any more.
-    pub(super) fn slowed(
-        &mut self,
-        now_ns: u64,
-        switch: &str,
-        sample: &QueueSample,
-    ) -> Vec<LeafPair> {
-        let turn = self.links.sampled(&self.fabric, now_ns, switch, sample);
+    pub(super) fn slowed(&mut self, switch: &str, sample: &QueueSample) -> Vec<LeafPair> {
+        if !self.config.finds_slow_links {
+            return Vec::new();
+        }
+        let turn = self.links.sampled(&self.fabric, switch, sample);
         let at = self.fabric.port(switch, sample.port);
         let turned = at.zip(turn);
         turned.map_or_else(Vec::new, |(at, turn)| self.tell_of(at, turn.into()))

@@ -8,7 +8,7 @@ use weft_topology::Role;
 
 use super::desired::TimestampUnit;
 use super::program::{Error, Program};
-use crate::telemetry::{LossSample, QueueSample, RttSample, Sample};
+use crate::telemetry::{Busy, LossSample, QueueSample, RttSample, Sample};
 
 /// Struct of RTT samples, which leaves and network cards send.
 pub const RTT_DIGEST: &str = "rtt_sample_t";
@@ -51,7 +51,7 @@ struct IntFields {
 #[derive(Debug, Clone)]
 pub struct Decoder {
     rtt: Option<(u32, [usize; 10])>,
-    queue: Option<(u32, [usize; 4])>,
+    queue: Option<(u32, [usize; 6])>,
     loss: Option<(u32, [usize; 4])>,
     int: Option<IntFields>,
     unit_ns: u64,
@@ -85,7 +85,14 @@ impl Decoder {
         let queue = match role {
             Role::Nic => None,
             Role::Leaf | Role::Aggregation | Role::Spine | Role::Core => {
-                let fields = ["port", "depth_packets", "delay", "at"];
+                let fields = [
+                    "port",
+                    "depth_packets",
+                    "delay",
+                    "at",
+                    "busy_since",
+                    "sent_bytes",
+                ];
                 let fields = program.struct_fields(QUEUE_DIGEST, fields)?;
                 Some((program.digest_id(QUEUE_DIGEST)?, fields))
             }
@@ -139,6 +146,7 @@ impl Decoder {
                     depth_packets: depth.try_into().ok()?,
                     delay_ns: delay.checked_mul(self.unit_ns)?,
                     at_ns: at.checked_mul(self.unit_ns)?,
+                    busy: None,
                 },
             })
         };
@@ -186,12 +194,16 @@ impl Decoder {
                 }))
             }
             (_, Some((id, fields)), _) if *id == digest_id => {
-                let [port, depth, delay, at] = values(data, fields)?;
+                let [port, depth, delay, at, busy_since, sent_bytes] = values(data, fields)?;
                 Some(Sample::Queue(QueueSample {
                     port: port.try_into().ok()?,
                     depth_packets: depth.try_into().ok()?,
                     delay_ns: delay.checked_mul(self.unit_ns)?,
                     at_ns: at.checked_mul(self.unit_ns)?,
+                    busy: Some(Busy {
+                        since_ns: busy_since.checked_mul(self.unit_ns)?,
+                        sent_bytes: sent_bytes.try_into().ok()?,
+                    }),
                 }))
             }
             (_, _, Some((id, fields))) if *id == digest_id => {
@@ -306,12 +318,32 @@ mod tests {
                 depth_packets,
                 delay_ns,
                 at_ns: at as u64,
+                busy: None,
             },
         };
         let expected = vec![hop(101, 2, 17, 200_000), hop(1, 6, 0, 0)];
         assert_eq!(decoder.hops(&met), Some(expected));
         assert_eq!(decoder.hops(&list(id + 1, &[])), None);
         assert_eq!(decoder.hops(&list(id, &[7])), Some(vec![]));
+    }
+
+    #[test]
+    fn a_queue_sample_has_what_the_link_has_sent() {
+        let leaf = program(Role::Leaf);
+        let decoder = Decoder::new(&leaf, Role::Leaf, TimestampUnit::Microseconds).unwrap();
+        let id = leaf.digest_id(QUEUE_DIGEST).unwrap();
+        let (samples, _) = decoder.samples(&list(id, &[6, 17, 200, 5_000, 4_000, 125_000]));
+        let expected = QueueSample {
+            port: 6,
+            depth_packets: 17,
+            delay_ns: 200_000,
+            at_ns: 5_000_000,
+            busy: Some(Busy {
+                since_ns: 4_000_000,
+                sent_bytes: 125_000,
+            }),
+        };
+        assert_eq!(samples, [Sample::Queue(expected)]);
     }
 
     #[test]
@@ -334,7 +366,7 @@ mod tests {
         let spine = program(Role::Spine);
         let decoder = Decoder::new(&spine, Role::Spine, TimestampUnit::Nanoseconds).unwrap();
         let id = spine.digest_id(QUEUE_DIGEST).unwrap();
-        let good = list(id, &[2, 17, 200_000, 5_000_000]);
+        let good = list(id, &[2, 17, 200_000, 5_000_000, 4_000_000, 125_000]);
         assert_eq!(decoder.samples(&good).0.len(), 1);
         for bad in [
             list(id, &[2, 17, 200_000]),

@@ -144,6 +144,7 @@ fn above_ns(longer_ns: &[u64], ports: &[((&str, u16), u64)]) -> u64 {
             depth_packets: (delay_ns / 12_000) as u32,
             delay_ns,
             at_ns: 0,
+            busy: None,
         };
         telemetry.record_queue(&fabric, MS, switch, &sample);
     }
@@ -216,6 +217,7 @@ fn the_last_word_about_each_queue_on_the_way_is_shown_until_it_is_old() {
         depth_packets,
         delay_ns,
         at_ns: 0,
+        busy: None,
     };
     // Port 6 of leaf1 leads to spine2, port 2 of spine2 to leaf2.
     telemetry.record_queue(&fabric, MS, "leaf1", &queue(6, 10, 120_000));

@@ -9,8 +9,15 @@
 //     depth[p]  <- packets left behind ---.
 //     delay[p]  <- time it waited      ----+->  depth[p] + joined[p], delay[p]
 //     joined[p] <- 0                   ---'         |        joined[p] += 1
-//                                                   v
+//     sent[p]   += bytes, from 0 when               |
+//                  the link had been idle -->  sent[p] since busy[p]
+//     busy[p]   <- when that was                    v
 //                       digest queue_sample_t, when there is something to tell
+//
+// A packet that has not waited found its link idle; from the first that has not to the
+// last that has, the link was never idle. So what it has sent in that time is its rate,
+// whatever the lengths of packets, and between two samples with the same `busy_since`
+// it is so as well.
 //
 // There is something to tell about a port
 //   - whose queue is QUEUE_STEP_PACKETS or more from what was told last, or has
@@ -35,6 +42,9 @@ struct queue_sample_t {
     bit<48> delay;          // that the packet dequeued last has waited, 0 when
                             // none waits now; in clock units
     bit<48> at;             // now, by the clock of the switch
+    bit<48> busy_since;     // since when the link has had something to send whenever it
+                            // could, up to the packet dequeued last
+    bit<32> sent_bytes;     // dequeued since then, modulo 2^32
 }
 
 const bit<32> PORTS = 512;  // every value of port_t
@@ -54,11 +64,23 @@ register<bit<32>>(PORTS) queue_told;
 // Packets sent to the queue since one left it.
 @name("queue.joined") @id(0x16000024)
 register<bit<32>>(PORTS) queue_joined;
+// When the link was idle last, and what has been sent since.
+@name("queue.busy") @id(0x16000025)
+register<time_t>(PORTS) queue_busy;
+@name("queue.sent") @id(0x16000026)
+register<bit<32>>(PORTS) queue_sent;
 
 // Egress: what the packet leaves behind.
 control RecordQueue(in standard_metadata_t standard_metadata) {
     apply {
         bit<32> port = (bit<32>) standard_metadata.egress_port;
+        bit<32> sent = 0;
+        if (standard_metadata.deq_timedelta == 0) {
+            queue_busy.write(port, standard_metadata.egress_global_timestamp);
+        } else {
+            queue_sent.read(sent, port);
+        }
+        queue_sent.write(port, sent + standard_metadata.packet_length);
         queue_depth.write(port, (bit<32>) standard_metadata.deq_qdepth);
         queue_delay.write(port, (time_t) standard_metadata.deq_timedelta);
         queue_joined.write(port, 0);
@@ -95,10 +117,15 @@ control TellQueue(inout telemetry_t telemetry,
             if (depth != 0) {
                 queue_delay.read(delay, port);
             }
+            time_t busy_since;
+            bit<32> sent_bytes;
+            queue_busy.read(busy_since, port);
+            queue_sent.read(sent_bytes, port);
             queue_sampled.write(port, now);
             queue_told.write(port, depth);
             digest<queue_sample_t>(DIGEST_RECEIVER,
-                                   { (bit<16>) queue_port, depth, delay, now });
+                                   { (bit<16>) queue_port, depth, delay, now,
+                                     busy_since, sent_bytes });
         }
     }
 }

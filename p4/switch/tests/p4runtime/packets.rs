@@ -70,7 +70,9 @@ async fn a_digest_reaches_the_primary_when_its_list_is_full() {
         other => panic!("{other:?}"),
     };
     let messages: Vec<_> = list.data.iter().map(members).collect();
-    assert_eq!(messages, [[2, 0, 0, 10_100], [2, 0, 0, 15_000]]);
+    let length = frame.len() as u128;
+    let first = [2, 0, 0, 10_100, 0, 0];
+    assert_eq!(messages, [first, [2, 0, 0, 15_000, 10_100, length]]);
 }
 
 #[tokio::test]

@@ -54,6 +54,8 @@ pub struct QueueSample {
     pub depth_packets: u32,
     pub delay: u64,
     pub at: u64,
+    pub busy_since: u64,
+    pub sent_bytes: u32,
 }
 
 /// What did not come in by a port, of everything since the start.
@@ -414,6 +416,8 @@ impl Bench {
                     depth_packets: values[1] as u32,
                     delay: values[2],
                     at: values[3],
+                    busy_since: values[4],
+                    sent_bytes: values[5] as u32,
                 }),
                 "loss_sample_t" => outcome.losses.push(LossSample {
                     port: values[0] as u16,

@@ -49,6 +49,8 @@ fn a_sample_tells_what_the_last_packet_of_the_port_left_behind() {
         depth_packets: 27,
         delay: 84_000,
         at: 50,
+        busy_since: 0,
+        sent_bytes: 2 * to_neighbour().len() as u32,
     };
     assert_eq!(leaf.send(1, &to_neighbour(), 50).queues, [expected]);
 }
@@ -71,6 +73,8 @@ fn a_spine_samples_its_queues() {
         depth_packets: 99,
         delay: 1_188_000,
         at: 20,
+        busy_since: 0,
+        sent_bytes: frame.len() as u32,
     };
     assert_eq!(spine.send(2, &frame, 20).queues, [expected]);
 }
@@ -83,6 +87,20 @@ fn packets_that_joined_since_the_last_one_left_count() {
     assert!((1..=8).all(|packet| joined(10 + packet).is_empty()));
     let sample = joined(20).remove(0);
     assert_eq!((sample.depth_packets, sample.delay), (8, 0));
+}
+
+#[test]
+fn a_sample_tells_what_the_link_has_sent_since_it_was_idle() {
+    let mut leaf = leaf();
+    let frame = to_neighbour();
+    let length = frame.len() as u32;
+    leaf.send_through(1, &frame, 10, queue(0, 0));
+    leaf.send_through(1, &frame, 20, queue(0, 5));
+    // The packet before it has left in the meantime: this one begins anew.
+    leaf.send_through(1, &frame, 1_000, queue(0, 0));
+    leaf.send_through(1, &frame, 1_010, queue(30, 7));
+    let sample = leaf.send(1, &frame, 1_020).queues.remove(0);
+    assert_eq!((sample.busy_since, sample.sent_bytes), (1_000, 2 * length));
 }
 
 #[test]
@@ -117,6 +135,8 @@ fn a_queue_that_has_drained_is_told_although_nobody_joins_it() {
         depth_packets: 0,
         delay: 0,
         at: 30,
+        busy_since: 0,
+        sent_bytes: 2 * to_neighbour().len() as u32,
     };
     assert_eq!(leaf.send(2, &back(), 30).queues, [drained]);
     assert!(leaf.send(2, &back(), 40).queues.is_empty(), "told once");
