@@ -20,8 +20,9 @@
 //! Rests slow a herd down and do not stop it: gaps are whole numbers, and where all
 //! traffic follows the pattern any but the balanced one fills a queue. So after
 //! [`HERD_TURNS`] turns in a row the queues are known to be our own, and the pair is
-//! held to the pattern of its lowest RTTs for a while, longer each time that the
-//! turning goes on afterwards.
+//! held to the pattern of its paths' rates for a while, longer each time that the
+//! turning goes on afterwards. Queues of our own mean that paths are full: the pattern of
+//! their lowest RTTs would leave a longer one unused.
 
 use std::cmp::Ordering;
 
@@ -77,7 +78,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Until when queues are to be left out.
+    /// Until when rates alone are to decide.
     #[must_use]
     pub fn held_until_ns(&self) -> u64 {
         self.held_until_ns

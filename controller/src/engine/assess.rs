@@ -13,6 +13,9 @@ use crate::pattern::{gaps, sequence, sticky_gaps};
 /// of four flows end sooner without it, on one of two later (`tests/test_gray.py`).
 const LEAST_RATE_PERCENT: u128 = 75;
 
+/// A cost like any other, large enough to be weighed by rates.
+const EVEN: u64 = 1_000_000;
+
 /// What the engine makes of a pair's costs at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assessment {
@@ -44,9 +47,9 @@ pub enum Verdict {
         /// When it may come.
         until_ns: u64,
     },
-    /// Patterns have turned to and fro: queues are left out until then.
+    /// Patterns have turned to and fro: rates alone decide until then.
     Held {
-        /// When they count again; 0 if that is to be decided now.
+        /// When costs count again; 0 if that is to be decided now.
         until_ns: u64,
     },
     /// A new one is due.
@@ -153,7 +156,8 @@ impl Engine {
         }
     }
 
-    /// What follows without queues.
+    /// What follows from rates alone: queues of our own come where paths are full, and
+    /// then what they carry counts, not how long they are.
     fn held(
         &self,
         pair: LeafPair,
@@ -163,9 +167,11 @@ impl Engine {
         current: &[u32],
         until_ns: u64,
     ) -> Assessment {
-        let lowest = cost::lowest_ns(&self.fabric, &self.telemetry, pair, carries);
-        let lowest_ns = lowest.as_deref().unwrap_or(&costs_ns);
-        let gaps = among(carries, &self.weighed_ns(pair, lowest_ns), gaps);
+        let even: Vec<u64> = carries
+            .iter()
+            .map(|&carries| EVEN * u64::from(carries))
+            .collect();
+        let gaps = among(carries, &self.weighed_ns(pair, &even), gaps);
         let verdict = if gaps == current {
             Verdict::Held { until_ns }
         } else {

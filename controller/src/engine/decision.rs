@@ -34,7 +34,7 @@ pub enum Rule {
     Gray,
     /// A path carries packets again, or loses none any more.
     Returned,
-    /// Patterns have chased their own queues: these are left out for a while.
+    /// Patterns have chased their own queues: rates alone decide for a while.
     Herd,
 }
 

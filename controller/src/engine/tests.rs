@@ -504,6 +504,25 @@ fn a_herd_does_not_chase_the_emptier_path_back_and_forth() {
 }
 
 #[test]
+fn a_pair_that_chases_its_queues_is_held_to_the_rates_of_its_paths() {
+    let mut engine = started();
+    let mut now_ns = 50 * MS;
+    for queue_ns in [0, MS].into_iter().cycle().take(100) {
+        now_ns += 11 * MS;
+        record(&mut engine, now_ns, 0, queue_ns);
+        // Three times as long.
+        record(&mut engine, now_ns, 1, 240_000);
+        poll_answered(&mut engine, now_ns);
+        let decision = engine.history(PAIR).next_back();
+        if decision.is_some_and(|decision| decision.rule == Rule::Herd) {
+            assert_eq!(engine.pattern(PAIR).unwrap().gaps, [1, 1]);
+            return;
+        }
+    }
+    panic!("it is not held");
+}
+
+#[test]
 fn a_step_is_followed_by_one_pattern_and_then_by_none() {
     let mut engine = started();
     let mut changes = Vec::new();

@@ -215,7 +215,7 @@ fn rule_text(rule: &str) -> &str {
         "idle" => "no samples for a while: queues are empty",
         "failed" => "a path carries nothing any more",
         "gray" => "a path loses packets",
-        "herd" => "patterns chased their own queues: the lowest RTTs decide for a while",
+        "herd" => "patterns chased their own queues: rates alone decide for a while",
         "returned" => "a path carries packets again, or loses none any more",
         other => other,
     }
@@ -233,7 +233,7 @@ fn verdict_text(pair: &Explanation) -> String {
             format_duration(pair.resting_ns as f64)
         ),
         Verdict::Held => format!(
-            "patterns turned to and fro: queues are left out for {} more",
+            "patterns turned to and fro: rates alone decide for {} more",
             format_duration(pair.resting_ns as f64)
         ),
         Verdict::Due => "another is due".to_owned(),
