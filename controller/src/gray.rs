@@ -155,8 +155,8 @@ impl Port {
             self.healthy_windows = 0;
             self.fast_crossings = 0;
             self.slow_windows = self.slow_windows.saturating_add(1);
-            self.sent_bytes += sent_bytes;
-            self.healthy_bytes += healthy_bytes;
+            self.sent_bytes = self.sent_bytes.saturating_add(sent_bytes);
+            self.healthy_bytes = self.healthy_bytes.saturating_add(healthy_bytes);
             let turn = self.refined();
             self.sent_bytes /= 2;
             self.healthy_bytes /= 2;
