@@ -39,6 +39,13 @@ def digests(capture: Path) -> Iterator[Digest]:
         yield Digest(int(row["time_ns"]), row["switch"], row["digest"], fields)
 
 
+def queue_samples(capture: Path) -> Iterator[Digest]:
+    """All but those of the controller's port, which has no cable."""
+    for digest in digests(capture):
+        if digest.name == "queue_sample_t" and digest.fields[0] != CPU_PORT:
+            yield digest
+
+
 def quantile(values: list[int], share: float) -> int:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
@@ -90,16 +97,14 @@ def test_rtts_of_segments_are_what_the_network_took(capture: Path, truth: Truth)
 
 def test_depths_and_delays_of_queues_are_those_of_the_queues(capture: Path, truth: Truth) -> None:
     errors, wrong_depths, full = [], 0, queue_packets(truth)
-    for digest in digests(capture):
-        # The controller's port has no cable.
-        if digest.name == "queue_sample_t" and digest.fields[0] != CPU_PORT:
-            port, depth, delay_ns, *_ = digest.fields
-            queue = truth.queues[digest.switch, port]
-            waiting = queue.waiting(digest.at_ns)
-            # Ingress takes for queued what a full queue has dropped, until the next one leaves.
-            wrong_depths += depth not in waiting and not (depth > full and full in waiting)
-            true = queue.delays_ns(digest.at_ns) if depth else [0]
-            errors.append(min(abs(delay_ns - ns) for ns in true or [0]))
+    for digest in queue_samples(capture):
+        port, depth, delay_ns, *_ = digest.fields
+        queue = truth.queues[digest.switch, port]
+        waiting = queue.waiting(digest.at_ns)
+        # Ingress takes for queued what a full queue has dropped, until the next one leaves.
+        wrong_depths += depth not in waiting and not (depth > full and full in waiting)
+        true = queue.delays_ns(digest.at_ns) if depth else [0]
+        errors.append(min(abs(delay_ns - ns) for ns in true or [0]))
     print(f"{len(errors)} queues: {spread(errors)}, {wrong_depths} wrong depths")
     assert len(errors) > MANY
     assert wrong_depths == 0
@@ -110,11 +115,8 @@ def test_depths_and_delays_of_queues_are_those_of_the_queues(capture: Path, trut
 def test_what_links_have_sent_since_they_were_idle_is_what_they_have_sent(
     capture: Path, truth: Truth
 ) -> None:
-    told = [
-        digest
-        for digest in digests(capture)
-        if digest.name == "queue_sample_t" and digest.fields[0] != CPU_PORT and digest.fields[1]
-    ]
+    # An empty queue says nothing of its link.
+    told = [digest for digest in queue_samples(capture) if digest.fields[1]]
     assert len(told) > MANY
     for digest in told:
         port, _, _, at_ns, busy_since_ns, sent_bytes = digest.fields

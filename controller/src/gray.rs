@@ -213,18 +213,26 @@ mod tests {
         fabric(2, 2, 4).port("leaf1", number).unwrap()
     }
 
+    /// What leaf1 tells of its link to spine2, and what that settles.
+    fn tell(links: &mut Links, at_ns: u64, since_ns: u64, sent_bytes: u32) -> Option<Turn> {
+        links.sampled(
+            &fabric(2, 2, 4),
+            "leaf1",
+            &busy(at_ns, since_ns, sent_bytes),
+        )
+    }
+
     /// A millisecond of a link that is busy since 0 and sends so many percent of its rate,
     /// again and again.
     fn sending(links: &mut Links, ms: std::ops::Range<u64>, percent: u64) -> Option<(u64, Turn)> {
         ms.into_iter().find_map(|ms| {
             // 125000 bytes a millisecond.
             let sent_bytes = (ms * 1_250 * percent) as u32;
-            let turn = links.sampled(&fabric(2, 2, 4), "leaf1", &busy(ms * MS, 0, sent_bytes))?;
-            Some((ms, turn))
+            Some((ms, tell(links, ms * MS, 0, sent_bytes)?))
         })
     }
 
-    /// What leaf1 tells of its link to spine2.
+    /// A sample of that link.
     fn busy(at_ns: u64, since_ns: u64, sent_bytes: u32) -> QueueSample {
         QueueSample {
             port: 6,
@@ -265,10 +273,7 @@ mod tests {
         assert_eq!(sending(&mut links, 3..100, 50), None);
         // The same busy time, from 99 ms on at its rate.
         let sent = |ms: u32| 99 * 62_500 + (ms - 99) * 125_000;
-        let mut well = |ms: u32| {
-            let sample = busy(u64::from(ms) * MS, 0, sent(ms));
-            links.sampled(&fabric(2, 2, 4), "leaf1", &sample)
-        };
+        let mut well = |ms: u32| tell(&mut links, u64::from(ms) * MS, 0, sent(ms));
         assert_eq!(well(100), None);
         assert_eq!(well(101), Some(Turn::Healthy));
         assert_eq!(well(102), None);
@@ -283,8 +288,7 @@ mod tests {
         let mut told = Vec::new();
         for ms in 10..60 {
             sent_bytes += 12_500;
-            let turn = links.sampled(&fabric(2, 2, 4), "leaf1", &busy(ms * MS, 0, sent_bytes));
-            told.extend(turn);
+            told.extend(tell(&mut links, ms * MS, 0, sent_bytes));
         }
         assert!(told.len() <= 8, "{told:?}");
         let percent = links.slow_percent(leaf1_port(6)).unwrap();
@@ -329,8 +333,8 @@ mod tests {
             let since_ns = ms * MS;
             for packets in [8, 16, 24, 30] {
                 let at_ns = since_ns + packets * 12_112;
-                let sample = busy(at_ns, since_ns, packets as u32 * 1_514);
-                assert_eq!(links.sampled(&fabric(2, 2, 4), "leaf1", &sample), None);
+                let sent_bytes = packets as u32 * 1_514;
+                assert_eq!(tell(&mut links, at_ns, since_ns, sent_bytes), None);
             }
         }
     }

@@ -74,7 +74,7 @@ struct Args {
     ready_file: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum)]
 enum Timestamps {
     Ns,
     Us,
@@ -136,7 +136,7 @@ fn prepare(args: &Args) -> anyhow::Result<(Vec<Target>, Hub)> {
             .map_or_else(Limits::default, Limits::at_least),
         epoch_ns: clock::epoch_ns(),
         gray_ppm: args.gray_loss,
-        finds_slow_links: args.timestamps == Timestamps::Ns,
+        finds_slow_links: unit == TimestampUnit::Nanoseconds,
     };
     let engine = Engine::new(fabric, config);
     let wait_unit_ns = unit.wait_ns();

@@ -110,10 +110,8 @@ fn no_path_gets_more_than_its_rate() {
     assert_eq!(letters_of(&engine), "AAAAAB");
 }
 
-#[test]
-fn a_link_that_has_become_slow_gets_less_at_once_and_its_part_when_it_is_not_any_more() {
-    let mut engine = started();
-    // At a quarter of its rate.
+/// The link from leaf1 to spine2 carries a quarter of its rate, from 51 to 53 ms.
+fn send_a_quarter(engine: &mut Engine) {
     for ms in 51..54 {
         let sample = Sample::Queue(QueueSample {
             port: 4,
@@ -128,6 +126,24 @@ fn a_link_that_has_become_slow_gets_less_at_once_and_its_part_when_it_is_not_any
         engine.record(ms * MS, None, "leaf1", &sample);
         engine.poll(ms * MS);
     }
+}
+
+#[test]
+fn where_queues_serve_packets_no_link_is_taken_for_slow() {
+    let config = Config {
+        finds_slow_links: false,
+        ..Config::default()
+    };
+    let mut engine = Engine::new(fabric(2, 2, 2), config);
+    send_a_quarter(&mut engine);
+    assert_eq!(engine.slow_percent(PAIR, 1), None);
+    assert!(engine.take_news().is_empty());
+}
+
+#[test]
+fn a_link_that_has_become_slow_gets_less_at_once_and_its_part_when_it_is_not_any_more() {
+    let mut engine = started();
+    send_a_quarter(&mut engine);
     assert_eq!(engine.slow_percent(PAIR, 1), Some(25));
     assert_eq!(letters_of(&engine), "AAAAB");
     // A packet takes 36 us longer at that rate; these have not.
