@@ -76,7 +76,8 @@ pub fn notice(spec: &LabSpec) -> Option<String> {
         "switches are BMv2, one {} each; what that cannot do:\n  \
          nanoseconds  clocks, RTTs and queueing delays are whole microseconds\n  \
          bit rates    a queue serves packets: {} is {} frames/s, and a short one takes as \
-         long as a full one;\n               over an idle link a frame takes no time but the delay\n  \
+         long as a full one;\n               over an idle link a frame takes no time but the delay;\n               \
+         links that carry less than they should are not found\n  \
          two ways     a host's link has the delay of both ways on the way to the host\n  \
          counts       no queues.csv, captures, cards, jitter, or links that change\n  \
          speed        some hundred microseconds of real time a packet and switch; threads of \
