@@ -1,4 +1,4 @@
-"""A fat-tree of k = 4: sixteen hosts, four paths between pods, two through one."""
+"""Fat-trees: of k = 4, with four paths between pods and two through one, and of k = 6."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -22,7 +22,7 @@ def test_flows_between_pods_use_four_paths_and_patterns_name_them(
     between_pods = [[path["via"] for path in p["paths"]] for p in patterns if is_far(p)]
     for ways in between_pods:
         assert len(set(ways)) == 4
-        cores = [way.split("-")[1] for way in ways]
+        cores = [core_of(way) for way in ways]
         assert sorted(cores) == ["core1", "core2", "core3", "core4"]
     for pattern in patterns:
         if not is_far(pattern):
@@ -38,6 +38,20 @@ def is_far(pattern: dict[str, object]) -> bool:
     return pods[0] != pods[1]
 
 
+def core_of(via: str) -> str:
+    """Give the core of a path between pods."""
+    return via.split("-")[1]
+
+
+def most_sent_by_cores(out: Path) -> dict[str, int]:
+    """Give what the busiest port of each core has sent."""
+    sent = defaultdict[str, int](int)
+    for row in rows(out / "queues.csv"):
+        if row["switch"].startswith("core"):
+            sent[row["switch"]] = max(sent[row["switch"]], int(row["tx_bytes"]))
+    return sent
+
+
 # Into one host, from edge switches of all pods.
 INCAST = "run --topology fat-tree --pattern incast --senders 6 --bytes 6MB --scheduler rb"
 
@@ -46,14 +60,29 @@ def test_all_cores_carry_a_connections_data(weft: Weft, tmp_path: Path) -> None:
     out = tmp_path / "x"
     weft.run(*INCAST.split(), "--out", str(out))
     assert [flow["error"] for flow in rows(out / "flows.csv")] == [""] * 6
-    sent = defaultdict[str, int](int)
-    for row in rows(out / "queues.csv"):
-        if row["switch"].startswith("core"):
-            sent[row["switch"]] = max(sent[row["switch"]], int(row["tx_bytes"]))
+    sent = most_sent_by_cores(out)
     assert sorted(sent) == ["core1", "core2", "core3", "core4"]
     # Equal paths carry a quarter each, but for what their queues moved; some senders
     # are in the receiver's pod.
     assert min(sent.values()) > max(sent.values()) / 2 > 36e6 / 16, sent
+
+
+# Of nine paths each pair of leaves has two, and leaves and aggregation both choose which.
+ONE_FLOW = "run --topology fat-tree --k 6 --subflows 2 --pattern incast --senders 1 --bytes 3MB"
+
+
+def test_two_subflows_cross_the_two_of_nine_cores_that_patterns_name(
+    weft: Weft, tmp_path: Path
+) -> None:
+    out = tmp_path / "x"
+    weft.run(*ONE_FLOW.split(), "--out", str(out))
+    (flow,) = rows(out / "flows.csv")
+    assert (flow["error"], flow["subflows"]) == ("", "2")
+    leaves = [flow[end].removeprefix("h").split("_")[0] for end in ("src", "dst")]
+    patterns = rows(out / "patterns.csv")
+    own = [p for p in patterns if [p["source_leaf"], p["destination_leaf"]] == leaves]
+    sent = most_sent_by_cores(out)
+    assert {core for core in sent if sent[core] > 10**6} == {core_of(p["via"]) for p in own}
 
 
 def test_a_core_that_fails_leaves_patterns_with_exactly_its_paths(
@@ -67,7 +96,7 @@ def test_a_core_that_fails_leaves_patterns_with_exactly_its_paths(
         key = (row["source_leaf"], row["destination_leaf"], row["version"])
         versions[key].append((row["via"], int(row["gap"])))
     without = [
-        {via.split("-")[1] for via, gap in paths if gap == 0}
+        {core_of(via) for via, gap in paths if gap == 0}
         for paths in versions.values()
         if any(gap == 0 for _, gap in paths)
     ]

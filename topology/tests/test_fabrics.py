@@ -56,6 +56,21 @@ def test_hosts_have_addresses_for_eight_of_many_spines() -> None:
     assert len(neighbours(fabric)["leaf1"]) == 21
 
 
+def test_connections_may_have_fewer_subflows_than_there_are_paths() -> None:
+    for kind, options in (
+        ("leaf-spine", {"spines": 20}),
+        ("fat-tree", {"k": 6}),
+        ("many-to-one", {"links": 4}),
+        ("dumbbell", {"profiles": ["wlan", "3g", "lte"]}),
+    ):
+        fabric = described(kind, subflows=2, **options)
+        assert fabric["paths"] == 2
+        assert all(len(host["addresses"]) == 2 for host in fabric["hosts"])
+    assert described("leaf-spine", spines=2, subflows=8)["paths"] == 2
+    with pytest.raises(UsageError, match="subflows 9 is out of range"):
+        described("leaf-spine", subflows=9)
+
+
 def test_a_queue_may_have_bytes() -> None:
     for kind in ("leaf-spine", "fat-tree"):
         links = described(kind, queue_bytes=150_000)["links"]

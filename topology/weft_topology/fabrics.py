@@ -89,6 +89,8 @@ class FabricSpec:
     """Packets in an egress queue of a switch above which it marks ECN-capable ones."""
     ecn_bytes: int | None = None
     """The same in bytes."""
+    subflows: int = MAX_SUBFLOWS
+    """Of a connection, each on a path of its own: at most so many of all paths."""
     routing: str = "weft"
     ip: int = 4
     """Version of IP that connections run over."""
@@ -123,6 +125,7 @@ class FabricSpec:
         queue_bytes = self.queue_bytes or FRAME_BYTES * self.queue_packets
         if (self.ecn_packets or 0) >= self.queue_packets or (self.ecn_bytes or 0) >= queue_bytes:
             raise UsageError("ecn: give less than the queue, where packets are dropped")
+        within("subflows", self.subflows, 1, MAX_SUBFLOWS)
         if self.routing not in ROUTINGS:
             raise UsageError(f"routing {self.routing!r} is none of {', '.join(ROUTINGS)}")
         if self.ip not in IP_VERSIONS:
@@ -192,7 +195,7 @@ class LeafSpineSpec(FabricSpec):
     @property
     def paths(self) -> int:
         """Paths between two leaves that a connection may use."""
-        return min(self.spines, MAX_SUBFLOWS)
+        return min(self.spines, self.subflows)
 
     def hosts_of(self, leaf: int) -> int:
         """Hosts of a leaf."""
@@ -233,7 +236,7 @@ class FatTreeSpec(FabricSpec):
     @property
     def paths(self) -> int:
         """Paths between two leaves of different pods that a connection may use."""
-        return min(self.half**2, MAX_SUBFLOWS)
+        return min(self.half**2, self.subflows)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,8 @@ r"""The k-ary fat-tree as a Mininet topology (here k = 4). It only describes.
 
 Between hosts of different pods there are (k/2)² paths: path p (from 0) crosses the
 aggregation switch p mod k/2 and, of its cores, p div k/2. Where there are more paths than
-the eight that a connection can use, each pair of leaves has eight of them. Through a pod
-there are k/2.
+a connection has subflows, each pair of leaves has so many of them. Through a pod there are
+k/2.
 """
 
 from weft_topology import naming

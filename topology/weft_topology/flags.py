@@ -50,6 +50,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     flag("--int", default="off", metavar="KIND", help="in-band telemetry: off, md")
     flag("--ip", type=int, default=4, metavar="VERSION",
          help="version of IP that connections run over: 4, 6")  # fmt: skip
+    flag("--subflows", type=_count, metavar="COUNT",
+         help="of a connection: at most so many of the paths [8]")  # fmt: skip
     flag("--routing", default="weft", metavar="HOW", help="how leaves choose paths: weft, ecmp")
 
 
@@ -73,6 +75,7 @@ def document(options: argparse.Namespace) -> dict[str, Any]:
         "host_jitter_ns": units.time_ns(options.host_jitter),
         "nic": options.nic,
         "in_band": options.int,
+        "subflows": options.subflows,
         "routing": options.routing,
         "ip": options.ip,
     }

@@ -2,8 +2,8 @@ r"""The leaf-spine fabric as a Mininet topology. It only describes.
 
    spine1      spine2         each leaf has an uplink to each spine:
     |  \       /  |            path p (from 1) of a host pair crosses
-    |    \   /    |            spine p. With more than eight spines each
-    |      X      |            pair of leaves has eight of them
+    |    \   /    |            spine p. With more spines than a connection has
+    |      X      |            subflows, each pair of leaves has so many of them
     |    /   \    |
    leaf1       leaf2
    | | |       | | |

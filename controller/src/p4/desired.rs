@@ -310,7 +310,8 @@ fn uplink_entries(
 ) -> Result<Vec<TableEntry>, Error> {
     let place = fabric.place(&switch.name);
     let (ways, routing) = (fabric.ways(), fabric.topology().routing);
-    let uplinks = place.map_or(&[][..], |place| ways.uplinks(place));
+    let spread_over: Vec<usize> =
+        place.map_or_else(Vec::new, |place| ways.spread_over(place).collect());
     let number = |port: usize| u128::from(switch.ports[port].number);
     let mut entries = Vec::new();
     let mut is_spread = false;
@@ -324,14 +325,14 @@ fn uplink_entries(
             Some(Uplink::Fixed(port)) => ("routing.set_uplink", vec![("port", number(port))]),
             Some(Uplink::Spread(first)) => {
                 is_spread = true;
-                let uplinks = uplinks.len() as u128;
+                let uplinks = spread_over.len() as u128;
                 (spread, vec![("first", first.into()), ("uplinks", uplinks)])
             }
         };
         let key = ("meta.path", Key::Exact(u128::from(path)));
         entries.push(program.entry("routing.path_select", &[key], action, &arguments)?);
     }
-    for (uplink, &port) in uplinks.iter().enumerate().filter(|_| is_spread) {
+    for (uplink, &port) in spread_over.iter().enumerate().filter(|_| is_spread) {
         entries.push(program.entry(
             "routing.uplink_select",
             &[("meta.uplink", Key::Exact(uplink as u128))],

@@ -98,16 +98,18 @@ impl TopologySpec {
         }
     }
 
-    /// Paths between hosts that are farthest apart, and subflows of a connection.
+    /// Paths between hosts that are farthest apart that a connection uses, each with a
+    /// subflow.
     #[must_use]
     pub fn paths(&self) -> u8 {
-        match self {
-            Self::LeafSpine(spec) => spec.spines.min(MAX_SUBFLOWS),
-            Self::FatTree(spec) => (spec.k / 2).saturating_pow(2).min(MAX_SUBFLOWS),
+        let ways = match self {
+            Self::LeafSpine(spec) => spec.spines,
+            Self::FatTree(spec) => (spec.k / 2).saturating_pow(2),
             Self::ManyToOne(spec) => spec.links,
             // As many as flags take.
             Self::TwoPath(spec) | Self::Dumbbell(spec) => spec.profiles.len() as u8,
-        }
+        };
+        ways.min(self.common().subflows)
     }
 
     /// Hosts of all leaves.
@@ -152,6 +154,9 @@ pub struct CommonSpec {
     /// The same in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn_bytes: Option<u64>,
+    /// Paths that a connection uses, at most: so many of all that there are.
+    #[serde(default = "max_subflows", skip_serializing_if = "is_max_subflows")]
+    pub subflows: u8,
     /// How leaves choose among paths.
     pub routing: RoutingSpec,
     /// Version of IP that connections run over: 4 or 6.
@@ -169,6 +174,16 @@ pub struct CommonSpec {
     /// In-band telemetry between leaves.
     #[serde(default)]
     pub in_band: InBandSpec,
+}
+
+fn max_subflows() -> u8 {
+    MAX_SUBFLOWS
+}
+
+// serde hands over references.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_max_subflows(subflows: &u8) -> bool {
+    *subflows == MAX_SUBFLOWS
 }
 
 fn ipv4() -> u8 {
@@ -435,6 +450,7 @@ mod tests {
                     queue_bytes: Some(150_000),
                     ecn_packets: None,
                     ecn_bytes: Some(30_000),
+                    subflows: 4,
                     routing: RoutingSpec::Weft,
                     ip: 6,
                     changes: vec![ChangeSpec {

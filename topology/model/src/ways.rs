@@ -11,9 +11,11 @@
 //! ```
 //!
 //! so that (k/2)² paths lead from pod to pod of a fat-tree, and k/2 through a pod. Where
-//! there are more ways than paths ([`Topology::paths`]), the tier whose uplinks they do
-//! not cover adds crc16 of the two leaves: each pair of leaves has ways of its own. The
-//! P4 programs do the same (`p4/src/stages/uplink.p4`).
+//! there are more ways than paths ([`Topology::paths`]), the tiers whose uplinks they do
+//! not cover add crc16 of the two leaves: each pair of leaves has ways of its own. Where
+//! that is both tiers, the aggregation goes by the crc16 mod 251, or it would choose as the
+//! leaf did, and most cores be nobody's. The P4 programs do the same
+//! (`p4/src/stages/uplink.p4`).
 
 use std::collections::BTreeMap;
 
@@ -21,6 +23,10 @@ use crate::{Link, Port, Role, Switch, Topology};
 
 /// CRC-16/ARC, which v1model calls `HashAlgorithm.crc16`.
 const CRC16: crc::Crc<u16> = crc::Crc::<u16>::new(&crc::CRC_16_ARC);
+
+/// A prime, so that what is left of a number says little of what another divisor leaves.
+/// The largest that programs can number.
+const SHARES: usize = 251;
 
 /// No switch forwards a packet more often.
 const MOST_HOPS: usize = 8;
@@ -68,7 +74,7 @@ impl Step {
 pub enum Uplink {
     /// This one, by its place in [`Switch::ports`].
     Fixed(usize),
-    /// The one that follows this (counted from 0) by the spread of the two leaves.
+    /// The sum of this and the spread of the two leaves chooses among [`Ways::spread_over`].
     Spread(u8),
 }
 
@@ -119,6 +125,8 @@ struct Node {
     divisor: usize,
     /// Whether uplinks are spread by pairs of leaves.
     spreads: bool,
+    /// Whether those of the tier below are, too; then a path says nothing of the uplink.
+    follows_spread: bool,
 }
 
 impl Ways {
@@ -189,6 +197,14 @@ impl Ways {
         self.nodes.get(place).map_or(&[], |node| &node.up)
     }
 
+    /// What the switch at `place` chooses from where it spreads pairs of leaves: ports up, by
+    /// their place in [`Switch::ports`].
+    pub fn spread_over(&self, place: usize) -> impl Iterator<Item = usize> + '_ {
+        let node = self.nodes.get(place);
+        node.into_iter()
+            .flat_map(|node| (0..node.shares()).map(|share| node.of_share(share)))
+    }
+
     /// The leaves below the switch at `place`, with the port towards each, by its place
     /// in [`Switch::ports`].
     pub fn below(&self, place: usize) -> impl Iterator<Item = (u8, usize)> + '_ {
@@ -206,7 +222,7 @@ impl Ways {
 
     /// Checks that tiers are regular, and says how they divide paths among uplinks.
     fn number_uplinks(&mut self, topology: &Topology) -> Result<(), WaysError> {
-        let mut divisor = 1;
+        let (mut divisor, mut spreads) = (1, false);
         for role in [Role::Leaf, Role::Aggregation] {
             let of_role = |place: &usize| topology.switches[*place].role == role;
             let places: Vec<usize> = (0..self.nodes.len()).filter(of_role).collect();
@@ -233,8 +249,10 @@ impl Ways {
                 }
                 node.divisor = divisor;
                 node.spreads = usize::from(topology.paths) < divisor * ups;
+                node.follows_spread = spreads;
             }
             divisor *= ups.max(1);
+            spreads = usize::from(topology.paths) < divisor;
         }
         Ok(())
     }
@@ -304,6 +322,7 @@ impl Node {
             peers,
             divisor: 1,
             spreads: false,
+            follows_spread: false,
         }
     }
 
@@ -313,9 +332,26 @@ impl Node {
     }
 
     fn uplink(&self, path: u8, spread: u16) -> Option<usize> {
-        let spread = if self.spreads { usize::from(spread) } else { 0 };
-        let uplink = (self.first(path)? + spread).checked_rem(self.up.len())?;
-        self.up.get(uplink).copied()
+        let first = self.first(path)?;
+        if !self.spreads {
+            return Some(self.up[first]);
+        }
+        let share = (first + usize::from(spread)).checked_rem(self.shares())?;
+        Some(self.of_share(share))
+    }
+
+    /// Number of shares that the spread of two leaves chooses from.
+    fn shares(&self) -> usize {
+        match self.up.len() {
+            0 => 0,
+            _ if self.follows_spread => SHARES,
+            ups => ups,
+        }
+    }
+
+    /// The uplink that gets a share.
+    fn of_share(&self, share: usize) -> usize {
+        self.up[share * self.up.len() / self.shares()]
     }
 }
 

@@ -133,7 +133,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
-    use weft_lab::{ChangeSpec, InBandSpec, RoutingSpec};
+    use weft_lab::{ChangeSpec, InBandSpec, MAX_SUBFLOWS, RoutingSpec};
 
     use super::*;
 
@@ -147,6 +147,7 @@ mod tests {
             queue_bytes: None,
             ecn_packets: None,
             ecn_bytes: None,
+            subflows: MAX_SUBFLOWS,
             routing: RoutingSpec::Weft,
             ip: 4,
             changes: Vec::new(),

@@ -103,6 +103,10 @@ fn fat_tree(k: u8) -> Topology {
     topology((half * half).min(8), &switches, &links)
 }
 
+fn with_paths(paths: u8, topology: Topology) -> Topology {
+    Topology { paths, ..topology }
+}
+
 /// Names of the switches after the first leaf.
 fn names(topology: &Topology, ways: &Ways, source: u8, destination: u8, path: u8) -> String {
     let steps = ways.steps(source, destination, path).skip(1);
@@ -140,7 +144,9 @@ fn four_paths_lead_from_pod_to_pod_of_the_smallest_fat_tree_and_two_through_a_po
 
 #[test]
 fn data_and_acks_cross_the_same_switches_on_every_path() {
-    for topology in [leaf_spine(5, 20), fat_tree(4), fat_tree(6), fat_tree(8)] {
+    let fabrics = [leaf_spine(5, 20), fat_tree(4), fat_tree(6), fat_tree(8)];
+    let fewer = [1, 2].map(|paths| with_paths(paths, fat_tree(8)));
+    for topology in fabrics.into_iter().chain(fewer) {
         let ways = Ways::new(&topology).unwrap();
         for (source, destination) in (1..=5).flat_map(|a| (1..=5).map(move |b| (a, b))) {
             for path in 0..topology.paths {
@@ -165,6 +171,8 @@ fn the_paths_of_a_pair_are_distinct_and_all_pairs_together_use_every_link() {
         (leaf_spine(20, 20), 20, 2),
         (fat_tree(6), 18, 4),
         (fat_tree(8), 32, 4),
+        (with_paths(2, fat_tree(6)), 18, 4),
+        (with_paths(2, fat_tree(8)), 32, 4),
     ];
     for (topology, leaves, farthest) in fabrics {
         let ways = Ways::new(&topology).unwrap();
@@ -180,6 +188,53 @@ fn the_paths_of_a_pair_are_distinct_and_all_pairs_together_use_every_link() {
             used.extend(paths.iter().flatten().map(|step| step.port(&topology).link));
         }
         assert_eq!(used.len(), topology.links.len());
+    }
+}
+
+#[test]
+fn two_tiers_that_spread_pairs_do_so_over_all_cores() {
+    let topology = with_paths(2, fat_tree(8));
+    let ways = Ways::new(&topology).unwrap();
+    let mut pairs = BTreeMap::<String, u32>::new();
+    for (source, destination) in (1..=16).flat_map(|a| (17..=32).map(move |b| (a, b))) {
+        for path in 0..2 {
+            let via = names(&topology, &ways, source, destination, path);
+            let core = via.split(' ').nth(1).unwrap().to_owned();
+            *pairs.entry(core).or_default() += 1;
+        }
+    }
+    // 512 paths over 16 cores.
+    assert_eq!(pairs.len(), 16);
+    assert!(
+        pairs.values().all(|count| (16..=48).contains(count)),
+        "{pairs:?}"
+    );
+}
+
+#[test]
+fn what_the_programs_compute_leads_to_the_same_uplink() {
+    for topology in [
+        fat_tree(8),
+        with_paths(1, fat_tree(8)),
+        with_paths(3, fat_tree(10)),
+    ] {
+        let ways = Ways::new(&topology).unwrap();
+        for (place, node) in ways.nodes.iter().enumerate() {
+            let choices: Vec<usize> = ways.spread_over(place).collect();
+            for (path, spread) in
+                (0..topology.paths).flat_map(|p| [0, 7, 4242, u16::MAX].map(|s| (p, s)))
+            {
+                let port = match ways.uplink(place, path) {
+                    // `spread_leaves` of p4/src/stages/uplink.p4.
+                    Some(Uplink::Spread(first)) => {
+                        Some(choices[(usize::from(first) + usize::from(spread)) % choices.len()])
+                    }
+                    Some(Uplink::Fixed(port)) => Some(port),
+                    None => None,
+                };
+                assert_eq!(port, node.uplink(path, spread));
+            }
+        }
     }
 }
 

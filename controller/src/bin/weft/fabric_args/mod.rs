@@ -11,7 +11,7 @@ use weft_agent::path_manager::PathManager;
 use weft_controller::cost::Input;
 use weft_lab::{
     ChangeSpec, ClockMode, CommonSpec, FatTreeSpec, InBandSpec, LabSpec, LeafSpineSpec,
-    ManyToOneSpec, NicSpec, Paths, RoutingSpec, TopologySpec, TwoPathSpec,
+    MAX_SUBFLOWS, ManyToOneSpec, NicSpec, Paths, RoutingSpec, TopologySpec, TwoPathSpec,
 };
 use weft_load::units::{parse_duration_ns, parse_rate_bps, parse_share_ppm};
 
@@ -122,6 +122,11 @@ pub struct FabricArgs {
     )]
     int: IntKind,
 
+    /// Subflows of a connection, each on a path of its own: at most so many of all paths
+    /// that there are. Each pair of racks has others
+    #[arg(long, value_name = "COUNT", default_value_t = MAX_SUBFLOWS, value_parser = clap::value_parser!(u8).range(1..=i64::from(MAX_SUBFLOWS)))]
+    subflows: u8,
+
     /// How leaves choose a packet's path: by its addresses (weft), so that
     /// every subflow has a path of its own, or by a hash of the 5-tuple (ecmp)
     #[arg(
@@ -221,6 +226,7 @@ impl FabricArgs {
                 _ => None,
             },
             ecn_bytes: ecn.and_then(QueueDepth::bytes),
+            subflows: self.subflows,
             routing: match self.routing {
                 RoutingKind::Weft => RoutingSpec::Weft,
                 RoutingKind::Ecmp => RoutingSpec::Ecmp,

@@ -44,8 +44,7 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=250))]
     leaves: Option<u8>,
 
-    /// Number of spines of a leaf-spine: paths between racks, of which a
-    /// connection uses up to eight [default: 2]
+    /// Number of spines of a leaf-spine: paths between racks [default: 2]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=250))]
     spines: Option<u8>,
 
@@ -60,8 +59,7 @@ pub struct ShapeArgs {
     oversubscription: Option<f64>,
 
     /// Ports of a switch of the fat-tree, even: k/2 hosts at each edge switch,
-    /// k pods, (k/2)^2 paths between them, of which a connection uses up to
-    /// eight [default: 4]
+    /// k pods, (k/2)^2 paths between them [default: 4]
     #[arg(long, value_name = "PORTS", value_parser = clap::value_parser!(u8).range(4..=16))]
     k: Option<u8>,
 

@@ -142,6 +142,18 @@ fn leaves_may_differ_in_hosts_and_links_up_carry_a_part_of_what_they_send() {
 }
 
 #[test]
+fn a_connection_uses_as_many_paths_as_there_are_or_as_few_as_subflows_are_asked_for() {
+    let paths = |line: &str| parse(line).unwrap().topology().unwrap().paths();
+    assert_eq!(paths("--spines 20"), 8);
+    assert_eq!(paths("--spines 20 --subflows 2"), 2);
+    assert_eq!(paths("--spines 2 --subflows 4"), 2);
+    assert_eq!(paths("--topology fat-tree --k 16 --subflows 1"), 1);
+    assert_eq!(paths("--topology many-to-one --links 4 --subflows 3"), 3);
+    assert!(parse("--subflows 0").is_err());
+    assert!(parse("--subflows 9").is_err());
+}
+
+#[test]
 fn queues_have_packets_or_bytes() {
     let bytes = leaf_spine("--queue 150KB").common;
     assert_eq!(
