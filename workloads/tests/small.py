@@ -63,7 +63,7 @@ usage.write_text('{"cpu_s": 1.5, "memory_bytes": 3000000}')
 """Refuses minrtt with 16 flows."""
 
 
-def read(folder: Path, text: str) -> scenario.Scenario:
+def read(folder: Path, text: str, name: str = "x") -> scenario.Scenario:
     """Read a scenario with this text."""
-    (folder / "x.toml").write_text(text)
-    return scenario.read("x", folder)
+    (folder / f"{name}.toml").write_text(text)
+    return scenario.read(name, folder)

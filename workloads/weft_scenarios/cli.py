@@ -139,10 +139,12 @@ def _report(options: argparse.Namespace) -> int:
 
 def _results(_options: argparse.Namespace) -> int:
     read = [scenario.read(name) for name in scenario.names()]
-    missing = report.write(read, RUNS, RESULTS)
+    written = report.write(read, RUNS, RESULTS)
     print(f"{RESULTS.relative_to(ROOT)} written")
-    for name in missing:
+    if written.kept:
+        print(f"as it was, without runs here: {', '.join(written.kept)}")
+    for name in written.missing:
         print(
             f"scenarios: no results of {name} yet: make scenario SCENARIO={name}", file=sys.stderr
         )
-    return 1 if any(one.name in missing and not one.is_apart for one in read) else 0
+    return 1 if any(one.name in written.missing and not one.is_apart for one in read) else 0

@@ -1,11 +1,14 @@
 """RESULTS.md: every claim, what was measured, and whether it holds."""
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from weft_scenarios import plot, results, tables
 from weft_scenarios.claims import OUTCOMES, Judged, Verdict, judge
 from weft_scenarios.errors import ScenarioError
+from weft_scenarios.files import write_whole
 from weft_scenarios.quantities import CURVES, METRICS
 from weft_scenarios.results import Results
 from weft_scenarios.scenario import Claim, Scenario
@@ -14,9 +17,10 @@ _HEAD = """\
 # Results
 
 What the papers claim, what this repository measures, and whether the claim holds on today's
-kernel. `make results` writes this file from the last runs of `make scenarios`; nothing in it
-is written by hand except the paragraphs headed *Setting* and *Why*, which stand in
-`scenarios/*.toml` together with every parameter.
+kernel. `make results` writes this file from the last runs of `make scenarios`, and leaves what
+it says of scenarios that were not run here; nothing in it is written by hand except the
+paragraphs headed *Setting* and *Why*, which stand in `scenarios/*.toml` together with every
+parameter.
 
 **How to read it.** Every point was run with several seeds, which change start times, pairs of
 hosts, ports and random loss, and which all schedulers share. Numbers are means over seeds ±
@@ -28,38 +32,87 @@ claim compares, divided by what it is compared with, over all its points.
 """
 
 
-def write(scenarios: Sequence[Scenario], runs: Path, target: Path) -> list[str]:
-    """Write RESULTS.md and its plots; gives the names of scenarios that have no results."""
-    parts, rows, missing = [], [["Scenario", "Claim", "Source", "Ours", "Seeds", "Verdict"]], []
-    found: list[Results] = []
-    pictures = target.parent / "results"
+_COLUMNS = ["Scenario", "Claim", "Source", "Ours", "Seeds", "Verdict"]
+"""Of the table of all claims."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What RESULTS.md says of a scenario."""
+
+    claims: list[str]
+    """Its lines of the table of all claims."""
+    section: str
+
+
+@dataclass(frozen=True)
+class Written:
+    """Where what RESULTS.md says is from; names of scenarios."""
+
+    kept: list[str]
+    """Not run here: what it said of them before."""
+    missing: list[str]
+    """Never run."""
+
+
+def write(scenarios: Sequence[Scenario], runs: Path, target: Path) -> Written:
+    """Write RESULTS.md and its plots."""
+    before = entries(target.read_text(encoding="utf-8")) if target.exists() else {}
+    said: dict[str, Entry] = {}
+    kept, missing = [], []
     for scenario in scenarios:
         try:
             measured = results.read(scenario, runs / scenario.name)
         except ScenarioError:
-            missing.append(scenario.name)
-            continue
-        found.append(measured)
-        verdicts = [judge(scenario, claim, measured) for claim in scenario.claims]
-        link = f"[{scenario.name}](#{scenario.name})"
-        rows += [
-            [link, v.claim.text, v.claim.source, _ours(v), str(_seeds(v)), f"**{v.word()}**"]
-            for v in verdicts
+            if scenario.name in before:
+                said[scenario.name] = before[scenario.name]
+                kept.append(scenario.name)
+            else:
+                missing.append(scenario.name)
+        else:
+            said[scenario.name] = _entry(scenario, measured, target.parent / "results")
+    table = [
+        tables.markdown([_COLUMNS]),
+        *(line for entry in said.values() for line in entry.claims),
+    ]
+    parts = [_HEAD, "\n".join(table), *(entry.section for entry in said.values())]
+    if missing:
+        parts.insert(1, f"Not run yet: {', '.join(missing)}.")
+    write_whole(target, "\n\n".join(part.strip() for part in parts) + "\n")
+    return Written(kept, missing)
+
+
+def entries(text: str) -> dict[str, Entry]:
+    """Give what a RESULTS.md says, by scenario."""
+    head, *sections = re.split(r"^## ", text, flags=re.MULTILINE)
+    found = {}
+    for section in sections:
+        name = section.partition("\n")[0]
+        link = f"| {_link(name)} |"
+        claims = [line for line in head.splitlines() if line.startswith(link)]
+        found[name] = Entry(claims, f"## {section}")
+    return found
+
+
+def _entry(scenario: Scenario, measured: Results, pictures: Path) -> Entry:
+    verdicts = [judge(scenario, claim, measured) for claim in scenario.claims]
+    rows = [
+        [
+            _link(scenario.name),
+            v.claim.text,
+            v.claim.source,
+            _ours(v),
+            str(_seeds(v)),
+            f"**{v.word()}**",
         ]
-        parts.append(_section(scenario, measured, verdicts, pictures))
-    head = [_HEAD, _origin(found, missing), tables.markdown(rows)]
-    text = "\n\n".join(part.strip() for part in [*head, *parts]) + "\n"
-    partial = target.with_suffix(".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.rename(target)
-    return missing
+        for v in verdicts
+    ]
+    claims = tables.markdown([_COLUMNS, *rows]).splitlines()[2:]
+    return Entry(claims, _section(scenario, measured, verdicts, pictures))
 
 
-def _origin(found: Sequence[Results], missing: Sequence[str]) -> str:
-    kernels = sorted({kernel for r in found for kernel in r.about.kernels})
-    count = sum(r.about.runs for r in found)
-    without = f" Not run yet: {', '.join(missing)}." if missing else ""
-    return f"{count} runs on {' and '.join(kernels) or 'no kernel'}.{without}"
+def _link(name: str) -> str:
+    return f"[{name}](#{name})"
 
 
 def _section(
@@ -89,10 +142,11 @@ def _section(
 
 
 def _effort(measured: Results) -> str:
-    """Say what the runs cost, as far as it is known: older runs did not write it down."""
+    """Say what ran, and what it cost as far as it is known: older runs did not write it down."""
     about = measured.about
     took = f", {about.wall_s / 60:.0f} min of real time one after the other" if about.wall_s else ""
-    return f"*Runs.* {about.runs}{took}."
+    ran = f"{' and '.join(about.kernels)}, Weft {' and '.join(about.revisions)}"
+    return f"*Runs.* {about.runs} on {ran}{took}."
 
 
 def _ours(verdict: Verdict) -> str:

@@ -1,0 +1,44 @@
+"""RESULTS.md: what it keeps of what it said before."""
+
+from pathlib import Path
+
+from small import SMALL, read
+from weft_scenarios import matrix, report, results
+from weft_scenarios.metrics import Measured
+from weft_scenarios.scenario import Scenario
+
+
+def measured(folder: Path, scenario: Scenario, fct_ms: float) -> None:
+    """Write results in which every run took so long."""
+    done = [
+        (run, Measured({"fct_mean_ms": fct_ms}, {}, "Linux 7", "abc123"))
+        for run in matrix.runs(scenario, quick=False)
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    results.write(folder, results.collect(scenario, done, [], quick=False))
+
+
+def test_scenarios_that_were_not_run_here_stay_as_they_were(tmp_path: Path) -> None:
+    scenarios = [read(tmp_path, SMALL, name) for name in ("one", "two", "three")]
+    elsewhere, here, target = tmp_path / "a", tmp_path / "b", tmp_path / "RESULTS.md"
+    for name, fct_ms in (("one", 1.5), ("two", 2.5)):
+        measured(elsewhere / name, scenarios[("one", "two").index(name)], fct_ms)
+    written = report.write(scenarios, elsewhere, target)
+    assert (written.kept, written.missing) == ([], ["three"])
+    before = report.entries(target.read_text())
+    assert list(before) == ["one", "two"]
+    assert "Not run yet: three." in target.read_text()
+    assert "on Linux 7, Weft abc123" in before["two"].section
+
+    measured(here / "two", scenarios[1], 7.5)
+    measured(here / "three", scenarios[2], 8.5)
+    written = report.write(scenarios, here, target)
+    assert (written.kept, written.missing) == (["one"], [])
+    after = report.entries(target.read_text())
+    assert after["one"] == before["one"]
+    assert "7.5" in after["two"].section
+    assert "2.5" not in after["two"].section
+    assert [len(entry.claims) for entry in after.values()] == [1, 1, 1]
+
+    report.write(scenarios, here, target)
+    assert report.entries(target.read_text()) == after
