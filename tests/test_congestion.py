@@ -60,6 +60,21 @@ def run(weft: Weft, out: Path, arguments: str) -> list[dict[str, Any]]:
     return rows(out / "flows.csv")
 
 
+@pytest.mark.parametrize(
+    ("asked", "packets"), [("", 10), ("--initial-window 2", 2), ("--initial-window 3 --ip 6", 3)]
+)
+def test_subflows_begin_with_the_initial_window(
+    weft: Weft, tmp_path: Path, asked: str, packets: int
+) -> None:
+    out = tmp_path / "x"
+    run(weft, out, f"--pattern incast --senders 1 --bytes 300KB --sample 20us {asked}")
+    windows: dict[str, list[int]] = {}
+    for row in rows(out / "samples.csv"):
+        windows.setdefault(row["source"], []).append(int(row["cwnd_packets"]))
+    assert [seen[0] for seen in windows.values()] == [packets] * 2
+    assert all(seen[-1] > packets for seen in windows.values())
+
+
 @pytest.mark.parametrize("name", COUPLED)
 def test_an_incast_ends_under_rb(weft: Weft, tmp_path: Path, name: str) -> None:
     flows = run(weft, tmp_path / "x", f"--pattern incast --scheduler rb --congestion {name}")

@@ -283,7 +283,7 @@ def _configure(host: FabricHost, link: FabricLink, namespace: int, fabric: netli
                 netlink.link_up(netlink.LOOPBACK_INDEX),
                 netlink.link_up(_HOST_INDEX),
                 *(netlink.address(_HOST_INDEX, a, prefix_len) for a in addresses),
-                *_way_out(gateway, params["gateway_mac"]),
+                *_way_out(gateway, params),
                 *(_over_ipv6(params) if params["ipv6"] else ()),
                 netlink.token_bucket(
                     _HOST_INDEX,
@@ -295,11 +295,11 @@ def _configure(host: FabricHost, link: FabricLink, namespace: int, fabric: netli
         offloads.disable(control, here.name)
 
 
-def _way_out(gateway: netlink.Address, mac: str) -> list[netlink.Request]:
+def _way_out(gateway: netlink.Address, params: dict[str, Any]) -> list[netlink.Request]:
     """Send a host's packets to its leaf, which it need not ask for."""
     return [
-        netlink.neighbour(_HOST_INDEX, gateway, mac),
-        netlink.default_route(_HOST_INDEX, gateway),
+        netlink.neighbour(_HOST_INDEX, gateway, params["gateway_mac"]),
+        netlink.default_route(_HOST_INDEX, gateway, params["initial_window"]),
     ]
 
 
@@ -312,7 +312,7 @@ def _over_ipv6(params: dict[str, Any]) -> list[netlink.Request]:
     addresses = [naming.ipv6(address) for address in params["addresses"]]
     return [
         *(netlink.address(netlink.LOOPBACK_INDEX, address, 128) for address in addresses),
-        *_way_out(naming.ipv6(params["gateway"]), params["gateway_mac"]),
+        *_way_out(naming.ipv6(params["gateway"]), params),
     ]
 
 

@@ -91,6 +91,8 @@ class FabricSpec:
     """The same in bytes."""
     subflows: int = MAX_SUBFLOWS
     """Of a connection, each on a path of its own: at most so many of all paths."""
+    initial_window: int | None = None
+    """Packets that a subflow begins with (RFC 6928), where it is not the kernel's own number."""
     routing: str = "weft"
     ip: int = 4
     """Version of IP that connections run over."""
@@ -126,6 +128,8 @@ class FabricSpec:
         if (self.ecn_packets or 0) >= self.queue_packets or (self.ecn_bytes or 0) >= queue_bytes:
             raise UsageError("ecn: give less than the queue, where packets are dropped")
         within("subflows", self.subflows, 1, MAX_SUBFLOWS)
+        if self.initial_window is not None:
+            within("initial_window", self.initial_window, 1, 1000)
         if self.routing not in ROUTINGS:
             raise UsageError(f"routing {self.routing!r} is none of {', '.join(ROUTINGS)}")
         if self.ip not in IP_VERSIONS:

@@ -52,6 +52,7 @@ def add(parser: argparse.ArgumentParser) -> None:
          help="version of IP that connections run over: 4, 6")  # fmt: skip
     flag("--subflows", type=_count, metavar="COUNT",
          help="of a connection: at most so many of the paths [8]")  # fmt: skip
+    flag("--initial-window", type=_count, metavar="PACKETS", help="of every subflow [10]")
     flag("--routing", default="weft", metavar="HOW", help="how leaves choose paths: weft, ecmp")
 
 
@@ -76,6 +77,7 @@ def document(options: argparse.Namespace) -> dict[str, Any]:
         "nic": options.nic,
         "in_band": options.int,
         "subflows": options.subflows,
+        "initial_window": options.initial_window,
         "routing": options.routing,
         "ip": options.ip,
     }

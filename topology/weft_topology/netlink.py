@@ -38,7 +38,7 @@ _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_LINKINFO, _IFLA_NET_NS_FD = 1, 3, 
 _IFLA_INFO_KIND, _IFLA_INFO_DATA, _VETH_INFO_PEER = 1, 2, 1
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _IFA_F_NODAD = 0x2
-_RTA_OIF, _RTA_GATEWAY = 4, 5
+_RTA_OIF, _RTA_GATEWAY, _RTA_METRICS, _RTAX_INITCWND = 4, 5, 8, 11
 _RTNH_F_ONLINK = 4
 _NDA_DST, _NDA_LLADDR, _NUD_PERMANENT = 1, 2, 0x80
 _RT_TABLE_MAIN, _RTPROT_BOOT, _RT_SCOPE_UNIVERSE, _RTN_UNICAST = 254, 3, 0, 1
@@ -181,8 +181,11 @@ def neighbour(index: int, destination: Address, mac: str) -> Request:
     return Request(f"neighbour {destination}", _NEWNEIGH, body)
 
 
-def default_route(index: int, gateway: Address) -> Request:
-    """Send everything that is not local through a gateway, which is on the link."""
+def default_route(index: int, gateway: Address, initial_window: int | None = None) -> Request:
+    """Send everything that is not local through a gateway, which is on the link.
+
+    TCP then begins with `initial_window` packets, where that is given.
+    """
     body = struct.pack(
         "=BBBBBBBBI",
         _family(gateway),
@@ -197,6 +200,8 @@ def default_route(index: int, gateway: Address) -> Request:
         _RTNH_F_ONLINK if gateway.version == 6 else 0,
     )
     body += _attribute(_RTA_GATEWAY, gateway.packed) + _u32(_RTA_OIF, index)
+    if initial_window is not None:
+        body += _attribute(_RTA_METRICS | _NESTED, _u32(_RTAX_INITCWND, initial_window))
     return Request(f"default route via {gateway}", _NEWROUTE, body)
 
 

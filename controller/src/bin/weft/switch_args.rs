@@ -148,6 +148,7 @@ mod tests {
             ecn_packets: None,
             ecn_bytes: None,
             subflows: MAX_SUBFLOWS,
+            initial_window: None,
             routing: RoutingSpec::Weft,
             ip: 4,
             changes: Vec::new(),

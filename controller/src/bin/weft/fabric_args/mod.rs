@@ -127,6 +127,10 @@ pub struct FabricArgs {
     #[arg(long, value_name = "COUNT", default_value_t = MAX_SUBFLOWS, value_parser = clap::value_parser!(u8).range(1..=i64::from(MAX_SUBFLOWS)))]
     subflows: u8,
 
+    /// Initial window of every subflow, in packets (RFC 6928) [default: the kernel's, 10]
+    #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    initial_window: Option<u32>,
+
     /// How leaves choose a packet's path: by its addresses (weft), so that
     /// every subflow has a path of its own, or by a hash of the 5-tuple (ecmp)
     #[arg(
@@ -227,6 +231,7 @@ impl FabricArgs {
             },
             ecn_bytes: ecn.and_then(QueueDepth::bytes),
             subflows: self.subflows,
+            initial_window: self.initial_window,
             routing: match self.routing {
                 RoutingKind::Weft => RoutingSpec::Weft,
                 RoutingKind::Ecmp => RoutingSpec::Ecmp,
