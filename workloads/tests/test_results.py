@@ -8,14 +8,14 @@ from weft_scenarios.metrics import Measured
 from weft_scenarios.scenario import Scenario
 
 
-def measured(folder: Path, scenario: Scenario, fct_ms: float) -> None:
+def measured(folder: Path, scenario: Scenario, fct_ms: float, full: bool = False) -> None:
     """Write results in which every run took so long."""
     done = [
         (run, Measured({"fct_mean_ms": fct_ms}, {}, "Linux 7", "abc123"))
         for run in matrix.runs(scenario, quick=False)
     ]
     folder.mkdir(parents=True, exist_ok=True)
-    results.write(folder, results.collect(scenario, done, [], quick=False))
+    results.write(folder, results.collect(scenario, done, [], quick=False, full=full))
 
 
 def test_scenarios_that_were_not_run_here_stay_as_they_were(tmp_path: Path) -> None:
@@ -42,3 +42,16 @@ def test_scenarios_that_were_not_run_here_stay_as_they_were(tmp_path: Path) -> N
 
     report.write(scenarios, here, target)
     assert report.entries(target.read_text()) == after
+
+
+def test_the_full_set_stands_beside_the_reduced_one(tmp_path: Path) -> None:
+    scenario = read(tmp_path, SMALL, "one")
+    measured(tmp_path / "one", scenario, 1.5)
+    measured(tmp_path / "full" / "one", scenario, 9.5, full=True)
+    report.write([scenario], tmp_path, tmp_path / "RESULTS.md")
+    said = report.entries((tmp_path / "RESULTS.md").read_text())
+    assert list(said) == ["one", "one-full"]
+    assert "9.5" in said["one-full"].section
+    assert "9.5" not in said["one"].section
+    assert said["one-full"].claims[0].startswith("| [one-full](#one-full) |")
+    assert (tmp_path / "results" / "one-full-fct.svg").exists()

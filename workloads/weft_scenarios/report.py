@@ -61,16 +61,18 @@ def write(scenarios: Sequence[Scenario], runs: Path, target: Path) -> Written:
     said: dict[str, Entry] = {}
     kept, missing = [], []
     for scenario in scenarios:
-        try:
-            measured = results.read(scenario, runs / scenario.name)
-        except ScenarioError:
-            if scenario.name in before:
-                said[scenario.name] = before[scenario.name]
-                kept.append(scenario.name)
+        full = f"{scenario.name}-full"
+        for name, folder in ((scenario.name, runs), (full, runs / "full")):
+            try:
+                measured = results.read(scenario, folder / scenario.name)
+            except ScenarioError:
+                if name in before:
+                    said[name] = before[name]
+                    kept.append(name)
+                elif name != full:
+                    missing.append(name)
             else:
-                missing.append(scenario.name)
-        else:
-            said[scenario.name] = _entry(scenario, measured, target.parent / "results")
+                said[name] = _entry(name, scenario, measured, target.parent / "results")
     table = [
         tables.markdown([_COLUMNS]),
         *(line for entry in said.values() for line in entry.claims),
@@ -94,11 +96,11 @@ def entries(text: str) -> dict[str, Entry]:
     return found
 
 
-def _entry(scenario: Scenario, measured: Results, pictures: Path) -> Entry:
+def _entry(name: str, scenario: Scenario, measured: Results, pictures: Path) -> Entry:
     verdicts = [judge(scenario, claim, measured) for claim in scenario.claims]
     rows = [
         [
-            _link(scenario.name),
+            _link(name),
             v.claim.text,
             v.claim.source,
             _ours(v),
@@ -108,7 +110,7 @@ def _entry(scenario: Scenario, measured: Results, pictures: Path) -> Entry:
         for v in verdicts
     ]
     claims = tables.markdown([_COLUMNS, *rows]).splitlines()[2:]
-    return Entry(claims, _section(scenario, measured, verdicts, pictures))
+    return Entry(claims, _section(name, scenario, measured, verdicts, pictures))
 
 
 def _link(name: str) -> str:
@@ -116,17 +118,25 @@ def _link(name: str) -> str:
 
 
 def _section(
-    scenario: Scenario, measured: Results, verdicts: Sequence[Verdict], pictures: Path
+    name: str,
+    scenario: Scenario,
+    measured: Results,
+    verdicts: Sequence[Verdict],
+    pictures: Path,
 ) -> str:
-    parts = [f"## {scenario.name}", f"{scenario.title}. Source: {scenario.source}."]
-    parts.append(f"*Setting.* {_flat(scenario.setting)}")
+    is_full = measured.about.full
+    parts = [f"## {name}", f"{scenario.title}. Source: {scenario.source}."]
+    if is_full:
+        parts.append(f"*Setting.* The full set, which {_link(scenario.name)} says too.")
+    else:
+        parts.append(f"*Setting.* {_flat(scenario.setting)}")
     parts.append(_effort(measured))
     for verdict in verdicts:
         parts.append(_verdict(verdict))
-    if scenario.note:
+    if scenario.note and not is_full:
         parts.append(f"*Why.* {_flat(scenario.note)}")
     for picture in scenario.plots:
-        file = pictures / f"{scenario.name}-{picture.name}.svg"
+        file = pictures / f"{name}-{picture.name}.svg"
         if plot.draw(scenario, picture, measured, file):
             parts.append(f"![{picture.title}]({pictures.name}/{file.name})")
             rows = tables.of_plot(scenario, picture, measured)
@@ -146,7 +156,9 @@ def _effort(measured: Results) -> str:
     about = measured.about
     took = f", {about.wall_s / 60:.0f} min of real time one after the other" if about.wall_s else ""
     ran = f"{' and '.join(about.kernels)}, Weft {' and '.join(about.revisions)}"
-    return f"*Runs.* {about.runs} on {ran}{took}."
+    is_part = about.planned is not None and about.runs < about.planned
+    planned = f" of {about.planned}" if is_part else ""
+    return f"*Runs.* {about.runs}{planned} on {ran}{took}."
 
 
 def _ours(verdict: Verdict) -> str:
