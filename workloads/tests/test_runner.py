@@ -49,6 +49,16 @@ def test_what_was_done_is_not_done_again(
     assert len((tmp_path / "log").read_text().splitlines()) == 6
 
 
+def test_all_points_get_a_seed_before_any_gets_another(
+    tmp_path: Path, installed: Callable[[str], Installation]
+) -> None:
+    runs = runs_of(tmp_path)
+    Runner(installed(WRITES_A_RUN), Store(tmp_path / "store"), 1, lambda *_: None).run(runs)
+    begun = (tmp_path / "log").read_text().splitlines()
+    seeds = [line.split()[line.split().index("--seed") + 1] for line in begun]
+    assert seeds == ["1"] * 4 + ["2"] * 4 + ["3"] * 4
+
+
 def test_a_run_is_known_by_its_flags_and_its_programs(tmp_path: Path) -> None:
     one, other = runs_of(tmp_path)[:2]
     before, after = Installation(tmp_path, "before"), Installation(tmp_path, "after")
