@@ -109,6 +109,25 @@ def test_a_guest_that_is_killed_costs_its_run_alone(tmp_path: Path) -> None:
     assert table(tmp_path, tmp_path) == (RUNS, "complete")
 
 
+def test_who_removes_a_run_in_the_middle_is_told_which_file_is_missing(tmp_path: Path) -> None:
+    removes_one = HEALTHY.replace(
+        "out.mkdir()\n",
+        """\
+if len(pathlib.Path(__file__).with_name("log").read_text().splitlines()) == 4:
+    import shutil
+    shutil.rmtree(next(out.parent.glob("*/flows.csv")).parent)
+out.mkdir()
+""",
+    )
+    install(tmp_path, removes_one)
+    status, said = conduct(tmp_path, tmp_path)
+    assert status == 1
+    assert "not written: No such file" in said
+    assert "flows.csv" in said
+    assert conduct(tmp_path, tmp_path)[0] == 0
+    assert table(tmp_path, tmp_path) == (RUNS, "complete")
+
+
 ON_A_SMALL_DISK = """
 mount -t tmpfs -o size=3m none "$1" || exit 77
 shift

@@ -180,7 +180,8 @@ class _Keeper:
             flows.write(one.folder, flows.collect(one.scenario, folders))
             write_whole(one.folder / "scenario.toml", one.scenario.source_file.text)
         except OSError as error:
-            said = f"{_shown(one.folder)}: not written: {error.strerror}; what was there is kept"
+            why = error.strerror or error  # Polars gives no strerror.
+            said = f"{_shown(one.folder)}: not written: {why}; what was there is kept"
             outcome.stopped = outcome.stopped or said
             print(f"scenarios: {said}", file=sys.stderr)
 
