@@ -95,8 +95,8 @@ class _Todo:
                 self.waiting.append((key, run))
                 self.total += 1
                 self.left_s += run.seconds
-        # A seed of every point before the next one, so that what is interrupted compares all points;
-        # of each the longest first, so that at the end no CPU waits for another.
+        # A seed of every point before the next one: what is interrupted compares all points.
+        # Of each the longest first, so that at the end no CPU waits for another.
         self.waiting.sort(key=lambda item: (-item[1].seed, item[1].seconds))
 
 
