@@ -8,7 +8,7 @@ use super::program::Program;
 use super::word::{limbs_for, mask_limbs, mask64};
 use super::{DROP_PORT, Digest};
 
-/// One primitive of an action.
+/// One primitive of an action: less than a line of the cache, of which a packet runs hundreds.
 #[derive(Debug)]
 pub(super) enum Op {
     /// Assignment to a field of at most 64 bits of what 64 bits suffice to compute.
@@ -35,11 +35,10 @@ pub(super) enum Op {
     Hash {
         to: Dest,
         calculation: usize,
-        base: Expr,
-        size: Expr,
+        base_and_size: Box<[Expr; 2]>,
     },
-    /// `random`.
-    Random { to: Dest, low: Expr, high: Expr },
+    /// `random`, between two bounds, both included.
+    Random { to: Dest, bounds: Box<[Expr; 2]> },
     /// `mark_to_drop`.
     Drop,
     /// `count`; nothing when the index is out of bounds.
@@ -47,12 +46,12 @@ pub(super) enum Op {
     /// `read`; 0 when the index is out of bounds.
     RegisterRead {
         to: Dest,
-        register: usize,
+        register: u32,
         index: Expr,
     },
     /// `write`; nothing when the index is out of bounds.
     RegisterWrite {
-        register: usize,
+        register: u32,
         index: Expr,
         value: Expr,
     },
@@ -74,6 +73,8 @@ pub(super) enum Op {
     /// `exit`.
     Exit,
 }
+
+const _: () = assert!(size_of::<Op>() <= 56);
 
 /// The parts of a pipeline that an action works on.
 pub(super) struct Machine<'a> {
@@ -126,16 +127,17 @@ impl Machine<'_> {
             Op::Hash {
                 to,
                 calculation,
-                base,
-                size,
+                base_and_size,
             } => {
                 let hash = self.hash(*calculation);
+                let [base, size] = &**base_and_size;
                 let scope = &self.scope(args);
                 let hash = hash.checked_rem(size.to_u64(scope)).unwrap_or(0);
                 let value = base.to_u64(scope).wrapping_add(hash);
                 self.store(to, value, args);
             }
-            Op::Random { to, low, high } => {
+            Op::Random { to, bounds } => {
+                let [low, high] = &**bounds;
                 let scope = &self.scope(args);
                 let (low, high) = (low.to_u64(scope), high.to_u64(scope));
                 let value = self.externs.random.between(low, high);
@@ -152,12 +154,12 @@ impl Machine<'_> {
                 to,
                 register,
                 index,
-            } => self.register_read(to, *register, index, args),
+            } => self.register_read(to, *register as usize, index, args),
             Op::RegisterWrite {
                 register,
                 index,
                 value,
-            } => self.register_write(*register, index, value, args),
+            } => self.register_write(*register as usize, index, value, args),
             Op::Digest(digest) => self.digest(*digest, args),
             Op::Truncate(length) => {
                 let length = length.to_u64(&self.scope(args));
@@ -356,9 +358,29 @@ pub(super) fn assignment(to: Dest, value: Expr) -> Op {
             mask: mask64(slot.bits),
             value,
         },
-        (Dest::Field(to), Expr::Double(Node::Field(from), _)) if fits(from, to) => copy(from, to),
-        (Dest::Field(to), Expr::Big(Node::Field(from))) if fits(from, to) => copy(from, to),
+        (Dest::Field(to), value) => match field(&value) {
+            Some(from) if fits(from, to) => copy(from, to),
+            _ => Op::Assign {
+                to: Dest::Field(to),
+                value,
+            },
+        },
         (to, value) => Op::Assign { to, value },
+    }
+}
+
+/// The wide field that the expression is.
+fn field(value: &Expr) -> Option<Slot> {
+    match value {
+        Expr::Double(node, _) => match **node {
+            Node::Field(from) => Some(from),
+            _ => None,
+        },
+        Expr::Big(node) => match **node {
+            Node::Field(from) => Some(from),
+            _ => None,
+        },
+        Expr::Word(..) => None,
     }
 }
 

@@ -71,15 +71,13 @@ pub(super) fn compile_op(
             let calculation = names.name(param(2), "calculation")?;
             Op::Hash {
                 to: names.dest(value(0))?,
-                base: names.exact(value(1))?,
                 calculation: objects.find(&objects.calculations, calculation, names)?,
-                size: names.exact(value(3))?,
+                base_and_size: Box::new([names.exact(value(1))?, names.exact(value(3))?]),
             }
         }
         "modify_field_rng_uniform" => Op::Random {
             to: names.dest(value(0))?,
-            low: names.exact(value(1))?,
-            high: names.exact(value(2))?,
+            bounds: Box::new([names.exact(value(1))?, names.exact(value(2))?]),
         },
         "mark_to_drop" | "drop" => Op::Drop,
         "count" => {
@@ -99,7 +97,7 @@ pub(super) fn compile_op(
             Op::RegisterWrite {
                 register,
                 index: names.exact(value(1))?,
-                value: names.expr(value(2), objects.register_bits[register])?,
+                value: names.expr(value(2), objects.register_bits[register as usize])?,
             }
         }
         // The first parameter names a receiver, of which v1model targets have one.
@@ -158,9 +156,10 @@ fn variable(value: &Value, names: &Names) -> Result<Field, LoadError> {
     }
 }
 
-fn register(param: Option<&Value>, names: &Names, objects: &Objects) -> Result<usize, LoadError> {
+fn register(param: Option<&Value>, names: &Names, objects: &Objects) -> Result<u32, LoadError> {
     let name = names.name(param, "register_array")?;
-    objects.find(&objects.registers, name, names)
+    let register = objects.find(&objects.registers, name, names)?;
+    Ok(register as u32)
 }
 
 /// The place of the list that a constant parameter gives the id of.

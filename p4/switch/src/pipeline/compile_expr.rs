@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::LoadError;
 use super::error::{malformed, unsupported};
-use super::expr::{Dest, Expr, Node};
+use super::expr::{Dest, Element, Expr, Node};
 use super::layout::{Layout, Slot};
 use super::lower::lower;
 
@@ -44,8 +44,8 @@ impl Names<'_> {
     pub fn dest(&self, value: &Value) -> Result<Dest, LoadError> {
         match self.tree(value)? {
             Node::Field(slot) => Ok(Dest::Field(slot)),
-            Node::StackLast(stack, slot) => Ok(Dest::StackLast(stack, slot)),
-            Node::StackAt(stack, slot, index) => Ok(Dest::StackAt(stack, slot, *index)),
+            Node::StackLast(of) => Ok(Dest::StackLast(of)),
+            Node::StackAt(element) => Ok(Dest::StackAt(element)),
             _ => self.malformed("assignment to something that is no field"),
         }
     }
@@ -98,7 +98,7 @@ impl Names<'_> {
                 let (stack, field) = self.two_names(content)?;
                 let stack = self.layout.stack(stack, self.place)?;
                 let slot = self.layout.stack_field(stack, field, self.place)?;
-                Ok(Node::StackLast(stack, slot))
+                Ok(Node::StackLast(Box::new((stack, slot))))
             }
             Some("local" | "runtime_data") => {
                 let index = content
@@ -191,7 +191,7 @@ impl Names<'_> {
         match slot {
             Some(slot) => {
                 let index = self.exact(&element["right"])?;
-                Ok(Node::StackAt(stack, slot, Box::new(index)))
+                Ok(Node::StackAt(Box::new(Element { stack, slot, index })))
             }
             None => self.malformed(format!("the stack has no field {field}")),
         }

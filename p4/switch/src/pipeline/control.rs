@@ -103,7 +103,7 @@ fn apply(table: &mut Table, counted: bool, after: &After, machine: &mut Machine)
             (Some(&entry.call), true)
         }
         None => {
-            count(&mut table.default_counter);
+            count(&mut table.rest.default_counter);
             (table.default.as_ref(), false)
         }
     };

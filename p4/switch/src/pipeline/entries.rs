@@ -51,9 +51,9 @@ pub(super) fn insert(
         return Err(StateError::ResourceExhausted(message));
     }
     table.insert(Entry {
-        key,
         call,
         counter: CounterValue::default(),
+        key: Box::new(key),
     });
     Ok(())
 }
@@ -134,7 +134,7 @@ pub(super) fn set_default(
         Some(action) => table.default = Some(call(program, info, action)?),
         None => {
             table.default = program.table_plans[id.0].default.clone();
-            table.default_counter = CounterValue::default();
+            table.rest.default_counter = CounterValue::default();
         }
     }
     Ok(())

@@ -16,7 +16,25 @@ pub(super) struct Scope<'a> {
     pub stacks: &'a [Stack],
 }
 
-/// An operation on words `W`. Booleans are 0 and 1.
+/// A field of an element of a stack.
+#[derive(Debug, Clone)]
+pub(super) struct Element {
+    pub stack: usize,
+    /// Where the field is in the header.
+    pub slot: Slot,
+    pub index: Expr,
+}
+
+impl Element {
+    /// The field, unless the index is out of bounds.
+    fn resolve(&self, scope: &Scope) -> Option<Slot> {
+        let index = usize::try_from(self.index.to_u64(scope)).ok()?;
+        Some(self.slot.at(*scope.stacks[self.stack].bases.get(index)?))
+    }
+}
+
+/// An operation on words `W`. Booleans are 0 and 1. What is rare is boxed: a program's expressions
+/// should fit into the cache next to the processor.
 #[derive(Debug, Clone)]
 pub(super) enum Node<W> {
     Const(W),
@@ -28,9 +46,9 @@ pub(super) enum Node<W> {
     /// The index of the stack element extracted last.
     LastIndex(usize),
     /// A field of the stack element extracted last; 0 when there is none.
-    StackLast(usize, Slot),
+    StackLast(Box<(usize, Slot)>),
     /// A field of the stack element at an index; 0 when there is none.
-    StackAt(usize, Slot, Box<Expr>),
+    StackAt(Box<Element>),
     Add(Box<[Node<W>; 2]>),
     Sub(Box<[Node<W>; 2]>),
     Mul(Box<[Node<W>; 2]>),
@@ -80,17 +98,14 @@ impl<W: Word> Node<W> {
                 let next = scope.words[scope.stacks[*stack].next as usize];
                 W::from_u64(next.wrapping_sub(1) & mask64(32))
             }
-            Node::StackLast(stack, slot) => match scope.stacks[*stack].last(scope.words) {
-                Some(base) => load(slot.at(base), scope.words),
+            Node::StackLast(of) => match scope.stacks[of.0].last(scope.words) {
+                Some(base) => load(of.1.at(base), scope.words),
                 None => W::from_u64(0),
             },
-            Node::StackAt(stack, slot, index) => {
-                let index = usize::try_from(index.to_u64(scope)).unwrap_or(usize::MAX);
-                match scope.stacks[*stack].bases.get(index) {
-                    Some(base) => load(slot.at(*base), scope.words),
-                    None => W::from_u64(0),
-                }
-            }
+            Node::StackAt(element) => match element.resolve(scope) {
+                Some(slot) => load(slot, scope.words),
+                None => W::from_u64(0),
+            },
             Node::Add(of) => of[0].eval(scope).add(&of[1].eval(scope)),
             Node::Sub(of) => of[0].eval(scope).sub(&of[1].eval(scope)),
             Node::Mul(of) => of[0].eval(scope).mul(&of[1].eval(scope)),
@@ -176,9 +191,9 @@ pub(super) enum Expr {
     /// In 64 bits.
     Word(Node<u64>, bool),
     /// In 128 bits.
-    Double(Node<u128>, bool),
+    Double(Box<Node<u128>>, bool),
     /// On integers without bound. Allocates.
-    Big(Node<BigInt>),
+    Big(Box<Node<BigInt>>),
 }
 
 impl Expr {
@@ -225,16 +240,18 @@ impl Expr {
 pub(super) enum Dest {
     Field(Slot),
     /// Nothing when no element was extracted.
-    StackLast(usize, Slot),
+    StackLast(Box<(usize, Slot)>),
     /// Nothing when the index is out of bounds.
-    StackAt(usize, Slot, Expr),
+    StackAt(Box<Element>),
 }
 
 impl Dest {
     /// The width of the destination.
     pub fn bits(&self) -> u32 {
         match self {
-            Dest::Field(slot) | Dest::StackLast(_, slot) | Dest::StackAt(_, slot, _) => slot.bits,
+            Dest::Field(slot) => slot.bits,
+            Dest::StackLast(of) => of.1.bits,
+            Dest::StackAt(element) => element.slot.bits,
         }
     }
 
@@ -243,11 +260,8 @@ impl Dest {
     pub fn resolve(&self, scope: &Scope) -> Option<Slot> {
         match self {
             Dest::Field(slot) => Some(*slot),
-            Dest::StackLast(stack, slot) => Some(slot.at(scope.stacks[*stack].last(scope.words)?)),
-            Dest::StackAt(stack, slot, index) => {
-                let index = usize::try_from(index.to_u64(scope)).ok()?;
-                Some(slot.at(*scope.stacks[*stack].bases.get(index)?))
-            }
+            Dest::StackLast(of) => Some(of.1.at(scope.stacks[of.0].last(scope.words)?)),
+            Dest::StackAt(element) => element.resolve(scope),
         }
     }
 }

@@ -72,12 +72,12 @@ pub(super) fn lower(tree: &Node<BigInt>, bits: Option<u32>) -> Expr {
     if let Some((node, signed)) = lower_to::<u64>(tree, bits) {
         Expr::Word(node, signed)
     } else if let Some((node, signed)) = lower_to::<u128>(tree, bits) {
-        Expr::Double(node, signed)
+        Expr::Double(Box::new(node), signed)
     } else {
         match convert::<BigInt>(tree) {
-            Some(node) => Expr::Big(node),
+            Some(node) => Expr::Big(Box::new(node)),
             // Without a bound every range fits: `convert` has no reason to refuse.
-            None => Expr::Big(tree.clone()),
+            None => Expr::Big(Box::new(tree.clone())),
         }
     }
 }
@@ -128,7 +128,8 @@ fn range(node: &Node<BigInt>) -> Range {
         Node::Word(_) => Range::unsigned(64),
         Node::Field(slot) | Node::Arg(slot) => slot_range(slot),
         Node::LastIndex(_) => Range::unsigned(32),
-        Node::StackLast(_, slot) | Node::StackAt(_, slot, _) => slot_range(slot),
+        Node::StackLast(of) => slot_range(&of.1),
+        Node::StackAt(element) => slot_range(&element.slot),
         Node::Add(of) => range(&of[0]).join(range(&of[1])).grown(1),
         Node::Sub(of) => Range {
             negative: true,
@@ -192,8 +193,8 @@ fn convert<W: Word>(tree: &Node<BigInt>) -> Option<Node<W>> {
         Node::Field(slot) => Node::Field(*slot),
         Node::Arg(slot) => Node::Arg(*slot),
         Node::LastIndex(stack) => Node::LastIndex(*stack),
-        Node::StackLast(stack, slot) => Node::StackLast(*stack, *slot),
-        Node::StackAt(stack, slot, index) => Node::StackAt(*stack, *slot, index.clone()),
+        Node::StackLast(of) => Node::StackLast(of.clone()),
+        Node::StackAt(element) => Node::StackAt(element.clone()),
         Node::Add(of) => Node::Add(pair(of)?),
         Node::Sub(of) => Node::Sub(pair(of)?),
         Node::Mul(of) => Node::Mul(pair(of)?),

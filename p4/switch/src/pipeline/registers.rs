@@ -12,6 +12,8 @@
 
 use std::collections::HashMap;
 
+use smallvec::{SmallVec, smallvec};
+
 use super::action::Op;
 use super::expr::{Expr, Node};
 use super::word::{bytes_to_limbs, limbs_for, limbs_to_bytes};
@@ -19,6 +21,8 @@ use super::{RegisterId, RegisterInfo};
 
 /// Rows of a bank that get memory together.
 const CHUNK_ROWS: usize = 32;
+/// Chunks of a bank of which their places stand in the bank itself: those of all ports.
+const FEW_CHUNKS: usize = 16;
 /// Memory that a bank grows by at least, in limbs: 256 KB. It grows by half if that is more.
 const GROWTH_LIMBS: usize = 32 << 10;
 
@@ -33,6 +37,7 @@ pub(super) struct RegisterPlan {
 #[derive(Debug, Clone, Copy)]
 struct Place {
     bank: usize,
+    shape: Shape,
     /// Its first limb in a row.
     start: usize,
     limbs: usize,
@@ -60,14 +65,17 @@ impl RegisterPlan {
                 plan.banks.len() - 1
             });
             let limbs = limbs_for(info.bits);
-            let row_limbs = &mut plan.banks[bank].row_limbs;
             plan.places.push(Place {
                 bank,
-                start: *row_limbs,
+                shape: plan.banks[bank],
+                start: plan.banks[bank].row_limbs,
                 limbs,
                 bits: info.bits,
             });
-            *row_limbs += limbs;
+            plan.banks[bank].row_limbs += limbs;
+        }
+        for place in &mut plan.places {
+            place.shape = plan.banks[place.bank];
         }
         plan
     }
@@ -95,7 +103,7 @@ fn used_alike<'a>(
             }
             | Op::RegisterWrite {
                 register, index, ..
-            } => (*register, index),
+            } => (*register as usize, index),
             _ => continue,
         };
         let Expr::Word(mut index, _) = index.clone() else {
@@ -141,23 +149,21 @@ pub(super) struct Registers(Vec<Bank>);
 
 #[derive(Debug)]
 struct Bank {
-    shape: Shape,
     /// By chunk: its place in `limbs`, in chunks. The first place stays zero, and is that of every
     /// chunk that nobody wrote to.
-    places: Vec<u32>,
+    places: SmallVec<[u32; FEW_CHUNKS]>,
+    limbs: Vec<u64>,
     /// Chunks that are in use.
     chunks: usize,
-    limbs: Vec<u64>,
 }
 
 impl Registers {
     /// Registers that hold zero.
     pub fn new(plan: &RegisterPlan) -> Self {
         let bank = |shape: &Shape| Bank {
-            shape: *shape,
-            places: vec![0; shape.rows.div_ceil(CHUNK_ROWS)],
-            chunks: 1,
+            places: smallvec![0; shape.rows.div_ceil(CHUNK_ROWS)],
             limbs: vec![0; CHUNK_ROWS * shape.row_limbs],
+            chunks: 1,
         };
         Self(plan.banks.iter().map(bank).collect())
     }
@@ -165,10 +171,10 @@ impl Registers {
     /// The limbs of a cell; `None` where there is none.
     #[inline]
     pub fn cell(&self, plan: &RegisterPlan, register: usize, index: u64) -> Option<&[u64]> {
-        let place = plan.places[register];
+        let place = &plan.places[register];
         let bank = &self.0[place.bank];
-        let row = bank.row(index)?;
-        let start = bank.row_start(row) + place.start;
+        let row = place.shape.row(index)?;
+        let start = bank.row_start(row, &place.shape) + place.start;
         Some(&bank.limbs[start..start + place.limbs])
     }
 
@@ -180,13 +186,13 @@ impl Registers {
         register: usize,
         index: u64,
     ) -> Option<&mut [u64]> {
-        let place = plan.places[register];
+        let place = &plan.places[register];
         let bank = &mut self.0[place.bank];
-        let row = bank.row(index)?;
+        let row = place.shape.row(index)?;
         if bank.places[row / CHUNK_ROWS] == 0 {
-            bank.add_chunk(row / CHUNK_ROWS);
+            bank.add_chunk(row / CHUNK_ROWS, &place.shape);
         }
-        let start = bank.row_start(row) + place.start;
+        let start = bank.row_start(row, &place.shape) + place.start;
         Some(&mut bank.limbs[start..start + place.limbs])
     }
 
@@ -211,24 +217,26 @@ impl Registers {
     }
 }
 
-impl Bank {
+impl Shape {
     /// The row of that index.
     #[inline]
     fn row(&self, index: u64) -> Option<usize> {
         let index = usize::try_from(index).ok()?;
-        (index < self.shape.rows).then_some(index)
+        (index < self.rows).then_some(index)
     }
+}
 
+impl Bank {
     /// The row's first limb.
     #[inline]
-    fn row_start(&self, row: usize) -> usize {
+    fn row_start(&self, row: usize, shape: &Shape) -> usize {
         let chunk = self.places[row / CHUNK_ROWS] as usize;
-        (chunk * CHUNK_ROWS + row % CHUNK_ROWS) * self.shape.row_limbs
+        (chunk * CHUNK_ROWS + row % CHUNK_ROWS) * shape.row_limbs
     }
 
     #[cold]
-    fn add_chunk(&mut self, chunk: usize) {
-        let chunk_limbs = CHUNK_ROWS * self.shape.row_limbs;
+    fn add_chunk(&mut self, chunk: usize, shape: &Shape) {
+        let chunk_limbs = CHUNK_ROWS * shape.row_limbs;
         // P4 sizes registers with 32 bits.
         self.places[chunk] = self.chunks as u32;
         self.chunks += 1;
@@ -256,7 +264,7 @@ mod tests {
         }
     }
 
-    fn read(register: usize, word: u32) -> Op {
+    fn read(register: u32, word: u32) -> Op {
         Op::RegisterRead {
             to: Dest::Field(Slot {
                 word: 0,

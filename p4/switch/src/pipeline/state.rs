@@ -73,7 +73,7 @@ impl Pipeline {
         };
         let call = state.default.as_ref();
         let call = call.map(|call| entries::read_call(&self.program, call));
-        (call, state.default_counter)
+        (call, state.rest.default_counter)
     }
 
     /// Sets the direct counter of an entry.
@@ -96,7 +96,7 @@ impl Pipeline {
         value: CounterValue,
     ) -> Result<(), StateError> {
         entries::counted(&self.program, table)?;
-        self.tables[table.0].default_counter = value;
+        self.tables[table.0].rest.default_counter = value;
         Ok(())
     }
 

@@ -335,14 +335,14 @@ impl Pipeline {
 /// A table with the entries and the default action that the program gives it.
 fn initial_table(program: &Program, table: usize) -> Table {
     let (plan, info) = (&program.table_plans[table], &program.tables()[table]);
-    let mut table = Table::new(&plan.key, info.prioritised);
+    let mut table = Table::new(&plan.key, info);
     table.default = plan.default.clone();
     for (key, call) in &plan.entries {
         if table.get(key).is_none() {
             table.insert(Entry {
-                key: key.clone(),
                 call: call.clone(),
                 counter: CounterValue::default(),
+                key: Box::new(key.clone()),
             });
         }
     }

@@ -5,9 +5,9 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use smallvec::SmallVec;
 
-use super::CounterValue;
 use super::layout::Slot;
 use super::word::{limbs_for, mask64};
+use super::{CounterValue, MatchKind, TableInfo};
 
 /// Arguments of an action, as its parameters' slots have them. Most are few, and then beside what
 /// else an entry has.
@@ -49,17 +49,25 @@ pub(super) struct EntryKey {
     pub priority: i32,
 }
 
-/// An entry of a table.
+/// An entry of a table: a line of the cache, of which hundreds of switches have many.
 #[derive(Debug, Clone)]
+#[repr(C, align(64))]
 pub(super) struct Entry {
-    pub key: EntryKey,
     pub call: Call,
     pub counter: CounterValue,
+    pub key: Box<EntryKey>,
 }
+
+const _: () = assert!(size_of::<Option<Entry>>() == 64);
+
+/// The longest key, in bits, of which every value has a place of its own: that of ports.
+const DENSE_BITS: u32 = 10;
 
 /// How entries are found.
 #[derive(Debug)]
 enum Index {
+    /// By what the packet has in this word under this mask: it is the entry's place.
+    Dense(u32, u64),
     /// By a key of one word: that of the packet under this mask.
     Word(u32, u64, Lengths<u64>),
     /// By a longer key.
@@ -80,83 +88,107 @@ struct Prefixes<K> {
     map: HashMap<K, u32, BuildHasherDefault<KeyHasher>>,
 }
 
-/// A table: its entries and the way to find them.
+/// A table: its entries and the way to find them. What a packet that matches needs comes first, in
+/// one line of the cache, and then what one needs that does not.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct Table {
-    key: Box<[KeyField]>,
     index: Index,
     entries: Vec<Option<Entry>>,
-    free: Vec<u32>,
-    by_key: BTreeMap<EntryKey, u32>,
     /// Called when no entry matches.
     pub default: Option<Call>,
+    pub rest: Box<Rest>,
+}
+
+/// What packets seldom need of a table.
+#[derive(Debug)]
+pub(super) struct Rest {
     /// Counts the packets that no entry matched.
     pub default_counter: CounterValue,
+    key: Box<[KeyField]>,
+    free: Vec<u32>,
+    by_key: BTreeMap<EntryKey, u32>,
     /// Room for the key being looked up, and for it under a mask.
     looked_up: Vec<u64>,
     masked: Vec<u64>,
 }
 
+const _: () = assert!(size_of::<Table>() == 128);
+
 impl Table {
-    /// An empty table. Whether entries have priorities, and how long their keys are, decides how
-    /// they are found.
-    pub fn new(key: &[KeyField], prioritised: bool) -> Self {
+    /// An empty table. What kinds of fields its key has, and how long it is, decides how entries
+    /// are found.
+    pub fn new(key: &[KeyField], info: &TableInfo) -> Self {
+        let has_prefixes = info.key.iter().any(|field| field.kind == MatchKind::Lpm);
         let index = match key {
-            _ if prioritised => Index::Ordered(Vec::new()),
+            _ if info.prioritised => Index::Ordered(Vec::new()),
             [field] if field.slot.limbs() == 1 => {
-                let mask = field.mask.as_ref().map_or(u64::MAX, |mask| mask[0]);
-                Index::Word(field.slot.word, mask, Vec::new())
+                let (word, mask) = (field.slot.word, field.mask.as_ref());
+                let mask = mask.map_or(u64::MAX, |mask| mask[0]);
+                if field.slot.bits <= DENSE_BITS && !has_prefixes {
+                    Index::Dense(word, mask)
+                } else {
+                    Index::Word(word, mask, Vec::new())
+                }
             }
             _ => Index::Words(Vec::new()),
         };
         Table {
-            key: key.into(),
             index,
             entries: Vec::new(),
-            free: Vec::new(),
-            by_key: BTreeMap::new(),
             default: None,
-            default_counter: CounterValue::default(),
-            looked_up: Vec::new(),
-            masked: Vec::new(),
+            rest: Box::new(Rest {
+                default_counter: CounterValue::default(),
+                key: key.into(),
+                free: Vec::new(),
+                by_key: BTreeMap::new(),
+                looked_up: Vec::new(),
+                masked: Vec::new(),
+            }),
         }
     }
 
     pub fn len(&self) -> usize {
-        self.by_key.len()
+        self.rest.by_key.len()
     }
 
     pub fn get(&self, key: &EntryKey) -> Option<&Entry> {
-        let slot = *self.by_key.get(key)?;
+        let slot = *self.rest.by_key.get(key)?;
         self.entries[slot as usize].as_ref()
     }
 
     pub fn get_mut(&mut self, key: &EntryKey) -> Option<&mut Entry> {
-        let slot = *self.by_key.get(key)?;
+        let slot = *self.rest.by_key.get(key)?;
         self.entries[slot as usize].as_mut()
     }
 
     /// The entries in the order of their keys.
     pub fn iter(&self) -> impl Iterator<Item = &Entry> {
-        let slots = self.by_key.values();
+        let slots = self.rest.by_key.values();
         slots.filter_map(|slot| self.entries[*slot as usize].as_ref())
     }
 
     /// Adds an entry; the caller has seen to it that there is none with its key.
     pub fn insert(&mut self, entry: Entry) {
-        let slot = self.free.pop().unwrap_or(self.entries.len() as u32);
-        if slot as usize == self.entries.len() {
-            self.entries.push(None);
+        let slot = match &self.index {
+            Index::Dense(..) => exact_limbs(&entry.key)[0] as u32,
+            _ => self.rest.free.pop().unwrap_or(self.entries.len() as u32),
+        };
+        if slot as usize >= self.entries.len() {
+            self.entries.resize(slot as usize + 1, None);
         }
         match &mut self.index {
+            Index::Dense(..) => {}
             Index::Word(_, _, lengths) => {
                 let length = with_bits(lengths, &entry.key, || {
-                    prefix_mask(&self.key, &entry.key)[0]
+                    prefix_mask(&self.rest.key, &entry.key)[0]
                 });
                 length.map.insert(exact_limbs(&entry.key)[0], slot);
             }
             Index::Words(lengths) => {
-                let length = with_bits(lengths, &entry.key, || prefix_mask(&self.key, &entry.key));
+                let length = with_bits(lengths, &entry.key, || {
+                    prefix_mask(&self.rest.key, &entry.key)
+                });
                 length.map.insert(exact_limbs(&entry.key), slot);
             }
             Index::Ordered(order) => {
@@ -169,22 +201,25 @@ impl Table {
                 order.insert(at, slot);
             }
         }
-        self.by_key.insert(entry.key.clone(), slot);
+        self.rest.by_key.insert((*entry.key).clone(), slot);
         self.entries[slot as usize] = Some(entry);
     }
 
     /// Removes an entry; returns whether there was one.
     pub fn remove(&mut self, key: &EntryKey) -> bool {
-        let Some(slot) = self.by_key.remove(key) else {
+        let Some(slot) = self.rest.by_key.remove(key) else {
             return false;
         };
         match &mut self.index {
+            Index::Dense(..) => {}
             Index::Word(_, _, lengths) => remove(lengths, key, &exact_limbs(key)[0]),
             Index::Words(lengths) => remove(lengths, key, &exact_limbs(key)),
             Index::Ordered(order) => order.retain(|other| *other != slot),
         }
         self.entries[slot as usize] = None;
-        self.free.push(slot);
+        if !matches!(self.index, Index::Dense(..)) {
+            self.rest.free.push(slot);
+        }
         true
     }
 
@@ -192,25 +227,31 @@ impl Table {
     #[inline]
     pub fn lookup(&mut self, words: &[u64]) -> Option<&mut Entry> {
         let slot = match &self.index {
+            Index::Dense(word, mask) => {
+                let value = words[*word as usize] & mask;
+                return self.entries.get_mut(value as usize)?.as_mut();
+            }
             Index::Word(word, mask, lengths) => {
                 let key = words[*word as usize] & mask;
                 let of = |length: &Prefixes<u64>| length.map.get(&(key & length.mask)).copied();
                 lengths.iter().find_map(of)?
             }
             Index::Words(lengths) => {
-                look_up(&self.key, words, &mut self.looked_up);
+                look_up(&self.rest.key, words, &mut self.rest.looked_up);
                 lengths.iter().find_map(|length| {
-                    self.masked.clear();
-                    let limbs = self.looked_up.iter().zip(&length.mask);
-                    self.masked.extend(limbs.map(|(limb, mask)| limb & mask));
-                    length.map.get(self.masked.as_slice()).copied()
+                    self.rest.masked.clear();
+                    let limbs = self.rest.looked_up.iter().zip(&length.mask);
+                    self.rest
+                        .masked
+                        .extend(limbs.map(|(limb, mask)| limb & mask));
+                    length.map.get(self.rest.masked.as_slice()).copied()
                 })?
             }
             Index::Ordered(order) => {
-                look_up(&self.key, words, &mut self.looked_up);
+                look_up(&self.rest.key, words, &mut self.rest.looked_up);
                 order.iter().copied().find(|slot| {
                     let entry = self.entries[*slot as usize].as_ref();
-                    entry.is_some_and(|entry| matches(&entry.key, &self.looked_up))
+                    entry.is_some_and(|entry| matches(&entry.key, &self.rest.looked_up))
                 })?
             }
         };

@@ -8,6 +8,7 @@ mod matching;
 mod parsing;
 mod refusal;
 mod replication;
+mod tables;
 
 use std::sync::Arc;
 
