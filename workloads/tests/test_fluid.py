@@ -13,6 +13,11 @@ TOPOLOGY = {
 }  # fmt: skip
 
 
+def at(megabytes: float) -> int:
+    """Give the time of so many megabytes in nanoseconds."""
+    return int(megabytes * MB_MS * 1e6)
+
+
 def ratios(
     *flows: tuple[str, str, int, float, float], pattern: str = "random", **topology: object
 ) -> dict[str, float]:
@@ -22,9 +27,9 @@ def ratios(
             "src": source,
             "dst": destination,
             "bytes": size * 1_000_000,
-            "start_ns": int(start * MB_MS * 1e6),
-            "fct_ns": int(fct * MB_MS * 1e6),
-            "ideal_fct_ns": int(size * MB_MS * 1e6),
+            "start_ns": at(start),
+            "fct_ns": at(fct),
+            "ideal_fct_ns": at(size),
         }
         for source, destination, size, start, fct in flows
     ]
@@ -61,9 +66,25 @@ def test_a_flow_that_stays_in_its_rack_crosses_no_path() -> None:
     assert found["fct_mean_by_even"] == pytest.approx(1)
 
 
-def test_what_changes_or_is_not_random_is_not_compared() -> None:
+def test_rates_follow_as_paths_fail_return_and_change() -> None:
+    # Two hosts and two paths of the rate of a host: without the second they share one.
+    flows = [(f"h1_{host}", f"h2_{host}", 2, 0, 3) for host in (1, 2)]
+    fails = {"at_ns": at(1), "target": "spine2", "up": False}
+    returns = {"at_ns": at(3), "target": "spine2", "up": True}
+    assert ratios(*flows, changes=[fails])["fct_mean_by_even"] == pytest.approx(1)
+    # Of 3 each: 1 until then, 1 in the next 2, 1 in the 1 after it.
+    slower = [(source, to, size + 1, start, 4) for source, to, size, start, _ in flows]
+    found = ratios(*slower, changes=[fails, returns])
+    assert found["fct_mean_by_even"] == pytest.approx(1)
+    for change in {"rate_bps": RATE_BPS // 2}, {"rate_ppm": 500_000}:
+        found = ratios(*flows, changes=[fails | {"up": True} | change])
+        assert found["fct_mean_by_even"] == pytest.approx(3 / (7 / 3))
+
+
+def test_what_the_model_does_not_have_is_not_compared() -> None:
     flow = ("h1_1", "h2_1", 1, 0, 1)
     assert ratios(flow)
     assert not ratios(flow, kind="fat-tree")
-    assert not ratios(flow, changes=[{"at_ns": 1, "target": "spine1", "rate_bps": 1}])
+    assert not ratios(flow, changes=[{"at_ns": 1, "target": "leaf1-spine1", "rate_bps": 1}])
+    assert not ratios(flow, changes=[{"at_ns": 1, "target": "leaf1", "up": False}])
     assert not ratios(flow, pattern="incast")

@@ -1,7 +1,8 @@
 """What flows would take if a fabric shared its links as a fluid: no packets, queues or delays.
 
 A flow between racks has the link of its host, all paths between the two racks at once, and the
-link of the other host. As flows come and go, rates follow at once, in one of two ways:
+link of the other host. As flows come and go, and as spines fail, return or change their rates,
+flows' rates follow at once, in one of two ways:
 
 - **evenly**: max-min fairness, what congestion control without any overhead would come to
   (Bertsekas and Gallager, Data Networks, section 6.5.2);
@@ -11,8 +12,8 @@ link of the other host. As flows come and go, rates follow at once, in one of tw
 No scheduler can do what a full link does not allow, so that these say what is left to win.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -29,17 +30,27 @@ Rates = NDArray[np.float64]
 Links = NDArray[np.intp]
 
 
+class Phase(NamedTuple):
+    """The rates of all links from a moment on, in bytes of payload per second."""
+
+    from_s: float
+    rates: Rates
+
+
 def metrics(info: Mapping[str, Any], flows: pl.DataFrame) -> dict[str, float]:
-    """Compare FCTs with both, of runs on a leaf-spine that stays as it is; nothing of others.
+    """Compare FCTs with both, of runs on a leaf-spine whose spines may change; nothing of others.
 
     `flows` are the rows of flows.csv that completed.
     """
     lab = info.get("lab", {})
     topology = lab.get("topology", {})
     random = info.get("workload", {}).get("pattern") == "random"
-    if topology.get("kind") != "leaf-spine" or topology.get("changes") or not random:
+    if topology.get("kind") != "leaf-spine" or not random:
         return {}
-    links, rates = _links(topology, flows)
+    spines = [f"spine{number}" for number in range(1, topology["spines"] + 1)]
+    if any(change["target"] not in spines for change in topology.get("changes", [])):
+        return {}
+    links, phases = _links(topology, flows), list(_phases(topology))
     start_s = flows["start_ns"].to_numpy() / 1e9
     octets = flows["bytes"].to_numpy().astype(float)
     # What is no transmission: the delay of links, and of a last packet through switches.
@@ -48,7 +59,7 @@ def metrics(info: Mapping[str, Any], flows: pl.DataFrame) -> dict[str, float]:
     fct_s = flows["fct_ns"] / 1e9
     found = {}
     for name, share in (("even", _evenly), ("shortest", _shortest_first)):
-        least_s = pl.Series(_fct_s(start_s, octets, links, rates, share) + delay_s)
+        least_s = pl.Series(_fct_s(start_s, octets, links, phases, share) + delay_s)
         found[f"fct_mean_by_{name}"] = number(fct_s.mean()) / number(least_s.mean())
         found[f"fct_p99_by_{name}"] = _p99(fct_s) / _p99(least_s)
     return found
@@ -58,9 +69,9 @@ def _p99(values: pl.Series) -> float:
     return number(values.quantile(0.99, "nearest"))
 
 
-def _links(topology: Mapping[str, Any], flows: pl.DataFrame) -> tuple[Links, Rates]:
-    """Give the four links of every flow, and the rates of all in bytes of payload per second."""
-    leaves, hosts, spines = topology["leaves"], topology["hosts"], topology["spines"]
+def _links(topology: Mapping[str, Any], flows: pl.DataFrame) -> Links:
+    """Give the four links of every flow."""
+    leaves, hosts = topology["leaves"], topology["hosts"]
     ends = [
         [tuple(int(part) - 1 for part in host[1:].split("_")) for host in flows[side]]
         for side in ("src", "dst")
@@ -71,24 +82,53 @@ def _links(topology: Mapping[str, Any], flows: pl.DataFrame) -> tuple[Links, Rat
         up, down = leaf * hosts + host, count + to_leaf * hosts + to_host
         paths = (2 * count + leaf, 2 * count + leaves + to_leaf)
         chosen.append((up, down, *paths) if leaf != to_leaf else (up, down, up, down))
+    return np.array(chosen, dtype=np.intp)
+
+
+def _phases(topology: Mapping[str, Any]) -> Iterator[Phase]:
+    """Give the rates of all links: from the start, and after every change."""
+    leaves, hosts = topology["leaves"], topology["hosts"]
     own = topology.get("spine_rate_bps", {})
-    fabric = sum(own.get(str(spine), topology["rate_bps"]) for spine in range(1, spines + 1))
-    bps = [topology["host_rate_bps"]] * (2 * count) + [fabric] * (2 * leaves)
-    return np.array(chosen, dtype=np.intp), np.array(bps) / 8 * _PAYLOAD_SHARE
+    numbers = range(1, topology["spines"] + 1)
+    first = {f"spine{n}": float(own.get(str(n), topology["rate_bps"])) for n in numbers}
+    bps, is_up = dict(first), dict.fromkeys(first, True)
+
+    def phase(from_s: float) -> Phase:
+        fabric = sum(bps[spine] for spine in first if is_up[spine])
+        links = [topology["host_rate_bps"]] * (2 * leaves * hosts) + [fabric] * (2 * leaves)
+        return Phase(from_s, np.array(links) / 8 * _PAYLOAD_SHARE)
+
+    yield phase(0.0)
+    for change in topology.get("changes", []):
+        spine = change["target"]
+        is_up[spine] = change.get("up", is_up[spine])
+        if "rate_ppm" in change:
+            bps[spine] = first[spine] * change["rate_ppm"] / 1e6
+        bps[spine] = change.get("rate_bps", bps[spine])
+        yield phase(change["at_ns"] / 1e9)
 
 
-def _fct_s(start_s: Rates, octets: Rates, links: Links, rates: Rates, share: Any) -> Rates:
+def _fct_s(
+    start_s: Rates, octets: Rates, links: Links, phases: Sequence[Phase], share: Any
+) -> Rates:
     left, fct_s = octets.copy(), np.zeros(len(octets))
     coming = list(np.argsort(start_s, kind="stable"))[::-1]
+    rates, later = phases[0].rates, list(phases[1:])
     active: list[int] = []
     now_s = 0.0
     while coming or active:
+        if later and now_s >= later[0].from_s:
+            rates = later.pop(0).rates
+            continue
         flowing = np.array(active, dtype=np.intp)
         speed = share(links[flowing], rates, left[flowing])
         step_s = float((left[flowing] / speed).min()) if active else np.inf
-        arrives = bool(coming) and now_s + step_s >= start_s[coming[-1]]
+        changes_s = later[0].from_s if later else np.inf
+        arrives = bool(coming) and min(now_s + step_s, changes_s) >= start_s[coming[-1]]
         if arrives:
             step_s = start_s[coming[-1]] - now_s
+        elif now_s + step_s > changes_s:
+            step_s = changes_s - now_s
         left[flowing] -= speed * step_s
         now_s += step_s
         for flow in flowing[left[flowing] < 1e-3]:
