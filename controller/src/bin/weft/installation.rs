@@ -118,15 +118,66 @@ fn cache() -> Result<PathBuf> {
     Ok(PathBuf::from(home).join(".cache/weft"))
 }
 
-/// The sources' revision as git describes it, if they are a git checkout.
+/// What `make results` writes: it changes nothing that runs.
+const WRITTEN: [&str; 2] = [
+    ":(exclude)workloads/RESULTS.md",
+    ":(exclude)workloads/results",
+];
+
+/// The sources' revision as git describes it, if they are a git checkout; `-dirty` where one of
+/// its files has been changed, but for results.
 pub fn revision(root: &Path) -> Option<String> {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(root)
-        .args(["describe", "--always", "--dirty", "--tags"])
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    let mut revision = git(root, &["describe", "--always", "--tags"])?;
+    let status = ["status", "--porcelain", "--untracked-files=no", "--", "."];
+    if !git(root, &[&status[..], &WRITTEN].concat())?.is_empty() {
+        revision += "-dirty";
+    }
+    Some(revision)
+}
+
+/// What git says; nothing where it fails.
+fn git(root: &Path, args: &[&str]) -> Option<String> {
+    let output = Command::new("git").arg("-C").arg(root).args(args).output();
+    let output = output.ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_revision_is_dirty_when_sources_are_changed_and_not_when_results_are_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        assert_eq!(revision(root), None);
+        let results = root.join("workloads/results");
+        std::fs::create_dir_all(&results).unwrap();
+        let files = [
+            root.join("workloads/RESULTS.md"),
+            results.join("mean.svg"),
+            root.join("source"),
+        ];
+        let write = |text: &str, files: &[PathBuf]| {
+            files
+                .iter()
+                .for_each(|file| std::fs::write(file, text).unwrap());
+        };
+        write("one", &files);
+        git(root, &["init", "--quiet"]).unwrap();
+        git(root, &["add", "."]).unwrap();
+        let who = ["-c", "user.name=t", "-c", "user.email=t@localhost"];
+        git(
+            root,
+            &[&who[..], &["commit", "--quiet", "-m", "one"]].concat(),
+        )
+        .unwrap();
+        let clean = revision(root).unwrap();
+        assert!(!clean.ends_with("-dirty"), "{clean}");
+        write("two", &files[..2]);
+        write("new", &[root.join("note")]);
+        assert_eq!(revision(root).as_ref(), Some(&clean));
+        write("two", &files[2..]);
+        assert_eq!(revision(root), Some(format!("{clean}-dirty")));
+    }
 }
