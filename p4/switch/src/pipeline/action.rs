@@ -9,8 +9,12 @@ use super::word::{limbs_for, mask_limbs, mask64};
 use super::{DROP_PORT, Digest};
 
 /// One primitive of an action: less than a line of the cache, of which a packet runs hundreds.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Op {
+    /// Assignment of a number to a field of at most 64 bits.
+    SetConst { word: u32, value: u64 },
+    /// Assignment of a field to another, both of at most 64 bits.
+    SetWord { word: u32, mask: u64, from: u32 },
     /// Assignment to a field of at most 64 bits of what 64 bits suffice to compute.
     Set {
         word: u32,
@@ -106,6 +110,10 @@ impl Machine<'_> {
     #[inline]
     fn step(&mut self, op: &Op, args: &[u64]) {
         match op {
+            Op::SetConst { word, value } => self.packet.words[*word as usize] = *value,
+            Op::SetWord { word, mask, from } => {
+                self.packet.words[*word as usize] = self.packet.words[*from as usize] & mask;
+            }
             Op::Set { word, mask, value } => {
                 let value = value.eval(&self.scope(args)) & mask;
                 self.packet.words[*word as usize] = value;
@@ -353,11 +361,9 @@ impl Machine<'_> {
 /// Assignment of an expression to a destination, in its cheapest form.
 pub(super) fn assignment(to: Dest, value: Expr) -> Op {
     match (to, value) {
-        (Dest::Field(slot), Expr::Word(value, _)) if slot.bits <= u64::BITS => Op::Set {
-            word: slot.word,
-            mask: mask64(slot.bits),
-            value,
-        },
+        (Dest::Field(slot), Expr::Word(value, _)) if slot.bits <= u64::BITS => {
+            set(slot.word, mask64(slot.bits), value)
+        }
         (Dest::Field(to), value) => match field(&value) {
             Some(from) if fits(from, to) => copy(from, to),
             _ => Op::Assign {
@@ -366,6 +372,27 @@ pub(super) fn assignment(to: Dest, value: Expr) -> Op {
             },
         },
         (to, value) => Op::Assign { to, value },
+    }
+}
+
+/// Assignment of what `mask` leaves of `value`.
+fn set(word: u32, mask: u64, value: Node<u64>) -> Op {
+    match value {
+        Node::Const(value) => Op::SetConst {
+            word,
+            value: value & mask,
+        },
+        Node::Word(from) => Op::SetWord { word, mask, from },
+        Node::BitAnd(of) => match *of {
+            // p4c cuts every sum to its width; the assignment does.
+            [value, Node::Const(own)] if own & mask == mask => set(word, mask, value),
+            of => Op::Set {
+                word,
+                mask,
+                value: Node::BitAnd(Box::new(of)),
+            },
+        },
+        value => Op::Set { word, mask, value },
     }
 }
 

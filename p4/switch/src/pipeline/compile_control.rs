@@ -63,7 +63,7 @@ pub(super) fn compile_control(
                 if info.key.is_empty() && info.const_default && !info.counted =>
             {
                 ControlNode::Call {
-                    action: call.action,
+                    ops: known.actions[call.action].ops.clone(),
                     args: call.args.clone(),
                     next: next[call.position],
                 }
@@ -91,14 +91,45 @@ pub(super) fn compile_control(
         });
     }
     let place = format!("control {control}");
-    let compiled = Control {
+    let mut compiled = Control {
         start: find(&source.init_table, &place)?,
         nodes,
     };
     if has_cycle(&compiled) {
         return Err(malformed(place, "its graph has a cycle".into()));
     }
+    join_calls(&mut compiled.nodes);
     Ok(compiled)
+}
+
+/// Makes calls that follow each other without a choice one. p4c wraps every statement between two
+/// tables in an action of its own.
+fn join_calls(nodes: &mut [ControlNode]) {
+    for index in 0..nodes.len() {
+        while let Some(joined) = join_next(nodes, index) {
+            nodes[index] = joined;
+        }
+    }
+}
+
+/// The call with that which follows it, if both are calls without arguments.
+fn join_next(nodes: &[ControlNode], index: usize) -> Option<ControlNode> {
+    let ControlNode::Call { ops, args, next } = &nodes[index] else {
+        return None;
+    };
+    let ControlNode::Call {
+        ops: more,
+        args: theirs,
+        next,
+    } = nodes.get(*next as usize)?
+    else {
+        return None;
+    };
+    (args.is_empty() && theirs.is_empty()).then(|| ControlNode::Call {
+        ops: ops.iter().chain(more).cloned().collect(),
+        args: Args::new(),
+        next: *next,
+    })
 }
 
 /// Whether a packet could walk in circles. A node is done when all it leads to is.
@@ -358,4 +389,44 @@ fn compile_match(
             high: limbs(value.end.as_deref())?,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::action::Op;
+    use super::*;
+
+    #[test]
+    fn calls_without_arguments_that_follow_each_other_are_one() {
+        let call = |header, next| ControlNode::Call {
+            ops: [Op::RemoveHeader(header)].into(),
+            args: Args::new(),
+            next,
+        };
+        let with_argument = ControlNode::Call {
+            ops: [Op::RemoveHeader(9)].into(),
+            args: Args::from_slice(&[1]),
+            next: END,
+        };
+        // 2 leads to 0, 0 to 1, and 1 to what has an argument.
+        let mut nodes = [call(0, 1), call(1, 3), call(2, 0), with_argument];
+        join_calls(&mut nodes);
+        let seen = nodes.map(|node| match node {
+            ControlNode::Call { ops, next, .. } => {
+                let header = |op: &Op| match op {
+                    Op::RemoveHeader(header) => *header,
+                    _ => unreachable!(),
+                };
+                (ops.iter().map(header).collect::<Vec<_>>(), next)
+            }
+            _ => unreachable!(),
+        });
+        let expected = [
+            (vec![0, 1], 3),
+            (vec![1], 3),
+            (vec![2, 0, 1], 3),
+            (vec![9], END),
+        ];
+        assert_eq!(seen, expected);
+    }
 }

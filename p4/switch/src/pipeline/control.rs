@@ -1,7 +1,7 @@
 //! Controls: the graph of tables and conditions that a packet walks.
 
 use super::CounterValue;
-use super::action::Machine;
+use super::action::{Machine, Op};
 use super::expr::{Expr, Scope};
 use super::table::{Args, Table};
 
@@ -26,9 +26,9 @@ pub(super) enum ControlNode {
         counted: bool,
         after: After,
     },
-    /// Runs an action that p4c wrapped in a table nobody can change.
+    /// Runs an action that p4c wrapped in a table nobody can change, and what always follows it.
     Call {
-        action: usize,
+        ops: Box<[Op]>,
         args: Args,
         next: Next,
     },
@@ -70,8 +70,8 @@ impl Control {
                     counted,
                     after,
                 } => apply(&mut tables[*table], *counted, after, machine),
-                ControlNode::Call { action, args, next } => {
-                    machine.run(&machine.program.actions[*action].ops, args);
+                ControlNode::Call { ops, args, next } => {
+                    machine.run(ops, args);
                     *next
                 }
                 ControlNode::If { condition, yes, no } => {

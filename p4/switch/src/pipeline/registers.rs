@@ -113,7 +113,7 @@ fn used_alike<'a>(
         for _ in 0..sources.len() {
             match index {
                 Node::Word(word) => match sources.get(&word) {
-                    Some(Some(source)) => index = (*source).clone(),
+                    Some(Some(source)) => index = source.clone(),
                     _ => break,
                 },
                 _ => break,
@@ -130,15 +130,19 @@ fn used_alike<'a>(
 
 /// What is assigned to each field; nothing when several expressions are. p4c computes every index
 /// into a variable of its own.
-fn sources<'a>(ops: impl Iterator<Item = &'a Op>) -> HashMap<u32, Option<&'a Node<u64>>> {
+fn sources<'a>(ops: impl Iterator<Item = &'a Op>) -> HashMap<u32, Option<Node<u64>>> {
     let mut sources = HashMap::new();
     for op in ops {
-        if let Op::Set { word, value, .. } = op {
-            sources
-                .entry(*word)
-                .and_modify(|source| *source = None)
-                .or_insert(Some(value));
-        }
+        let (word, value) = match op {
+            Op::SetConst { word, value } => (*word, Node::Const(*value)),
+            Op::SetWord { word, from, .. } => (*word, Node::Word(*from)),
+            Op::Set { word, value, .. } => (*word, value.clone()),
+            _ => continue,
+        };
+        sources
+            .entry(word)
+            .and_modify(|source| *source = None)
+            .or_insert(Some(value));
     }
     sources
 }
