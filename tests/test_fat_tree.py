@@ -1,5 +1,6 @@
-"""Fat-trees: of k = 4, with four paths between pods and two through one, and of k = 6."""
+"""Fat-trees: of k = 4, with four paths between pods and two through one, of k = 6 and k = 16."""
 
+import json
 from collections import defaultdict
 from pathlib import Path
 
@@ -102,3 +103,18 @@ def test_a_core_that_fails_leaves_patterns_with_exactly_its_paths(
     ]
     assert without, "no pattern has left out a path"
     assert set(map(frozenset, without)) == {frozenset({"core3"})}
+
+
+LARGEST = "run --topology fat-tree --k 16 --pattern incast --senders 64 --bytes 225KB"
+
+
+def test_the_largest_fat_tree_starts_and_carries_flows_over_eight_paths(
+    weft: Weft, tmp_path: Path
+) -> None:
+    out = tmp_path / "x"
+    weft.run(*LARGEST.split(), "--out", str(out))
+    topology = json.loads((out / "run.json").read_text())["topology"]
+    assert (topology["hosts"], sum(topology["switches"].values())) == (1024, 320)
+    flows = rows(out / "flows.csv")
+    assert [flow["error"] for flow in flows] == [""] * 64
+    assert {flow["subflows"] for flow in flows} == {"8"}
