@@ -78,8 +78,6 @@ pub(super) enum Op {
     Exit,
 }
 
-const _: () = assert!(size_of::<Op>() <= 56);
-
 /// The parts of a pipeline that an action works on.
 pub(super) struct Machine<'a> {
     pub program: &'a Program,

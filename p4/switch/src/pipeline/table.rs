@@ -58,8 +58,6 @@ pub(super) struct Entry {
     pub key: Box<EntryKey>,
 }
 
-const _: () = assert!(size_of::<Option<Entry>>() == 64);
-
 /// The longest key, in bits, of which every value has a place of its own: that of ports.
 const DENSE_BITS: u32 = 10;
 
@@ -112,8 +110,6 @@ pub(super) struct Rest {
     looked_up: Vec<u64>,
     masked: Vec<u64>,
 }
-
-const _: () = assert!(size_of::<Table>() == 128);
 
 impl Table {
     /// An empty table. What kinds of fields its key has, and how long it is, decides how entries

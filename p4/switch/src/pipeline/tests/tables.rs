@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use super::super::action::Op;
 use super::super::layout::Slot;
 use super::super::table::{Args, Call, Entry, EntryKey, KeyField, Match, Table};
 use super::super::{CounterValue, KeyInfo, MatchKind, TableInfo};
@@ -53,6 +54,13 @@ fn entry(value: u64, action: usize) -> Entry {
         counter: CounterValue::default(),
         key: Box::new(key(value)),
     }
+}
+
+#[test]
+fn what_packets_need_fits_into_lines_of_the_cache() {
+    assert_eq!(size_of::<Option<Entry>>(), 64);
+    assert_eq!(size_of::<Table>(), 128);
+    assert!(size_of::<Op>() <= 56);
 }
 
 proptest! {
