@@ -1,4 +1,4 @@
-//! Tables against a list that is searched from its start.
+//! Tables against a map of what was inserted, and how large what packets need of them is.
 
 use std::collections::BTreeMap;
 
