@@ -304,14 +304,14 @@ impl Fabric {
             .map_or(0, |node| node.discarded_packets)
     }
 
-    fn arrive(&mut self, node: usize, port: u16, frame: Vec<u8>) {
+    fn arrive(&mut self, node: usize, port: u16, mut frame: Vec<u8>) {
         if port != CPU_PORT && self.nodes[node].loses(port) {
             self.recycle(frame);
             return;
         }
         let now = self.timestamp(self.now_ns);
         match &mut self.nodes[node].pipeline {
-            Some(pipeline) => pipeline.ingress(port, &frame, now, &mut self.effects),
+            Some(pipeline) => pipeline.ingress(port, &mut frame, now, &mut self.effects),
             None => self.nodes[node].discarded_packets += 1,
         }
         self.recycle(frame);

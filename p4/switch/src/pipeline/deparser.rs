@@ -109,7 +109,9 @@ pub(super) fn update_checksums(program: &Program, packet: &mut PacketState, scra
 }
 
 /// Makes `frame` the bytes of a packet: its valid headers in the deparser's order, its payload.
-pub(super) fn deparse(program: &Program, packet: &PacketState, frame: &mut Vec<u8>) {
+/// The packet's own bytes are gone then. Where headers are as long as they were, which they mostly
+/// are, the payload stays where it is.
+pub(super) fn deparse(program: &Program, packet: &mut PacketState, frame: &mut Vec<u8>) {
     frame.clear();
     let mut writer = BitWriter::new(frame);
     for header in &program.emitted {
@@ -119,7 +121,12 @@ pub(super) fn deparse(program: &Program, packet: &PacketState, frame: &mut Vec<u
         }
     }
     writer.finish();
-    frame.extend_from_slice(packet.payload());
+    if frame.len() == packet.parsed {
+        packet.data[..packet.parsed].copy_from_slice(frame);
+        std::mem::swap(&mut packet.data, frame);
+    } else {
+        frame.extend_from_slice(packet.payload());
+    }
     if let Some(length) = packet.truncate {
         frame.truncate(length);
     }

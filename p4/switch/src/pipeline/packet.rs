@@ -28,10 +28,15 @@ pub(super) struct PacketState {
 }
 
 impl PacketState {
-    /// Makes it a packet that just came in.
+    /// Makes it a packet that just came in with these bytes.
     pub fn load(&mut self, layout: &Layout, data: &[u8]) {
         self.data.clear();
         self.data.extend_from_slice(data);
+        self.start(layout);
+    }
+
+    /// Makes it a packet whose bytes just came in.
+    pub fn start(&mut self, layout: &Layout) {
         self.restart(layout);
         self.truncate = None;
     }

@@ -60,10 +60,18 @@ impl Pipeline {
     /// Runs a packet that came in at `port` at `timestamp` up to the traffic manager.
     ///
     /// `timestamp` becomes `ingress_global_timestamp` (its low 48 bits), in whatever unit the
-    /// caller counts. Appends nothing to `effects.outputs` when the packet is dropped.
-    pub fn ingress(&mut self, port: u16, packet: &[u8], timestamp: u64, effects: &mut Effects) {
+    /// caller counts. Appends nothing to `effects.outputs` when the packet is dropped. Takes the
+    /// packet and leaves in its place a buffer to be used again.
+    pub fn ingress(
+        &mut self,
+        port: u16,
+        packet: &mut Vec<u8>,
+        timestamp: u64,
+        effects: &mut Effects,
+    ) {
         let mut state = effects.take();
-        state.0.load(&self.program.layout, packet);
+        std::mem::swap(&mut state.0.data, packet);
+        state.0.start(&self.program.layout);
         self.run_ingress(state, port, timestamp, effects);
     }
 
@@ -119,7 +127,7 @@ impl Pipeline {
             return false;
         }
         update_checksums(program, &mut packet.0, &mut self.externs.scratch);
-        deparse(program, &packet.0, frame);
+        deparse(program, &mut packet.0, frame);
         if let Some(list) = packet.0.recirculate {
             self.recirculate(packet, list, frame, timestamp, effects);
             return false;

@@ -33,7 +33,7 @@ impl Ours {
 
     fn send(&mut self, (port, packet): &Frame) -> Vec<Frame> {
         let mut effects = Effects::default();
-        self.0.ingress(*port, packet, 0, &mut effects);
+        self.0.ingress(*port, &mut packet.clone(), 0, &mut effects);
         let mut came = Vec::new();
         while !effects.outputs.is_empty() {
             let output = effects.outputs.remove(0);

@@ -313,7 +313,8 @@ impl Bench {
         queue: QueueMetadata,
     ) -> Outcome {
         let mut effects = Effects::default();
-        self.pipeline.ingress(port, frame, now, &mut effects);
+        self.pipeline
+            .ingress(port, &mut frame.to_vec(), now, &mut effects);
         let mut outcome = self.outcome(&effects.digests);
         assert!(effects.outputs.len() <= 1, "nothing is replicated");
         if let Some(output) = effects.outputs.pop() {
@@ -333,7 +334,8 @@ impl Bench {
     /// Sends a frame that stays in its queue.
     pub fn join(&mut self, port: u16, frame: &[u8], now: u64) -> Outcome {
         let mut effects = Effects::default();
-        self.pipeline.ingress(port, frame, now, &mut effects);
+        self.pipeline
+            .ingress(port, &mut frame.to_vec(), now, &mut effects);
         self.outcome(&effects.digests)
     }
 

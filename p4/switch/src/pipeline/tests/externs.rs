@@ -180,7 +180,7 @@ fn exit_ends_ingress_and_egress_still_runs() {
 fn a_marked_packet_is_dropped_after_ingress_and_after_egress() {
     let mut pipeline = pipeline(PROGRAM);
     let mut effects = Effects::default();
-    pipeline.ingress(1, &command(0x35, 1, VALUE), 0, &mut effects);
+    pipeline.ingress(1, &mut command(0x35, 1, VALUE), 0, &mut effects);
     assert!(effects.outputs.is_empty());
 }
 

@@ -39,7 +39,7 @@ proptest! {
     #[test]
     fn no_packet_makes_a_pipeline_panic(
         program in 0..PROGRAMS.len(),
-        packets in proptest::collection::vec((0u16..512, packet(), any::<u64>()), 1..8),
+        mut packets in proptest::collection::vec((0u16..512, packet(), any::<u64>()), 1..8),
         depths in any::<[u32; 2]>(),
     ) {
         let mut pipeline = Pipeline::new(PROGRAMS[program].clone(), 1);
@@ -49,7 +49,7 @@ proptest! {
         pipeline.set_multicast_group(5, vec![replica, replica]).unwrap();
         let mut effects = Effects::default();
         let mut frame = Vec::new();
-        for (port, packet, now) in &packets {
+        for (port, packet, now) in &mut packets {
             pipeline.ingress(*port, packet, *now, &mut effects);
             for _ in 0..16 {
                 let Some(output) = effects.outputs.pop() else { break };

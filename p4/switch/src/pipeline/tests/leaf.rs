@@ -189,9 +189,9 @@ fn a_packet_costs_little() {
     let mut best = f64::MAX;
     for round in 0..200u32 {
         let numbers = round * 1_000..(round + 1) * 1_000;
-        let packets: Vec<Vec<u8>> = numbers.map(|n| data(100 + n * 1400, ACK, 1400)).collect();
+        let mut packets: Vec<Vec<u8>> = numbers.map(|n| data(100 + n * 1400, ACK, 1400)).collect();
         let start = std::time::Instant::now();
-        for packet in &packets {
+        for packet in &mut packets {
             leaf.ingress(1, packet, round.into(), &mut effects);
             let output = effects.outputs.pop().unwrap();
             leaf.egress(

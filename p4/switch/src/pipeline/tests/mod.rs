@@ -84,7 +84,7 @@ fn send(
     now: u64,
 ) -> (Vec<(u16, Vec<u8>)>, Vec<Digest>) {
     let mut effects = Effects::default();
-    pipeline.ingress(port, packet, now, &mut effects);
+    pipeline.ingress(port, &mut packet.to_vec(), now, &mut effects);
     let mut frames = Vec::new();
     let mut digests = Vec::new();
     while !effects.outputs.is_empty() {

@@ -114,7 +114,12 @@ fn a_packet_that_is_resubmitted_for_ever_is_dropped() {
 fn egress_is_told_what_the_queue_did() {
     let mut pipeline = pipeline(PROGRAM);
     let mut effects = Effects::default();
-    pipeline.ingress(4, &[0, 1, 2, 3, 4], 0x1_2345_6789_abcd, &mut effects);
+    pipeline.ingress(
+        4,
+        &mut vec![0, 1, 2, 3, 4],
+        0x1_2345_6789_abcd,
+        &mut effects,
+    );
     let output = effects.outputs.pop().unwrap();
     assert_eq!(output.packet.length_bytes(), 5);
     let queue = QueueMetadata {
