@@ -17,6 +17,7 @@
 pub mod capture;
 pub mod fabric;
 pub mod pipeline;
+mod prefetch;
 pub mod queue_log;
 pub mod server;
 pub mod shell;

@@ -77,9 +77,14 @@ impl Agenda {
         });
     }
 
+    /// The first event.
+    pub fn next(&self) -> Option<&Event> {
+        self.events.peek()
+    }
+
     /// The time of the first event.
     pub fn next_ns(&self) -> Option<u64> {
-        self.events.peek().map(|event| event.at_ns)
+        self.next().map(|event| event.at_ns)
     }
 
     /// The least `due` of all events, or any that is before `soon_ns`.

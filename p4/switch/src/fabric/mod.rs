@@ -32,6 +32,7 @@ mod tests;
 use weft_topology::Nic;
 
 use crate::pipeline::{Digest, Effects, Output, Pipeline};
+use crate::prefetch::prefetch;
 
 use event::{Action, Agenda, Event};
 use horizon::Horizon;
@@ -208,6 +209,9 @@ impl Fabric {
     pub fn run(&mut self, end_ns: u64) {
         while let Some(event) = self.next_before(end_ns) {
             self.now_ns = self.now_ns.max(event.at_ns);
+            if let Some(next) = self.agenda.next() {
+                self.nodes[next.node].prefetch(next);
+            }
             match event.action {
                 Action::Arrive(frame) => self.arrive(event.node, event.port, frame),
                 Action::Dequeue => {
@@ -455,6 +459,20 @@ impl Node {
             ports,
             loss,
             discarded_packets: 0,
+        }
+    }
+
+    /// Lets what an event will need come nearer.
+    fn prefetch(&self, event: &Event) {
+        if let Some(pipeline) = &self.pipeline {
+            pipeline.prefetch(event.port);
+        }
+        if let Some(index) = self.index(event.port) {
+            self.ports[index].prefetch();
+        }
+        if let Action::Arrive(frame) = &event.action {
+            // Two lines: headers.
+            frame.iter().step_by(64).take(2).for_each(prefetch);
         }
     }
 

@@ -6,6 +6,7 @@ use weft_topology::Change;
 
 use super::loss::Loss;
 use crate::pipeline::{InFlight, QueueMetadata};
+use crate::prefetch::prefetch;
 
 /// Of an Ethernet header, which no MTU counts.
 pub(super) const ETHERNET_BYTES: usize = 14;
@@ -116,6 +117,13 @@ impl Port {
             remainder: 0,
             last_arrival_ns: 0,
         }
+    }
+
+    /// Lets what a packet needs of it come nearer.
+    pub fn prefetch(&self) {
+        prefetch(&self.armed);
+        prefetch(&self.loss);
+        prefetch(&self.queue);
     }
 
     /// The link from now on. What it was given already goes its way, and what

@@ -60,6 +60,14 @@ impl After {
 }
 
 impl Control {
+    /// The tables that it applies.
+    pub fn applied_tables(&self) -> impl Iterator<Item = usize> {
+        self.nodes.iter().filter_map(|node| match node {
+            ControlNode::Table { table, .. } => Some(*table),
+            ControlNode::Call { .. } | ControlNode::If { .. } => None,
+        })
+    }
+
     /// Sends the packet of `machine` through.
     pub fn run(&self, machine: &mut Machine, tables: &mut [Table]) {
         let mut at = self.start;

@@ -42,6 +42,8 @@ pub struct Program {
     pub(super) table_plans: Vec<TablePlan>,
     pub(super) ingress: Control,
     pub(super) egress: Control,
+    /// The tables that packets look anything up in.
+    pub(super) applied_tables: Box<[usize]>,
     pub(super) calculations: Vec<Calculation>,
     pub(super) checksums: Vec<Checksum>,
     /// The headers that the deparser emits, in order.
@@ -155,6 +157,10 @@ impl Program {
             parser,
             actions,
             table_plans,
+            applied_tables: ingress
+                .applied_tables()
+                .chain(egress.applied_tables())
+                .collect(),
             ingress,
             egress,
             calculations,

@@ -18,6 +18,7 @@ use super::action::Op;
 use super::expr::{Expr, Node};
 use super::word::{bytes_to_limbs, limbs_for, limbs_to_bytes};
 use super::{RegisterId, RegisterInfo};
+use crate::prefetch::prefetch;
 
 /// Rows of a bank that get memory together.
 const CHUNK_ROWS: usize = 32;
@@ -172,6 +173,17 @@ impl Registers {
         Self(plan.banks.iter().map(bank).collect())
     }
 
+    /// Lets come nearer the cells of a port, of registers as small as those that have a cell for
+    /// each port.
+    #[inline]
+    pub fn prefetch(&self, plan: &RegisterPlan, port: u16) {
+        for (bank, shape) in self.0.iter().zip(&plan.banks) {
+            if let Some(row) = shape.row(port.into()).filter(|_| shape.is_small()) {
+                prefetch(&bank.limbs[bank.row_start(row, shape)]);
+            }
+        }
+    }
+
     /// The limbs of a cell; `None` where there is none.
     #[inline]
     pub fn cell(&self, plan: &RegisterPlan, register: usize, index: u64) -> Option<&[u64]> {
@@ -222,6 +234,11 @@ impl Registers {
 }
 
 impl Shape {
+    /// Whether the places of its chunks stand in the bank itself.
+    fn is_small(&self) -> bool {
+        self.rows <= FEW_CHUNKS * CHUNK_ROWS
+    }
+
     /// The row of that index.
     #[inline]
     fn row(&self, index: u64) -> Option<usize> {

@@ -57,6 +57,16 @@ impl Pipeline {
         &self.program
     }
 
+    /// Lets come nearer what a packet at `port` will need whatever it is.
+    pub(crate) fn prefetch(&self, port: u16) {
+        for table in &self.program.applied_tables {
+            self.tables[*table].prefetch(port);
+        }
+        self.externs
+            .registers
+            .prefetch(&self.program.registers, port);
+    }
+
     /// Runs a packet that came in at `port` at `timestamp` up to the traffic manager.
     ///
     /// `timestamp` becomes `ingress_global_timestamp` (its low 48 bits), in whatever unit the

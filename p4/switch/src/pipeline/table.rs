@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::layout::Slot;
 use super::word::{limbs_for, mask64};
 use super::{CounterValue, MatchKind, TableInfo};
+use crate::prefetch::prefetch;
 
 /// Arguments of an action, as its parameters' slots have them. Most are few, and then beside what
 /// else an entry has.
@@ -141,6 +142,17 @@ impl Table {
                 looked_up: Vec::new(),
                 masked: Vec::new(),
             }),
+        }
+    }
+
+    /// Lets come nearer what a packet at `port` needs of it, and its entry where ports have
+    /// entries of their own.
+    #[inline]
+    pub fn prefetch(&self, port: u16) {
+        prefetch(&self.index);
+        prefetch(&self.default);
+        if let Index::Dense(..) = &self.index {
+            self.entries.get(usize::from(port)).map(prefetch);
         }
     }
 
