@@ -27,6 +27,7 @@ mod error;
 mod expr;
 mod externs;
 mod hash;
+mod index;
 mod intrinsics;
 mod json;
 mod layout;

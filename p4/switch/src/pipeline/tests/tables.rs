@@ -9,8 +9,8 @@ use super::super::layout::Slot;
 use super::super::table::{Args, Call, Entry, EntryKey, KeyField, Match, Table};
 use super::super::{CounterValue, KeyInfo, MatchKind, TableInfo};
 
-/// A table with one exact key field of `bits`, of which those in `mask` count.
-fn exact_table(bits: u32, mask: Option<u64>) -> Table {
+/// A table with one key field of `bits`, of which those in `mask` count.
+fn table_of(kind: MatchKind, bits: u32, mask: Option<u64>) -> Table {
     let slot = Slot {
         word: 1,
         bits,
@@ -24,7 +24,7 @@ fn exact_table(bits: u32, mask: Option<u64>) -> Table {
         name: "table".into(),
         key: vec![KeyInfo {
             name: "key".into(),
-            kind: MatchKind::Exact,
+            kind,
             bits,
         }],
         actions: Vec::new(),
@@ -38,13 +38,24 @@ fn exact_table(bits: u32, mask: Option<u64>) -> Table {
 }
 
 fn key(value: u64) -> EntryKey {
+    key_of(Match::Exact([value].into()))
+}
+
+fn prefix(value: u64, prefix_bits: u32) -> EntryKey {
+    key_of(Match::Lpm {
+        value: [value].into(),
+        prefix_bits,
+    })
+}
+
+fn key_of(field: Match) -> EntryKey {
     EntryKey {
-        matches: [Match::Exact([value].into())].into(),
+        matches: [field].into(),
         priority: 0,
     }
 }
 
-fn entry(value: u64, action: usize) -> Entry {
+fn entry(key: EntryKey, action: usize) -> Entry {
     Entry {
         call: Call {
             action,
@@ -52,7 +63,7 @@ fn entry(value: u64, action: usize) -> Entry {
             args: Args::new(),
         },
         counter: CounterValue::default(),
-        key: Box::new(key(value)),
+        key: Box::new(key),
     }
 }
 
@@ -72,13 +83,13 @@ proptest! {
         others in prop::collection::vec(any::<u64>(), 20),
     ) {
         let width = u64::MAX >> (64 - bits);
-        let mut table = exact_table(bits, mask);
+        let mut table = table_of(MatchKind::Exact, bits, mask);
         let mut expected = BTreeMap::new();
         for (action, (value, is_there)) in changes.iter().enumerate() {
             let value = value & width;
             prop_assert_eq!(table.remove(&key(value)), expected.remove(&value).is_some());
             if *is_there {
-                table.insert(entry(value, action));
+                table.insert(entry(key(value), action));
                 expected.insert(value, action);
             }
         }
@@ -89,6 +100,35 @@ proptest! {
             let found = table.lookup(&[!0, value, !0]).map(|entry| entry.call.action);
             let counts = value & mask.unwrap_or(u64::MAX);
             prop_assert_eq!(found, expected.get(&counts).copied());
+        }
+    }
+
+    #[test]
+    fn of_prefixes_the_longest_that_is_there_is_found(
+        bits in prop_oneof![Just(9u32), Just(32), Just(64)],
+        changes in prop::collection::vec((any::<u64>(), 0u32..=64, 0u8..4), 0..60),
+        others in prop::collection::vec(any::<u64>(), 20),
+    ) {
+        let width = u64::MAX >> (64 - bits);
+        let mask = |length: u32| u64::MAX.checked_shl(bits - length).unwrap_or(0) & width;
+        let mut table = table_of(MatchKind::Lpm, bits, None);
+        let mut expected = BTreeMap::new();
+        for (action, (value, length, is_there)) in changes.iter().enumerate() {
+            let length = length % (bits + 1);
+            let value = value & mask(length);
+            let known = expected.remove(&(length, value)).is_some();
+            prop_assert_eq!(table.remove(&prefix(value, length)), known);
+            if *is_there > 0 {
+                table.insert(entry(prefix(value, length), action));
+                expected.insert((length, value), action);
+            }
+        }
+        for value in changes.iter().map(|(value, _, _)| value).chain(&others) {
+            let value = value & width;
+            let found = table.lookup(&[!0, value, !0]).map(|entry| entry.call.action);
+            let mut longest_first = expected.iter().rev();
+            let longest = longest_first.find(|((length, of), _)| value & mask(*length) == *of);
+            prop_assert_eq!(found, longest.map(|(_, action)| *action));
         }
     }
 }
