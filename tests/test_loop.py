@@ -135,7 +135,9 @@ def test_a_link_at_half_its_rate_is_told_from_what_it_sends(labs: Labs, tmp_path
     lab.run(*flags.split(), "--out", str(tmp_path / "x"))
     fast, slow = lab.patterns()[1, 2]["paths"]
     assert fast["slow_percent"] is None
-    assert 45 <= slow["slow_percent"] <= 55
+    # A share of 47 to 53, for a window knows it to a packet in 16; and what the controller
+    # said stays until it is off by an eighth (gray.rs), so from 47 / 1.125 to 53 / 0.875.
+    assert 41 <= slow["slow_percent"] <= 61
 
 
 HERD = "--pattern bulk --flows 8 --hosts 8 --duration 300ms --scheduler rb --seed 1"
