@@ -68,6 +68,25 @@ def test_no_queue_grows_long_under_long_flows(weft: Weft, tmp_path: Path) -> Non
     assert longest_queue(tmp_path / "x") <= 25
 
 
+LONG_AND_SHORT = """source,destination,bytes,start_ns
+h1_1,h2_1,40000000,0
+h1_2,h2_1,2000000,100000000
+"""
+
+
+@pytest.mark.parametrize("off", ["weft_even_kb=0", "weft_send_buffer=N"])
+def test_who_has_less_to_send_is_done_sooner(weft: Weft, tmp_path: Path, off: str) -> None:
+    """Of two flows to one host, which has to see what the application has written."""
+    (tmp_path / "flows").write_text(LONG_AND_SHORT)
+    replay = f"--pattern replay --flow-list {tmp_path / 'flows'}"
+    long, short = run(weft, tmp_path / "with", replay)
+    _, even = run(weft, tmp_path / "without", f"{replay} --scheduler-options {off}")
+    assert int(short["fct_ns"]) <= 0.85 * int(even["fct_ns"])
+    # The long one is done when the link has carried both.
+    both_ns = int(long["ideal_fct_ns"]) + int(short["ideal_fct_ns"])
+    assert int(long["fct_ns"]) <= 1.05 * both_ns
+
+
 def test_a_path_that_fails_costs_no_timeout(weft: Weft, tmp_path: Path) -> None:
     (flow,) = run(weft, tmp_path / "x", "--pattern bulk --bytes 20MB --change 30ms:2:down")
     # What the path had is missed after 5 ms and two round trips, and sent hole by hole.

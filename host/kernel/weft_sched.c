@@ -8,15 +8,12 @@
  * queue on its path short, and gives way to it where others fill the queue
  * (weft_window.h). There one subflow at a time competes, so that the connection gets
  * what one TCP connection gets, whatever number of its subflows the bottleneck has
- * (goals 1 and 2 of RFC 6356, section 2).
+ * (goals 1 and 2 of RFC 6356, section 2). Connections with less left to send have larger
+ * windows than those with more; to know what is left, send buffers are as large from the
+ * start as tcp_wmem lets them become.
  *
- * Path. Of the subflows with room the packet takes that on which it arrives first,
- *
- *	rtt / 2 + under_way rtt / window
- *
- * (rtt / 2 without what ACKs wait), unless so little is left to send that the fastest
- * would be done with it before, as in ecf. No packet waits because it might block the
- * send window, as in blest: that is short while it grows, and paths then stay idle.
+ * Path. Of the subflows with room the packet takes that on which it arrives first
+ * (weft_path.h).
  *
  * Rescue. When no Data ACK has moved the left edge for weft_rescue_ms and two round
  * trips, what lies there is sent again on another subflow, and so on for every hole
@@ -25,190 +22,15 @@
  * and so is MPTCP's.
  *
  * Controller. Its patterns say what the network has measured of a path, with the queues
- * on it and without. A subflow that has not had an ACK of late goes by that, and one whose path the
- * controller has taken out gets nothing while there is another.
+ * on it and without. A subflow that has not had an ACK of late goes by that, and one
+ * whose path the controller has taken out gets nothing while there is another.
  */
-#include "view.h"
-#include "trail.h"
-#include "weft_window.h"
-
-/**
- * struct weft_told - what the controller says of the connection's paths, but for their
- *	RTTs, which are in struct weft_path_state
- * @slots: those that were asked for
- * @out: those whose paths are not to be used, as when a switch has failed
- * @is_wanted: there is a subflow that was not asked for yet
- */
-struct weft_told {
-	u32	slots;
-	u32	out;
-	bool	is_wanted;
-};
-
-/**
- * struct weft_weft - state of a connection
- * @told: by the controller
- * @path: by slot
- * @trail: which subflow has carried what
- * @last_seq: data sequence at the decision before
- * @competitor: slot plus one of the subflow that competes with others for a queue
- * @is_started: whether @last_seq is valid
- */
-struct weft_weft {
-	struct weft_told	told;
-	struct weft_path_state	path[WEFT_PATHS_MAX];
-	struct weft_trail	trail;
-	u64			last_seq;
-	u8			competitor;
-	bool			is_started;
-};
-
-/* The subflow that competes: one, as long as there is need, the one that gets most. */
-static void choose_competitor(struct weft_weft *weft, const struct weft_view *view,
-			      unsigned int n, u64 now_us)
-{
-	u64 best_rate = 0;
-	unsigned int i;
-
-	if (weft->competitor &&
-	    weft_find(view, n, weft->competitor - 1) >= 0 &&
-	    is_contested(&weft->path[weft->competitor - 1], now_us))
-		return;
-	weft->competitor = 0;
-	for (i = 0; i < n; i++) {
-		u64 rate = div64_u64((u64)view[i].cwnd_packets << 20,
-				     max(view[i].srtt_us, 1U));
-
-		if (!is_contested(&weft->path[view[i].slot], now_us) ||
-		    rate <= best_rate)
-			continue;
-		best_rate = rate;
-		weft->competitor = view[i].slot + 1;
-	}
-}
-
-/*
- * Whether one more packet may join those that a subflow has under way. Nagle's
- * algorithm would keep a short one until the one before is acknowledged, and the
- * receiver may delay that.
- */
-static bool may_take(struct weft_weft *weft, const struct weft_view *view,
-		     const struct weft_outlook *outlook)
-{
-	struct weft_path_state *path = &weft->path[view->slot];
-	u32 packets = under_way(view);
-
-	if (!view->space_bytes ||
-	    (view->keeps_short && outlook->unsent_bytes < view->payload_bytes))
-		return false;
-	if (view->slot + 1 == weft->competitor || !packets)
-		return true;
-	if (packets * WEFT_WINDOW_UNIT < path->window)
-		return !is_contested(path, outlook->now_us);
-	path->is_limited = true;
-	return false;
-}
-
-/* When a packet would arrive, in microseconds from now. */
-static u64 arrival_us(const struct weft_path_state *path,
-		      const struct weft_view *view)
-{
-	u64 rtt_us = standing_rtt_us(path, view);
-
-	return (rtt_us - path->back_us) / 2 +
-	       div_u64(under_way(view) * rtt_us * WEFT_WINDOW_UNIT, path->window);
-}
-
-/* Whether the rest is done sooner by waiting for the fastest subflow. */
-static bool is_worth_waiting(const struct weft_weft *weft,
-			     const struct weft_view *fast,
-			     const struct weft_view *slow,
-			     const struct weft_outlook *outlook)
-{
-	u64 fast_us = standing_rtt_us(&weft->path[fast->slot], fast);
-	u64 slow_us = standing_rtt_us(&weft->path[slow->slot], slow);
-	u32 window = max(weft->path[fast->slot].window / WEFT_WINDOW_UNIT, 1U);
-	u64 left = weft_packets(outlook->unsent_bytes, fast);
-
-	/* the ACK of a single packet may be delayed */
-	if (slow_us <= fast_us || under_way(fast) < 2)
-		return false;
-	/* the rest, one window after the other: half a round trip for the last */
-	return !outlook->more_follows &&
-	       div_u64(left * fast_us, window) + fast_us < slow_us;
-}
-
-/* The subflow on which the packet arrives first, of those that may take it. */
-static int earliest(struct weft_weft *weft, const struct weft_view *view,
-		    unsigned int n, u32 members, const struct weft_outlook *outlook)
-{
-	int best = WEFT_WAIT;
-	u64 best_us = 0;
-	unsigned int i;
-
-	for (i = 0; i < n; i++) {
-		u64 us;
-
-		if (!(members & 1U << i) || !may_take(weft, &view[i], outlook))
-			continue;
-		us = arrival_us(&weft->path[view[i].slot], &view[i]);
-		if (best == WEFT_WAIT || us < best_us) {
-			best = i;
-			best_us = us;
-		}
-	}
-	return best;
-}
-
-static int weft_weft_choose(void *state, const struct weft_view *view,
-			    unsigned int n, const struct weft_outlook *outlook)
-{
-	int best, fast = WEFT_WAIT;
-	struct weft_weft *weft = state;
-	bool is_due = false;
-	u32 members = 0;
-	unsigned int i;
-
-	if (outlook->placed >= 0)
-		weft_trail_add(&weft->trail, weft->last_seq, outlook->next_seq,
-			       outlook->placed);
-	if (outlook->placed >= 0 || !weft->is_started)
-		weft->last_seq = outlook->next_seq;
-	weft->is_started = true;
-
-	for (i = 0; i < n; i++) {
-		struct weft_path_state *path = &weft->path[view[i].slot];
-
-		if (observe(path, &view[i], n, outlook->now_us))
-			weft->told.slots &= ~(1U << view[i].slot);
-		weft->told.is_wanted |= !(weft->told.slots & 1U << view[i].slot);
-		is_due |= weft_ack_is_due(&view[i]);
-		if (weft->told.out & 1U << view[i].slot ||
-		    is_silent(path, &view[i], outlook->now_us))
-			continue;
-		members |= 1U << i;
-		if (fast == WEFT_WAIT || view[i].srtt_us < view[fast].srtt_us)
-			fast = i;
-	}
-	choose_competitor(weft, view, n, outlook->now_us);
-
-	best = earliest(weft, view, n, members, outlook);
-	if (best == WEFT_WAIT && !members)
-		best = earliest(weft, view, n, ~0U, outlook);
-	if (best == WEFT_WAIT)
-		return is_due ? WEFT_WAIT : weft_fastest(view, n, true);
-	if (best == fast || fast == WEFT_WAIT ||
-	    !is_worth_waiting(weft, &view[fast], &view[best], outlook))
-		return best;
-	return may_take(weft, &view[fast], outlook) ? fast : WEFT_WAIT;
-}
-
-#ifdef __KERNEL__
 #include <linux/moduleparam.h>
 #include <linux/timer.h>
 #include <net/tcp.h>
 
 #include "weft.h"
+#include "weft_path.h"
 
 module_param(weft_first_window_packets, uint, 0644);
 MODULE_PARM_DESC(weft_first_window_packets,
@@ -216,6 +38,9 @@ MODULE_PARM_DESC(weft_first_window_packets,
 module_param(weft_queue_packets, uint, 0644);
 MODULE_PARM_DESC(weft_queue_packets,
 		 "weft: packets of a connection that may wait in queues (4)");
+module_param(weft_even_kb, uint, 0644);
+MODULE_PARM_DESC(weft_even_kb,
+		 "weft: a connection with less left to send may have up to four times as much in queues, one with more down to half; 0: sizes do not count (4000)");
 module_param(weft_slack_percent, uint, 0644);
 MODULE_PARM_DESC(weft_slack_percent,
 		 "weft: RTT beyond the lowest that is no queue yet, in percent of it, up to 100 us (50)");
@@ -234,6 +59,11 @@ MODULE_PARM_DESC(weft_rescue_ms,
 static bool weft_listen = true;
 module_param(weft_listen, bool, 0644);
 MODULE_PARM_DESC(weft_listen, "weft: go by what the controller says of paths (1)");
+
+static bool weft_send_buffer = true;
+module_param(weft_send_buffer, bool, 0644);
+MODULE_PARM_DESC(weft_send_buffer,
+		 "weft: send buffers are as large as tcp_wmem allows at once, unless SO_SNDBUF is set, so that it is known what is left to send (1)");
 
 /**
  * struct weft_rescue - state of a connection, with what needs the kernel
@@ -308,6 +138,31 @@ static void on_timer(struct timer_list *timer)
 	/* TCP's own timeouts are about to take over */
 	WRITE_ONCE(rescue->wait, min_t(unsigned long, 2 * rescue->wait, TCP_RTO_MAX));
 	mod_timer(timer, jiffies + rescue->wait);
+}
+
+static void widen(struct sock *sk)
+{
+	int most = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[2]);
+
+	if (READ_ONCE(sk->sk_sndbuf) < most)
+		WRITE_ONCE(sk->sk_sndbuf, most);
+}
+
+/*
+ * Let the application write all that it has: what it keeps can't be counted. A send buffer
+ * otherwise grows with the congestion window, when a short flow is long over. That of a
+ * connection is what its subflows have together (__mptcp_sync_sndbuf()).
+ */
+static void widen_buffers(struct mptcp_sock *msk)
+{
+	struct mptcp_subflow_context *subflow;
+	struct sock *sk = (struct sock *)msk;
+
+	if (!READ_ONCE(weft_send_buffer) || sk->sk_userlocks & SOCK_SNDBUF_LOCK)
+		return;
+	widen(sk);
+	mptcp_for_each_subflow(msk, subflow)
+		widen(mptcp_subflow_tcp_sock(subflow));
 }
 
 static u32 told_us(u64 ns)
@@ -389,8 +244,12 @@ static int weft_weft_get_send(struct mptcp_sock *msk)
 	struct weft_rescue *rescue = rescue_of(msk);
 	int err;
 
-	if (rescue)
+	if (rescue) {
+		/* of a new subflow, too */
+		if (rescue->weft.told.is_wanted)
+			widen_buffers(msk);
 		listen(rescue, msk);
+	}
 	err = weft_send_packet(msk, sizeof(*rescue), weft_weft_choose);
 	rescue = rescue_of(msk);
 	if ((err && err != -EAGAIN) || !rescue || !READ_ONCE(weft_rescue_ms))
@@ -511,4 +370,3 @@ struct mptcp_sched_ops weft_weft = {
 	.name		= "weft",
 	.owner		= THIS_MODULE,
 };
-#endif /* __KERNEL__ */

@@ -23,6 +23,12 @@
  * congestion controls); with a short queue of its own a connection would starve among
  * them. So where packets are lost, and the queue has not been empty for
  * weft_patience_ms, a path is contested, and the congestion window alone may count.
+ *
+ * Sizes. Who has little left to send gets a larger share of queues, and so of links, than
+ * who has much: mean completion times are the shorter the more is done first of what is
+ * nearly done (the order of pFabric: Alizadeh et al., SIGCOMM 2013), and nobody stands
+ * still. What is left is what the application has written and no subflow has; what it
+ * waits to write counts as much.
  */
 #ifndef _WEFT_WINDOW_H
 #define _WEFT_WINDOW_H
@@ -44,8 +50,13 @@
 /* Round trips without an ACK after which what was seen of a queue is old. */
 #define WEFT_MEMORY_RTTS	4ULL
 
+/* What sizes make of a share: down to half of it, and up to four times as much. */
+#define WEFT_WEIGHT_MIN		(WEFT_WINDOW_UNIT / 2)
+#define WEFT_WEIGHT_MAX		(4 * WEFT_WINDOW_UNIT)
+
 static unsigned int weft_first_window_packets = 6;
 static unsigned int weft_queue_packets = 4;
+static unsigned int weft_even_kb = 4000;
 static unsigned int weft_slack_percent = 50;
 static unsigned int weft_patience_ms = 50;
 static bool weft_way_back = true;
@@ -63,6 +74,7 @@ static bool weft_way_back = true;
  * @group_acks: how many ACKs this group has
  * @back_us: wait of the last ACK in queues
  * @window: packets it may have under way, in WEFT_WINDOW_UNIT
+ * @weight: of its connection's size (size_weight())
  * @is_known: whether the above are valid
  * @is_starting: whether each packet acknowledged lets two out
  * @is_limited: whether @window has kept a packet back in this round trip
@@ -87,6 +99,7 @@ struct weft_path_state {
 	u32	group_acks;
 	u32	back_us;
 	u32	window;
+	u32	weight;
 	bool	is_known;
 	bool	is_starting;
 	bool	is_limited;
@@ -168,15 +181,42 @@ static u32 queued(const struct weft_path_state *path, u32 rtt_us, u32 base_us)
 }
 
 /*
+ * What a connection's share of queues is multiplied by, in WEFT_WINDOW_UNIT: in inverse
+ * proportion to what is left to send.
+ */
+static u32 size_weight(const struct weft_outlook *outlook)
+{
+	u64 even = 1000ULL * READ_ONCE(weft_even_kb) * WEFT_WINDOW_UNIT;
+
+	if (!even)
+		return WEFT_WINDOW_UNIT;
+	/* nobody knows how much */
+	if (outlook->more_follows)
+		return WEFT_WEIGHT_MIN;
+	return clamp_t(u64, div64_u64(even, outlook->unsent_bytes + 1),
+		       WEFT_WEIGHT_MIN, WEFT_WEIGHT_MAX);
+}
+
+/*
  * What a subflow may keep in queues, in WEFT_WINDOW_UNIT: its share as long as the
  * wait there is no more than two RTTs, beyond that in inverse proportion to the wait,
  * so that the queue grows with the square root of the number of those that share it.
+ *
+ * Sizes count beside that: as long as the wait is below half an RTT nobody has less than
+ * the share, which a slow link may need lest it idle; beyond, all weights fall with the
+ * wait, that of who has little left to one, that of who has much below. So the queue is
+ * no longer than it takes to tell them apart.
  */
-static u32 queue_share(unsigned int n, u32 rtt_us, u32 base_us)
+static u32 queue_share(const struct weft_path_state *path, unsigned int n,
+		       u32 rtt_us, u32 base_us)
 {
-	u32 share = max(READ_ONCE(weft_queue_packets) / n, 2U) * WEFT_WINDOW_UNIT;
 	u32 wait_us = rtt_us > base_us ? rtt_us - base_us : 0;
+	u32 weight = max(path->weight, WEFT_WINDOW_UNIT), share;
 
+	if (wait_us > base_us / 2)
+		weight = (u32)div_u64((u64)weight * (base_us / 2), wait_us);
+	weight = max(weight, min(path->weight, WEFT_WINDOW_UNIT));
+	share = max(READ_ONCE(weft_queue_packets) / n, 2U) * weight;
 	if (wait_us > 2 * base_us)
 		share = (u32)div_u64(2ULL * share * base_us, wait_us);
 	return max(share, WEFT_WINDOW_UNIT);
@@ -189,7 +229,7 @@ static void end_round(struct weft_path_state *path, const struct weft_view *view
 	u32 rtt_us = path->group_sum_us / path->groups;
 	u32 base_us = base_rtt_us(path, view);
 	u32 queue = queued(path, rtt_us, base_us);
-	u32 share = queue_share(n, rtt_us, base_us);
+	u32 share = queue_share(path, n, rtt_us, base_us);
 
 	if (queue) {
 		if (!path->queue_since_us)
@@ -229,7 +269,7 @@ static void take_acks(struct weft_path_state *path, const struct weft_view *view
 	path->back_us = way_back_us(path, view);
 	rtt_us = view->rtt_us - path->back_us;
 	queue = queued(path, rtt_us, base_us);
-	share = queue_share(n, rtt_us, base_us);
+	share = queue_share(path, n, rtt_us, base_us);
 	path->seen_us = now_us;
 	if (!path->group_rtt_us || rtt_us < path->group_rtt_us)
 		path->group_rtt_us = rtt_us;
@@ -265,11 +305,11 @@ static u32 first_window(const struct weft_view *view, unsigned int n)
 }
 
 /*
- * Take in what has happened to a subflow since the last look; whether it is new, or has
- * taken the slot of another.
+ * Take in what has happened to a subflow since the last look, and what its connection's
+ * size weighs; whether it is new, or has taken the slot of another.
  */
 static bool observe(struct weft_path_state *path, const struct weft_view *view,
-		    unsigned int n, u64 now_us)
+		    unsigned int n, u32 weight, u64 now_us)
 {
 	u32 acked = view->delivered_packets - path->delivered;
 	bool is_new = !path->is_known || (s32)acked < 0;
@@ -280,6 +320,7 @@ static bool observe(struct weft_path_state *path, const struct weft_view *view,
 		path->lost = view->lost_packets;
 		acked = 0;
 	}
+	path->weight = weight;
 	path->delivered = view->delivered_packets;
 	if (view->lost_packets != path->lost) {
 		path->lost = view->lost_packets;

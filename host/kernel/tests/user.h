@@ -24,6 +24,8 @@ typedef int64_t s64;
 #define min(a, b)		((a) < (b) ? (a) : (b))
 #define max(a, b)		((a) > (b) ? (a) : (b))
 #define clamp(value, low, high)	min(max(value, low), high)
+#define clamp_t(type, value, low, high)	\
+	clamp((type)(value), (type)(low), (type)(high))
 #define READ_ONCE(value)	(value)
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 

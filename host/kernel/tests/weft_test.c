@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Tests of weft's decision, with 100 us of RTT where nothing else is said. */
-#include "../weft_sched.c"
+#include "../weft_path.h"
 #include "decision.h"
 
 #define RTT_US	100U
@@ -17,11 +17,19 @@ static struct weft_view path(u8 slot, u32 in_flight, u32 delivered, u32 rtt_us)
 	return view;
 }
 
-/* How many packets it places on one subflow after another until it waits. */
-static u32 fill(struct weft_weft *weft, struct weft_view *view, unsigned int n,
-		u64 now_us)
+/* So much left to send that sizes weigh nothing. */
+static struct weft_outlook evenly(void)
 {
-	struct weft_outlook outlook = packets_left(100000);
+	struct weft_outlook outlook = packets_left(0);
+
+	outlook.unsent_bytes = 1000ULL * weft_even_kb - 1;
+	return outlook;
+}
+
+/* How many packets it places on one subflow after another until it waits. */
+static u32 fill_from(struct weft_outlook outlook, struct weft_weft *weft,
+		     struct weft_view *view, unsigned int n, u64 now_us)
+{
 	u32 placed = 0;
 	int choice;
 
@@ -33,6 +41,12 @@ static u32 fill(struct weft_weft *weft, struct weft_view *view, unsigned int n,
 		view[choice].in_flight_packets++;
 		placed++;
 	}
+}
+
+static u32 fill(struct weft_weft *weft, struct weft_view *view, unsigned int n,
+		u64 now_us)
+{
+	return fill_from(evenly(), weft, view, n, now_us);
 }
 
 static void test_start(void)
@@ -67,16 +81,17 @@ static void test_start(void)
 }
 
 /* Have a subflow of @window packets, all under way, see some round trips of @rtt_us. */
-static u32 settle(struct weft_weft *weft, struct weft_view *view, u32 window,
-		  u32 rtt_us, unsigned int rounds)
+static u32 settle_from(struct weft_outlook outlook, struct weft_weft *weft,
+		       struct weft_view *view, u32 window, u32 rtt_us,
+		       unsigned int rounds)
 {
 	unsigned int ack;
 	u64 now_us = 0;
 
-	fill(weft, view, 1, now_us);
+	fill_from(outlook, weft, view, 1, now_us);
 	weft->path[0].window = window * WEFT_WINDOW_UNIT;
 	weft->path[0].is_starting = false;
-	fill(weft, view, 1, now_us);
+	fill_from(outlook, weft, view, 1, now_us);
 	while (rounds--) {
 		now_us += rtt_us;
 		view->rtt_us = rtt_us;
@@ -87,10 +102,16 @@ static u32 settle(struct weft_weft *weft, struct weft_view *view, u32 window,
 
 			view->delivered_packets += view->in_flight_packets - left;
 			view->in_flight_packets = left;
-			fill(weft, view, 1, now_us);
+			fill_from(outlook, weft, view, 1, now_us);
 		}
 	}
 	return weft->path[0].window / WEFT_WINDOW_UNIT;
+}
+
+static u32 settle(struct weft_weft *weft, struct weft_view *view, u32 window,
+		  u32 rtt_us, unsigned int rounds)
+{
+	return settle_from(evenly(), weft, view, window, rtt_us, rounds);
 }
 
 static void test_queue(void)
@@ -113,6 +134,40 @@ static void test_queue(void)
 	memset(&weft, 0, sizeof(weft));
 	window = settle(&weft, &view, 10, 149, 4);
 	report(window > 50, "with no queue it doubles every round trip");
+}
+
+/* The window at which a connection comes to rest with so much to send. */
+static u32 rest(u64 unsent_bytes, bool more_follows, u32 rtt_us)
+{
+	struct weft_view view = path(0, 0, 0, RTT_US);
+	struct weft_outlook outlook = evenly();
+	struct weft_weft weft = {};
+
+	outlook.unsent_bytes = unsent_bytes;
+	outlook.more_follows = more_follows;
+	return settle_from(outlook, &weft, &view, 40, rtt_us, 100);
+}
+
+static void test_sizes(void)
+{
+	unsigned int even_kb = weft_even_kb;
+
+	/* w (200 - 150) / 200 = 16, less what half a step is rounded to */
+	report(rest(500000, false, 200) == 63,
+	       "who has little left to send may have four times as much in queues");
+	report(rest(2000000, false, 200) == 31, "who has half of the even size, twice");
+	report(rest(100000000, false, 200) == 16, "who has much left keeps its share");
+	/* w (250 - 150) / 250 = 16 x 75 / 100 */
+	report(rest(500000, false, 250) == 30, "in a longer queue the one gives way");
+	report(rest(500000, false, 450) == rest(1000 * even_kb - 1, false, 450),
+	       "until it has what an even size has");
+	/* w (300 - 150) / 300 = 4 / 2 */
+	report(rest(100000000, false, 300) == 4, "and the other to half of it");
+	report(rest(500000, true, 300) == 4, "as does who waits for room to write more");
+	weft_even_kb = 0;
+	report(rest(500000, false, 200) == 16 && rest(100000000, true, 300) == 8,
+	       "without an even size all have the same");
+	weft_even_kb = even_kb;
 }
 
 static void test_late_comer(void)
@@ -292,6 +347,7 @@ int main(void)
 {
 	test_start();
 	test_queue();
+	test_sizes();
 	test_way_back();
 	test_late_comer();
 	test_competition();
