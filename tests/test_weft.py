@@ -87,6 +87,15 @@ def test_who_has_less_to_send_is_done_sooner(weft: Weft, tmp_path: Path, off: st
     assert int(long["fct_ns"]) <= 1.05 * both_ns
 
 
+def test_a_send_buffer_that_the_application_sets_is_left_alone(weft: Weft, tmp_path: Path) -> None:
+    (tmp_path / "flows").write_text(LONG_AND_SHORT)
+    replay = f"--pattern replay --flow-list {tmp_path / 'flows'} --send-buffer 200KB"
+    with_it = run(weft, tmp_path / "with", replay)
+    assert with_it == run(
+        weft, tmp_path / "without", f"{replay} --scheduler-options weft_send_buffer=N"
+    )
+
+
 def test_a_path_that_fails_costs_no_timeout(weft: Weft, tmp_path: Path) -> None:
     (flow,) = run(weft, tmp_path / "x", "--pattern bulk --bytes 20MB --change 30ms:2:down")
     # What the path had is missed after 5 ms and two round trips, and sent hole by hole.
