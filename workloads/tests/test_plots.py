@@ -3,9 +3,11 @@
 import itertools
 
 import matplotlib.style
+import polars as pl
 import pytest
 from matplotlib.figure import Figure
-from weft_scenarios import plot, style
+from weft_scenarios import plot, scenario, style
+from weft_scenarios.results import About, Results
 from weft_scenarios.scenario import Axis, Point
 
 INCHES = 3.1
@@ -41,6 +43,27 @@ def test_names_of_places_are_wrapped_and_do_not_touch(names: list[str], lines: i
 def test_names_that_cannot_be_wrapped_stand_aslant(count: int) -> None:
     labels = drawn(["a-distribution-of-sizes"] * count).axes[0].get_xticklabels()
     assert {label.get_rotation() for label in labels} == {30}
+
+
+def test_a_panel_is_as_wide_as_its_bars_need() -> None:
+    means = scenario.read("weft-means")
+    (experiment,) = means.experiments
+    points = {axis.name: [str(point.at) for point in axis.points] for axis in experiment.axes}
+    runs = pl.DataFrame(
+        [
+            {"experiment": experiment.name, "without": without, "cell": cell, "fct_mean_ms": 1.0}
+            for without, cell in itertools.product(points["without"], points["cell"])
+        ]
+    )
+    about = About(quick=False, kernels=[], revisions=[], runs=len(runs), failed=[])
+    wide = plot.figure(means, means.plots[0], Results(runs, pl.DataFrame(), about))
+    few = runs.filter(pl.col("without").is_in(["nothing", "sizes"]))
+    usual = plot.figure(means, means.plots[0], Results(few, pl.DataFrame(), about))
+    assert wide
+    assert usual
+    # 63 bars, and 14.
+    assert wide.get_figwidth() > 1.5 * usual.get_figwidth()
+    assert usual.get_figwidth() == pytest.approx(INCHES + 0.3)
 
 
 def test_a_break_between_number_and_unit_is_the_last_that_is_made() -> None:

@@ -1,6 +1,7 @@
 """Draws what a scenario gave."""
 
 import io
+import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,6 +21,9 @@ from weft_scenarios.scenario import Axis, Experiment, Plot, Scenario
 from weft_scenarios.stats import Spread, spread
 
 _FACET_INCHES = (3.1, 2.4)
+_MARGIN_INCHES = 0.3
+_BAR_INCHES = 0.085
+"""Width of a bar that can still be told from the next, of those with room between groups."""
 _LEGEND_LETTERS = 38
 """That fit beside each other into the legend of a panel, without the lines."""
 _AXIS_INCHES, _LETTER_INCHES = 0.55, 0.062
@@ -59,7 +63,8 @@ def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
     experiment = _of_measured(experiment, plot.x, frame)
     facets = _points(experiment, plot.facet, frame) if plot.facet else [None]
     width, height = _FACET_INCHES
-    size = (width * len(facets) + 0.3, height + 0.5)
+    stretch = _stretch(plot, experiment, frame)
+    size = (width * stretch * len(facets) + _MARGIN_INCHES, height + 0.5)
     drawn, grid = panels(len(facets), size, sharex=plot.kind == "cdf", sharey=True)
     with matplotlib.style.context(style.SHEET):
         for axes, facet in zip(grid, facets, strict=True):
@@ -70,7 +75,8 @@ def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
         _label(grid, plot, experiment)
         if plot.x != plot.series:
             series = _axis(experiment, plot.series)
-            legend(drawn, grid, None if series.name == "scheduler" else series.label)
+            title = None if series.name == "scheduler" else series.label
+            legend(drawn, grid, title, stretch)
     return drawn
 
 
@@ -84,15 +90,18 @@ def panels(
     return made, list(grid[0])
 
 
-def legend(figure: Figure, grid: Sequence[Axes], title: str | None) -> None:
-    """Put one legend of all panels above them, if there is something to tell apart."""
+def legend(figure: Figure, grid: Sequence[Axes], title: str | None, stretch: float = 1.0) -> None:
+    """Put one legend of all panels above them, if there is something to tell apart.
+
+    Panels are `stretch` times as wide as usual.
+    """
     handles: dict[str, Any] = {}
     for axes in grid:
         handles |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     if len(handles) < 2:
         return
     longest = max(map(len, handles)) + 5
-    columns = max(len(grid) * _LEGEND_LETTERS // longest, 2)
+    columns = max(int(len(grid) * stretch * _LEGEND_LETTERS) // longest, 2)
     figure.legend(
         handles.values(),
         handles.keys(),
@@ -131,6 +140,23 @@ def _of_measured(experiment: Experiment, name: str | None, frame: pl.DataFrame) 
     there = set(frame[axis.name].to_list())
     kept = replace(axis, points=tuple(p for p in axis.points if point_text(p.at) in there))
     return replace(experiment, axes=tuple(kept if a is axis else a for a in experiment.axes))
+
+
+def _stretch(plot: Plot, experiment: Experiment, frame: pl.DataFrame) -> float:
+    """Give how much wider than usual a panel has to be for its bars."""
+    if plot.kind != "bars":
+        return 1.0
+    axes = {_axis(experiment, name).name for name in (plot.x, plot.series) if name}
+    bars = math.prod(len(_points(experiment, axis, frame)) for axis in axes if axis)
+    return max(1.0, (bars * _BAR_INCHES + _AXIS_INCHES) / _FACET_INCHES[0])
+
+
+def _panel_inches(axes: Axes) -> float:
+    """Give the width of a panel."""
+    figure = axes.get_figure(root=True)
+    if figure is None:
+        return _FACET_INCHES[0]
+    return (float(figure.get_figwidth()) - _MARGIN_INCHES) / len(figure.axes)
 
 
 def _points(experiment: Experiment, axis: str, frame: pl.DataFrame) -> list[str]:
@@ -222,7 +248,7 @@ def _draw_points(
         places = [order.index(v) + (number - (count - 1) / 2) * width for v in shown]
         bars(axes, places, spreads, width, look)
         names = {v: look.name for v, look in style.looks(x_axis, order).items()}
-        name_ticks(axes, [names[v] for v in order], _FACET_INCHES[0])
+        name_ticks(axes, [names[v] for v in order], _panel_inches(axes))
         axes.grid(visible=False, axis="x")
         return
     # Beside each other, so that no interval hides another.
