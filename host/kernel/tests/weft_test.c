@@ -159,7 +159,7 @@ static void test_sizes(void)
 	report(rest(100000000, false, 200) == 16, "who has much left keeps its share");
 	/* w (250 - 150) / 250 = 16 x 75 / 100 */
 	report(rest(500000, false, 250) == 30, "in a longer queue the one gives way");
-	report(rest(500000, false, 450) == rest(1000 * even_kb - 1, false, 450),
+	report(rest(500000, false, 450) == rest(evenly().unsent_bytes, false, 450),
 	       "until it has what an even size has");
 	/* w (300 - 150) / 300 = 4 / 2 */
 	report(rest(100000000, false, 300) == 4, "and the other to half of it");
