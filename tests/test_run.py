@@ -44,10 +44,12 @@ def test_what_else_python_has_installed_changes_no_byte(
     (elsewhere / ".venv" / "bin").mkdir(parents=True)
     for name in ("topology", "p4", "host", "target"):
         (elsewhere / name).symlink_to(ROOT / name)
+    # A lab covers `/tmp`, and shows in it what links of the checkout lead to.
+    (elsewhere / "environment").symlink_to(ROOT / ".venv")
     python = elsewhere / ".venv" / "bin" / "python"
     more = ":".join(f"/nowhere/{number}" for number in range(60))
     python.write_text(
-        f'#!/bin/sh\nPYTHONPATH="{more}:$PYTHONPATH" exec {ROOT}/.venv/bin/python "$@"\n'
+        f'#!/bin/sh\nPYTHONPATH="{more}:$PYTHONPATH" exec "{ROOT}/.venv/bin/python" "$@"\n'
     )
     python.chmod(0o755)
     monkeypatch.setenv("WEFT_ROOT", str(elsewhere))

@@ -187,7 +187,7 @@ fn arguments(options: &KernelOptions<'_>) -> Vec<OsString> {
         &rundir.join(rundir::CLOCK_SOCKET),
     ));
     arguments.push(with_path("weft.rundir=", rundir));
-    arguments.push(with_path("init=", &spec.paths.bin.join("weft-lab")));
+    arguments.push(with_path("init=", &rundir.join(rundir::INIT)));
     arguments.extend(spec.kernel_arguments.iter().map(OsString::from));
     arguments.extend(["--".into(), "guest".into()]);
     arguments

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
@@ -42,12 +42,15 @@ pub const CONTROLLER_SOCKETS: [&str; 3] =
 pub const EXEC_SOCKET: &str = "exec.sock";
 /// Socket of the clock, for the kernel.
 pub const CLOCK_SOCKET: &str = "clock.sock";
+/// A link to the program that is process 1 inside. The kernel's command line is split at white
+/// space, and the program may be in a folder that has some in its name.
+pub const INIT: &str = "init";
 /// The kernel's own folder.
 pub const UML: &str = "uml";
 const LOCK: &str = "lock";
 
 /// What is the launcher's own and no result of a run.
-const INTERNAL: [&str; 13] = [
+const INTERNAL: [&str; 14] = [
     STEPS,
     READY,
     FAILED,
@@ -59,6 +62,7 @@ const INTERNAL: [&str; 13] = [
     CONTROLLER_SOCKETS[2],
     EXEC_SOCKET,
     CLOCK_SOCKET,
+    INIT,
     UML,
     LOCK,
 ];
@@ -190,6 +194,8 @@ pub fn create(name: &str, spec: &LabSpec) -> Result<(PathBuf, File)> {
     let json = serde_json::to_vec_pretty(spec).map_err(io::Error::from);
     json.and_then(|json| fs::write(&path, json))
         .context(|| path.display().to_string())?;
+    let path = dir.join(INIT);
+    symlink(spec.paths.bin.join("weft-lab"), &path).context(|| path.display().to_string())?;
     Ok((dir, file))
 }
 

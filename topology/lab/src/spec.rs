@@ -387,6 +387,10 @@ pub struct Paths {
     pub modules: Vec<PathBuf>,
     /// Folder of the compiled P4 programs.
     pub pipelines: PathBuf,
+    /// Where symbolic links at the top of the repository lead, such as a `target` on a larger
+    /// disk: the lab sees these places too.
+    #[serde(default)]
+    pub linked: Vec<PathBuf>,
 }
 
 /// A command to run inside a lab that exists for nothing else.
@@ -492,6 +496,7 @@ mod tests {
                 kernel: "/weft/linux".into(),
                 modules: vec!["/weft/weft.ko".into(), "/weft/weft_coupled.ko".into()],
                 pipelines: "/weft/p4".into(),
+                linked: Vec::new(),
             },
             batch: None,
             kernel_arguments: vec!["slab_debug=FZPU".into()],

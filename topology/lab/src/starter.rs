@@ -43,8 +43,7 @@ impl Started {
         check("launcher", &program)?;
         if spec.clock != ClockMode::Native {
             check("lab kernel", &spec.paths.kernel)?;
-            check_unsplit(&program, "move the checkout")?;
-            check_unsplit(&rundir::of(name)?, "set WEFT_RUNTIME_DIR to another")?;
+            check_unsplit(&rundir::of(name)?)?;
         }
         for module in &spec.paths.modules {
             check("kernel module", module)?;
@@ -139,9 +138,9 @@ fn check(what: &'static str, path: &Path) -> Result<()> {
     })
 }
 
-/// Refuses a path that the lab kernel would take for several arguments: its command line is
-/// one string, split at white space.
-fn check_unsplit(path: &Path, remedy: &str) -> Result<()> {
+/// Refuses a lab's folder that the kernel would take for several arguments: its command line
+/// is one string, split at white space.
+fn check_unsplit(path: &Path) -> Result<()> {
     // The kernel takes bytes for Latin-1, where this is a space; it is one half of `à`.
     let splits = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0xa0;
     if !path.as_os_str().as_encoded_bytes().iter().any(splits) {
@@ -151,7 +150,8 @@ fn check_unsplit(path: &Path, remedy: &str) -> Result<()> {
         context: path.display().to_string(),
         source: io::Error::new(
             io::ErrorKind::InvalidInput,
-            format!("the lab kernel takes no path with white space (or `à`); {remedy}"),
+            "the lab kernel takes no path with white space (or `à`); \
+             set WEFT_RUNTIME_DIR to another",
         ),
     })
 }
@@ -200,9 +200,9 @@ mod tests {
     #[test]
     fn a_path_that_the_kernel_would_split_is_refused() {
         for path in ["/home/ann/my weft/target", "/a\tb", "/home/ann/là/weft"] {
-            let error = check_unsplit(Path::new(path), "move it").unwrap_err();
-            assert!(error.to_string().ends_with("; move it"), "{error}");
+            let error = check_unsplit(Path::new(path)).unwrap_err();
+            assert!(error.to_string().contains("WEFT_RUNTIME_DIR"), "{error}");
         }
-        check_unsplit(Path::new("/home/zoë/weft-1"), "move it").unwrap();
+        check_unsplit(Path::new("/home/zoë/weft-1")).unwrap();
     }
 }

@@ -60,12 +60,15 @@ fn with_kernel(kernel: Option<Kernel>) -> Result<Paths> {
     let root = root()?;
     let is_lab = kernel.is_some();
     let kernel = kernel.unwrap_or_default();
+    let pipelines = root.join("p4/compiled");
     let paths = Paths {
         bin: bin(&root),
         python: root.join(".venv/bin/python"),
         kernel: kernel.kernel,
         modules: kernel.modules,
-        pipelines: root.join("p4/compiled"),
+        // Where it is, not the way there: a link on that way may lead out of what a lab sees.
+        pipelines: pipelines.canonicalize().unwrap_or(pipelines),
+        linked: linked(&root),
         repo: root,
     };
     let modules = paths.modules.iter().cloned();
@@ -89,6 +92,19 @@ fn with_kernel(kernel: Option<Kernel>) -> Result<Paths> {
         }
     }
     Ok(paths)
+}
+
+/// The folders that symbolic links at the top of the repository lead to.
+fn linked(root: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.is_symlink() && path.is_dir())
+        .filter_map(|path| path.canonicalize().ok())
+        .collect();
+    // The file system's own order must not reach the lab.
+    folders.sort();
+    folders
 }
 
 /// What `topology/lab/kernel/build.py` has built last.
