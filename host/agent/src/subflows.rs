@@ -115,7 +115,7 @@ fn subflow(socket: &TcpSocket) -> Option<(u32, Sample)> {
 
 #[cfg(test)]
 mod tests {
-    use netlink_packet_sock_diag::inet::nlas::TcpInfo;
+    use netlink_bindings::inet_diag::TcpInfo;
 
     use super::*;
     use crate::netlink::Attribute;
@@ -125,8 +125,8 @@ mod tests {
     const SYN_SENT: u8 = 2;
 
     fn socket(state: u8, flags: u32) -> TcpSocket {
-        let mut info = [0; 512];
-        info[0] = state;
+        let mut info = TcpInfo::new();
+        info.state = state;
         let mptcp = vec![
             Attribute::u32(TOKEN_LOCAL, TOKEN),
             Attribute::u32(FLAGS, flags),
@@ -135,7 +135,7 @@ mod tests {
         TcpSocket {
             local: "10.1.1.1:40000".parse().unwrap(),
             remote: "10.2.1.1:5000".parse().unwrap(),
-            info: TcpInfo::parse(&info).unwrap(),
+            info,
             mptcp: Some(mptcp.into()),
         }
     }

@@ -224,21 +224,15 @@ fn refusal(code: i32, extended_ack: &[u8]) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use netlink_packet_sock_diag::constants::{AF_INET, IPPROTO_TCP};
-    use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, StateFlags};
-    use netlink_packet_sock_diag::message::SockDiagMessage;
     use netlink_sys::protocols::NETLINK_SOCK_DIAG;
+    use nix::libc::AF_INET;
 
     use super::*;
+    use crate::netlink::diag::DiagMessage;
 
-    fn no_such_socket() -> SockDiagMessage {
-        SockDiagMessage::InetRequest(InetRequest {
-            family: AF_INET,
-            protocol: IPPROTO_TCP,
-            extensions: ExtensionFlags::empty(),
-            states: StateFlags::ESTABLISHED,
-            socket_id: SocketId::new_v4(),
-        })
+    /// Without `NLM_F_DUMP` it asks for one socket, which is not there.
+    fn no_such_socket() -> DiagMessage {
+        DiagMessage::tcp_sockets(AF_INET)
     }
 
     #[test]
