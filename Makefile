@@ -27,7 +27,7 @@ SCENARIOS := .venv/bin/python -m weft_scenarios
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build kernel p4 topo down status shell workload run compare patterns explain \
-    paths telemetry flows evidence experiment report scenario scenarios figures speed results selftests fuzz test lint fmt clean
+    paths telemetry flows evidence experiment report scenario scenarios figures speed results selftests fuzz test test-fresh lint fmt clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -121,6 +121,9 @@ fuzz: build kernel ## broken netlink messages against the kernel module in use
 
 test: ## everything: install, build, lint, unit tests, the whole circle in the lab
 	@ci/test
+
+test-fresh: ## what README says, on bare Debian 13 and 12 systems: [DEBIAN=13] [UNTIL="make down"]
+	@tests/fresh $(call flags,DEBIAN UNTIL CACHE FOLDER)
 
 lint: deps ## formatters and linters of each language
 	@ci/test lint

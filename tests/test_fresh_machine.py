@@ -1,0 +1,91 @@
+"""What README says is what `tests/fresh` types, and nothing is skipped where it is the point."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from driver import ROOT
+from fresh_machine import plan, readme, reasons, root
+
+FRESH = ROOT / "tests" / "fresh"
+
+
+def fresh(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run it with these variables and no others."""
+    environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"} | variables
+    return subprocess.run(
+        [sys.executable, FRESH, *words], env=environment, capture_output=True, text=True
+    )
+
+
+def test_readme_has_the_one_line_that_a_bare_system_needs_first() -> None:
+    line = readme.prepare(readme.README.read_text())
+    assert line.startswith("sudo apt-get update && sudo apt-get install")
+
+
+@pytest.mark.parametrize("text", ["", "    sudo apt-get install make git\n" * 2])
+def test_a_readme_without_that_line_or_with_two_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not one"):
+        readme.prepare(text)
+
+
+def test_every_make_command_that_is_typed_stands_in_readme() -> None:
+    text = readme.README.read_text()
+    typed = [step.name for step in readme.steps() if step.name.startswith("make ")]
+    assert "make topo" in typed
+    assert [name for name in typed if name != "make and git" and name not in text] == []
+
+
+def test_root_and_a_user_with_sudo_are_tried_in_a_plain_and_a_difficult_folder() -> None:
+    assert {machine.user == "root" for machine in plan.MACHINES} == {True, False}
+    folders = [machine.checkout for machine in plan.MACHINES]
+    assert any(folder.startswith("/tmp/") for folder in folders)
+    assert any(" " in folder and not folder.isascii() for folder in folders)
+
+
+def test_a_bare_system_makes_no_further_one_and_says_so() -> None:
+    said = fresh(**{reasons.INSIDE: "Debian 13", "CI": "true"})
+    assert said.returncode == 0
+    assert "SKIPPED, nothing was checked: this is a bare system itself" in said.stdout
+
+
+def test_where_nothing_can_be_tried_ci_fails_and_others_are_told(tmp_path: Path) -> None:
+    command = "import sys, runpy; from fresh_machine import reasons; " + (
+        "reasons.TOOLS = ('no-such-tool',); sys.argv = ['fresh']; "
+        f"runpy.run_path({str(FRESH)!r}, run_name='__main__')"
+    )
+
+    def run(**variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", command],
+            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{ROOT}/tests"} | variables,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+        )
+
+    alone, in_ci = run(), run(CI="true")
+    assert "SKIPPED, nothing was checked: not installed: no-such-tool" in alone.stdout
+    assert (alone.returncode, in_ci.returncode) == (0, 1)
+
+
+def test_a_cache_without_a_kernel_is_one_clear_line(tmp_path: Path) -> None:
+    said = fresh("--cache", str(tmp_path))
+    assert said.returncode == 2
+    assert said.stderr.splitlines()[-1].endswith("has no folder `kernel`; `make kernel` makes one")
+
+
+def test_remains_of_a_killed_run_are_removed_and_those_of_a_running_one_are_not(
+    tmp_path: Path,
+) -> None:
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    remains = tmp_path / f"{root.PREFIX}{dead.pid}-x"
+    remains.mkdir()
+    root.log(remains).touch()
+    with root.folder(tmp_path) as running:
+        root.log(running).touch()
+        root.remove_remains(tmp_path)
+        assert set(tmp_path.iterdir()) == {running, root.log(running)}
+    assert list(tmp_path.iterdir()) == []
