@@ -26,7 +26,7 @@ flags = $(foreach name,$(1),$(if $($(name)),$(call flag,$(name))))
 SCENARIOS := .venv/bin/python -m weft_scenarios
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build kernel p4 topo down status shell workload run compare patterns explain \
+.PHONY: help machine deps build kernel p4 topo down status shell workload run compare patterns explain \
     paths telemetry flows evidence experiment report scenario scenarios figures speed results selftests fuzz test test-fresh lint fmt clean
 
 help: ## this list
@@ -41,7 +41,7 @@ help: ## this list
 	@echo "  fuzz: SEED REPEATS ROUNDS JOBS"
 	@echo "  topo: SWITCH CLOCK SEED    a lab that stays up: NAME    queries: JSON=1"
 
-topo: build kernel ## boot a fabric and leave it running
+topo: machine build kernel ## boot a fabric and leave it running
 	@$(WEFT) topo up $(call flags,NAME CLOCK SEED CPU SWITCH $(FABRIC))
 
 workload: $(WEFT) ## run flows in the running lab
@@ -66,16 +66,16 @@ status: $(WEFT) ## what the running lab is doing
 down: $(WEFT) ## stop the running lab
 	@$(WEFT) topo down $(call flags,NAME)
 
-run: build kernel ## boot a lab of its own, run flows, stop: deterministic
+run: machine build kernel ## boot a lab of its own, run flows, stop: deterministic
 	@$(WEFT) run $(call flags,CPU $(FABRIC) $(TRAFFIC) $(CAPTURES) SCHEDULER)
 
-compare: build kernel ## the same flows under several schedulers
+compare: machine build kernel ## the same flows under several schedulers
 	@$(WEFT) compare $(call flags,SCHEDULERS JOBS $(FABRIC) $(TRAFFIC) $(CAPTURES))
 
 evidence: $(WEFT) ## what happened to every packet of a captured run: RUN=runs/x
 	@$(WEFT) evidence $(if $(PACKETS),--packets) '$(RUN)'
 
-experiment: build kernel ## runs that a file describes, planned and resumed: FILE=... [PLAN=1]
+experiment: $(if $(PLAN)$(CLUSTER),,machine) build kernel ## runs that a file describes, planned and resumed: FILE=... [PLAN=1]
 	@$(if $(FILE),,echo 'give FILE=workloads/scenarios/x.toml, or one of your own' >&2; exit 2)
 	@$(WEFT) experiment $(call flags,JOBS STORE CLUSTER SEEDS) $(if $(OUT),--out '$(OUT)') \
 	    $(if $(PLAN),--plan) $(if $(QUICK),--quick) $(if $(FULL),--full) '$(FILE)'
@@ -84,21 +84,24 @@ report: deps $(WEFT) ## one page of an experiment's results: DIR=runs/scenarios/
 	@$(if $(DIR),,echo 'give DIR=runs/scenarios/x' >&2; exit 2)
 	@$(WEFT) report '$(DIR)'
 
-scenario: deps $(if $(SCENARIO),build kernel) ## an experiment of a paper: SCENARIO=rb-fig13 [QUICK=1]
+scenario: deps $(if $(SCENARIO),machine build kernel) ## an experiment of a paper: SCENARIO=rb-fig13 [QUICK=1]
 	@$(if $(SCENARIO),,$(SCENARIOS) list; echo 'give SCENARIO=NAME' >&2; exit 2)
 	@$(SCENARIOS) run $(SCENARIO) $(if $(QUICK),--quick) $(call flags,SEEDS)
 
-scenarios: build kernel ## all of them, at most 30 minutes; QUICK=1: at most 5
+scenarios: machine build kernel ## all of them, at most 30 minutes; QUICK=1: at most 5
 	@$(SCENARIOS) run $(if $(QUICK),--quick) $(call flags,SEEDS)
 
-figures: build kernel ## every figure with a report, in 30 minutes; FULL=1: at the papers' scale
+figures: machine build kernel ## every figure with a report, in 30 minutes; FULL=1: at the papers' scale
 	@$(SCENARIOS) figures $(if $(FULL),--full) $(if $(PLAN),--plan) $(call flags,SEEDS)
 
-speed: build kernel ## what runs take, against what they may: WHAT="websearch packet" REPEATS
+speed: machine build kernel ## what runs take, against what they may: WHAT="websearch packet" REPEATS
 	@.venv/bin/python tests/speed $(call flags,REPEATS CPU) $(WHAT)
 
 results: deps ## write workloads/RESULTS.md from the last `make scenarios`
 	@$(SCENARIOS) results
+
+machine: # before anything takes minutes: can a lab run here?
+	@ci/check-machine lab
 
 deps: ## install what is missing (Debian and Python packages)
 	@ci/install
@@ -113,10 +116,10 @@ kernel: deps ## build the lab kernel and its module, once (KERNEL_SRC=dir for an
 p4: ## compile the P4 programs (needs p4c)
 	@p4/compile
 
-selftests: build kernel ## the kernel's own MPTCP tests under each scheduler, against default's
+selftests: machine build kernel ## the kernel's own MPTCP tests under each scheduler, against default's
 	@tests/selftests/run $(call flags,SCHEDULERS TESTS REPEATS SEED JOBS OUT)
 
-fuzz: build kernel ## broken netlink messages against the kernel module in use
+fuzz: machine build kernel ## broken netlink messages against the kernel module in use
 	@tests/fuzz $(call flags,SEED REPEATS ROUNDS JOBS)
 
 test: ## everything: install, build, lint, unit tests, the whole circle in the lab
