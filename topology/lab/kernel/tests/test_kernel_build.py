@@ -84,6 +84,18 @@ def test_newest_backport_comes_first_then_stable() -> None:
     ]
 
 
+def test_without_network_nothing_else_is_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "Err:1 http://m.example/debian trixie InRelease\n  Temporary failure resolving 'm'\n"
+    monkeypatch.setattr(archive, "KEYRINGS", (tmp_path,))
+    monkeypatch.setattr(sources, "mirror", lambda: "http://m.example/debian")
+    monkeypatch.setattr(archive, "run", lambda command, **_: said if "update" in command else "")
+    with store.Store(tmp_path / "kernel") as cache, pytest.raises(BuildError) as raised:
+        cli.kernel_from_debian(cache)
+    assert str(raised.value).startswith("no network: apt-get did not reach http://m.example/debian")
+
+
 def test_option_that_did_not_survive_is_reported() -> None:
     wanted = '# why\nCONFIG_A=y\nCONFIG_B=n\nCONFIG_C=n\nCONFIG_D="x"\n'
     assert tree.unmet_lines(wanted, 'CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_D="x"\n') == []

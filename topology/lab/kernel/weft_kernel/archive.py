@@ -51,6 +51,7 @@ class Archive:
                 f"deb [signed-by={keyring}] {mirror} {suite} main\n" for suite in (NEWEST, *STABLE)
             )
         )
+        self.mirror = mirror
         configuration = folder / "apt.conf"
         configuration.write_text(_settings(folder))
         self._environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
@@ -58,7 +59,13 @@ class Archive:
 
     def update(self) -> None:
         """Fetch the lists. A suite that cannot be had is left out, with a message."""
-        run(["apt-get", "-q", "update"], env=self._environment)
+        said = run(["apt-get", "-q", "-o", "Acquire::Retries=1", "update"], env=self._environment)
+        # It succeeds also when it has reached nobody.
+        if not re.search(r"^(Hit|Get):", said, re.MULTILINE):
+            raise BuildError(
+                f"no network: apt-get did not reach {self.mirror} (a proxy is apt's "
+                "Acquire::http::Proxy); connect this machine and run again"
+            )
 
     def packages(self) -> list[Package]:
         """Return what to try to build, best first."""

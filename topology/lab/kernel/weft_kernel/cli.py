@@ -110,11 +110,16 @@ def kernel_from_debian(cache: store.Store) -> Path:
         return found
 
     archive = Archive(sources.mirror(), cache.folder / "apt")
+    outdated: BuildError | None = None
     try:
         archive.update()
     except BuildError as error:
-        say(f"the package lists are not up to date: {error}")
+        outdated = error
     candidates = archive.packages()
+    if outdated and not candidates:
+        raise outdated
+    if outdated:
+        say(f"the package lists are not up to date: {outdated}")
     if not candidates:
         raise BuildError(
             "the mirror has no linux-source package; "
