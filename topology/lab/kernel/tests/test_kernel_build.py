@@ -1,8 +1,10 @@
 """Tests of the kernel builder's decisions; nothing is downloaded or compiled."""
 
 import contextlib
+import fcntl
 import json
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -127,6 +129,57 @@ def test_unfinished_build_leaves_nothing(tmp_path: Path) -> None:
             raise BuildError("stop")
         assert cache.find("key") is None
     assert [path.name for path in (tmp_path / "kernel").iterdir()] == ["lock"]
+
+
+def test_interrupted_compilation_goes_on_and_a_failed_one_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = []
+
+    def compile_kernel(_: store.Store, folder: Path, key: str, about: dict[str, str]) -> Path:
+        compiled.append((folder / "tree" / "a.o").read_text())
+        raise KeyboardInterrupt if len(compiled) == 1 else BuildError("no")
+
+    monkeypatch.setattr(cli, "compile_kernel", compile_kernel)
+    with store.Store(tmp_path) as cache:
+        assert cli.resumed(cache, "key") is None
+        with cache.partial("key") as folder:
+            (folder / "tree").mkdir()
+            (folder / "tree" / "a.o").write_text("half of it")
+        # Whether its tree is complete is not known yet.
+        assert cli.resumed(cache, "key") is None
+        store.write_json(folder / cli.PREPARED, {"version": "7.3"})
+        with pytest.raises(KeyboardInterrupt):
+            cli.resumed(cache, "key")
+    with store.Store(tmp_path) as cache:
+        assert cli.resumed(cache, "key") is None
+        assert not folder.exists()
+    assert compiled == ["half of it"] * 2
+
+
+def test_what_a_killed_build_left_is_deleted(tmp_path: Path) -> None:
+    for name in (".build-1", "7.3-key/.build-2", ".partial-other"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / ".current.json.123").touch()
+    with store.Store(tmp_path) as cache, cache.partial("key"):
+        pass
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".partial-key", "7.3-key", "lock"]
+    assert list((tmp_path / "7.3-key").iterdir()) == []
+
+
+def test_the_next_build_waits_for_what_a_killed_one_still_compiles(tmp_path: Path) -> None:
+    with store.Store(tmp_path / "kernel"):
+        child = os.fork()
+        if child == 0:
+            os.execvp("sleep", ["sleep", "60"])  # as a compiler that has lost its parents
+    try:
+        with (tmp_path / "kernel" / "lock").open() as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    with store.Store(tmp_path / "kernel") as cache:
+        assert cache.find("key") is None
 
 
 def test_finished_build_is_found_and_old_ones_go(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What `build.py` does: find or make the kernel, find or make the modules."""
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -21,6 +22,8 @@ MODULES = REPOSITORY / "host" / "kernel"
 LOADED = ("weft", "weft_coupled")
 """Modules that a lab loads, in this order; others are built and stay beside them."""
 FRAGMENT = HERE / "um.config"
+PREPARED = "prepared.json"
+"""In a build's folder: the tree is patched and configured, and says what it is."""
 TOOLS = ("gcc", "make", "flex", "bison", "bc", "patch", "tar", "xz", "dpkg-deb")
 
 
@@ -38,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BuildError, OSError) as error:
         say(str(error))
         return 1
+    except KeyboardInterrupt:
+        say("interrupted; the next run goes on from here")
+        return 130
     if options.json:
         print(json.dumps(result))
     else:
@@ -96,9 +102,11 @@ def kernel_from_tree(cache: store.Store, source: str) -> Path:
     found = cache.find(key)
     if found:
         return found
+    if interrupted := resumed(cache, key):
+        return interrupted
     say(f"building the kernel in {path}")
-    with cache.new() as build_folder:
-        tree.copy(path, build_folder / "tree", fresh_log(cache, "kernel.log"))
+    with cache.partial(key) as build_folder:
+        tree.copy(path, empty(build_folder), fresh_log(cache, "kernel.log"))
         return make_kernel(cache, build_folder, key, {"version": path.name, "origin": str(path)})
 
 
@@ -108,6 +116,8 @@ def kernel_from_debian(cache: store.Store) -> Path:
     found = cache.find(key)
     if found:
         return found
+    if interrupted := resumed(cache, key):
+        return interrupted
 
     archive = Archive(sources.mirror(), cache.folder / "apt")
     outdated: BuildError | None = None
@@ -131,8 +141,8 @@ def kernel_from_debian(cache: store.Store) -> Path:
         file = package_file(cache, archive, package)
         try:
             say(f"building Linux {package.version}, once, with {tree.JOBS} jobs")
-            with cache.new() as build_folder:
-                tree.unpack(file, build_folder / "tree")
+            with cache.partial(key) as build_folder:
+                tree.unpack(file, empty(build_folder))
                 about = {"version": package.version, "origin": package.suite}
                 return make_kernel(cache, build_folder, key, about)
         except BuildError as error:
@@ -160,9 +170,26 @@ def package_file(cache: store.Store, archive: Archive, package: Package) -> Path
     return file
 
 
+def empty(build_folder: Path) -> Path:
+    """Clear a build's folder; return where its tree is to be."""
+    for remains in build_folder.iterdir():
+        shutil.rmtree(remains) if remains.is_dir() else remains.unlink()
+    return build_folder / "tree"
+
+
+def resumed(cache: store.Store, key: str) -> Path | None:
+    """Finish a build that was interrupted while it compiled, if there is one."""
+    with contextlib.suppress(BuildError), cache.partial(key) as build_folder:
+        prepared = build_folder / PREPARED
+        if prepared.is_file():
+            about = json.loads(prepared.read_text())
+            say(f"going on with Linux {about['version']}, which was interrupted")
+            return compile_kernel(cache, build_folder, key, about)
+    return None
+
+
 def make_kernel(cache: store.Store, build_folder: Path, key: str, about: dict[str, str]) -> Path:
     """Patch, configure and compile `build_folder`/tree, and keep it."""
-    begin = time.monotonic()
     kernel_tree = build_folder / "tree"
     log = fresh_log(cache, "kernel.log")
     tree.apply(patches(), kernel_tree)
@@ -171,7 +198,18 @@ def make_kernel(cache: store.Store, build_folder: Path, key: str, about: dict[st
     tree.configure(kernel_tree, fragment, log)
     if not key.startswith(kernel_key()):
         raise BuildError("patches or configuration changed meanwhile; run this again")
-    tree.build(kernel_tree, log)
+    store.write_json(build_folder / PREPARED, about)
+    return compile_kernel(cache, build_folder, key, about)
+
+
+def compile_kernel(cache: store.Store, build_folder: Path, key: str, about: dict[str, str]) -> Path:
+    """Compile a configured `build_folder`/tree, as far as that is not done, and keep it."""
+    begin = time.monotonic()
+    kernel_tree = build_folder / "tree"
+    compiled = build_folder / "compiled"
+    if not compiled.exists():
+        tree.build(kernel_tree, cache.folder / "kernel.log")
+        compiled.touch()
     tree.strip_down(kernel_tree)
     say(f"kernel built in {time.monotonic() - begin:.0f} s")
     return cache.keep(build_folder, f"{about['version']}-{key}", about)

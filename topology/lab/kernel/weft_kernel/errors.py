@@ -19,7 +19,8 @@ def run(
     """Run a program to its end and return what it printed.
 
     With `log`, output is appended there as it comes, nothing is returned, and the
-    program runs at a lower priority.
+    program runs at a lower priority, holding the cache's lock: one that outlives us
+    still writes.
     """
     words = [str(word) for word in command]
     try:
@@ -32,6 +33,8 @@ def run(
                     ["nice", "-n", "5", *words],
                     cwd=cwd,
                     env=env,
+                    close_fds=False,
+                    stdin=subprocess.DEVNULL,
                     stdout=stream,
                     stderr=subprocess.STDOUT,
                     text=True,

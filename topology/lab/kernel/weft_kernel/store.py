@@ -6,11 +6,12 @@
       <version>-<hash>/         one build: patches and configuration are the hash
         tree/                   what modules are built against; tree/linux is the kernel
         modules-<hash>/*.ko     one build of the modules: their sources are the hash
+      .partial-<hash>/          a build that was interrupted while it compiled
       current.json              kernel and modules of the last run
       lock                      one builder at a time
 
-A build is made in `.build-*` and renamed when it is complete, so that there are no
-half ones.
+A build is made in `.partial-*` or `.build-*` and renamed when it is complete, so that
+there are no half ones; one that is not needed any more is renamed before it is deleted.
 """
 
 import contextlib
@@ -22,6 +23,8 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+
+from weft_kernel.errors import BuildError
 
 KEPT_BUILDS = 3
 
@@ -65,9 +68,14 @@ class Store:
     def __enter__(self) -> "Store":
         self.folder.mkdir(parents=True, exist_ok=True)
         stream = self._lock.enter_context((self.folder / "lock").open("w"))
+        # What compiles when we are killed goes on for a while, and must not meet the next.
+        os.set_inheritable(stream.fileno(), True)
         fcntl.flock(stream, fcntl.LOCK_EX)
-        for remains in self.folder.glob(".build-*"):
-            shutil.rmtree(remains, ignore_errors=True)
+        for pattern in (".build-*", "*/.build-*"):
+            for remains in self.folder.glob(pattern):
+                shutil.rmtree(remains, ignore_errors=True)
+        for half_written in self.folder.glob(".*.json.*"):
+            half_written.unlink()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -88,6 +96,23 @@ class Store:
         finally:
             shutil.rmtree(path, ignore_errors=True)
 
+    @contextlib.contextmanager
+    def partial(self, key: str) -> Iterator[Path]:
+        """Make or find the folder of a build that goes on where it was interrupted.
+
+        A build that fails is deleted: it would fail again.
+        """
+        path = self.folder / f".partial-{key}"
+        for other in self.folder.glob(".partial-*"):
+            if other != path:
+                shutil.rmtree(other, ignore_errors=True)
+        path.mkdir(exist_ok=True)
+        try:
+            yield path
+        except (BuildError, OSError):
+            shutil.rmtree(path, ignore_errors=True)
+            raise
+
     def keep(self, build: Path, name: str, about: dict[str, str]) -> Path:
         """Make a finished build permanent, and drop the oldest ones."""
         write_json(build / "build.json", about)
@@ -97,7 +122,8 @@ class Store:
         build.rename(target)
         builds = sorted(self.folder.glob("*/build.json"), key=lambda file: file.stat().st_mtime)
         for old in builds[:-KEPT_BUILDS]:
-            shutil.rmtree(old.parent, ignore_errors=True)
+            with self.new() as remains:
+                old.parent.rename(remains / "old")
         return target
 
 
