@@ -5,6 +5,13 @@
 //!                  -> egress -> update checksum -> deparser -> bytes
 //! ```
 //!
+//! ```text
+//! compile --> model <-- run
+//! ```
+//!
+//! `model` is what a program is, and imports neither of the others. `compile` makes a program of
+//! BMv2 JSON, `run` executes it for packets.
+//!
 //! The module does no I/O and owns no clock and no queue: [`Pipeline::ingress`] turns the bytes of a
 //! packet into [`Output`]s (a port and the parsed packet to queue there), [`Pipeline::egress`] turns
 //! one of those into the bytes to send. Its semantics are those of BMv2's `simple_switch` for
@@ -13,47 +20,23 @@
 //!
 //! Packets come from outside: no bytes make it panic, and none make it allocate without bound.
 
-mod action;
-mod api;
-mod bits;
-mod compile_action;
-mod compile_control;
-mod compile_expr;
-mod compile_parser;
-mod control;
-mod deparser;
-mod entries;
-mod error;
-mod expr;
-mod externs;
-mod hash;
-mod index;
-mod intrinsics;
-mod json;
-mod layout;
-mod lower;
-mod packet;
-mod parser;
-mod pieces;
-mod program;
-mod registers;
-mod state;
-mod switch;
-mod table;
-mod word;
-
+mod compile;
+mod model;
+mod run;
 #[cfg(test)]
 mod tests;
 
-pub use api::{
-    ActionCall, ActionId, ActionInfo, CloneSession, CounterId, CounterInfo, CounterValue, Digest,
-    DigestInfo, Effects, FieldInfo, InFlight, KeyInfo, MatchKind, MatchValue, Output,
-    QueueMetadata, RegisterId, RegisterInfo, Replica, TableEntry, TableId, TableInfo,
+pub use compile::error::LoadError;
+pub use model::info::{
+    ActionId, ActionInfo, CounterId, CounterInfo, DigestInfo, FieldInfo, KeyInfo, MatchKind,
+    RegisterId, RegisterInfo, TableId, TableInfo,
 };
-pub use error::{LoadError, StateError};
-pub(crate) use externs::Random;
-pub use program::Program;
-pub use switch::Pipeline;
-
-/// The egress port that drops a packet (`mark_to_drop` sets it).
-pub const DROP_PORT: u16 = 511;
+pub use model::intrinsics::DROP_PORT;
+pub use model::program::Program;
+pub use run::api::{
+    ActionCall, CloneSession, CounterValue, Digest, Effects, InFlight, MatchValue, Output,
+    QueueMetadata, Replica, TableEntry,
+};
+pub use run::control_plane::error::StateError;
+pub(crate) use run::externs::Random;
+pub use run::pipeline::Pipeline;

@@ -4,6 +4,8 @@ use num_bigint::BigUint;
 use proptest::prelude::*;
 
 use super::*;
+use crate::pipeline::model::action::Op;
+use crate::pipeline::model::expr::Expr;
 
 const PROGRAM: &[u8] = include_bytes!("../../../tests/fixtures/arithmetic.json");
 
@@ -119,8 +121,8 @@ fn only_what_is_wider_than_128_bits_is_computed_without_bound() {
     let wide = wide.filter(|op| {
         matches!(
             op,
-            action::Op::Assign {
-                value: expr::Expr::Big(_),
+            Op::Assign {
+                value: Expr::Big(_),
                 ..
             }
         )

@@ -1,6 +1,8 @@
 //! v1model's functions.
 
 use super::*;
+use crate::pipeline::compile::symbols::Symbols;
+use crate::pipeline::model::hash::{Algorithm, Calculation};
 
 const PROGRAM: &[u8] = include_bytes!("../../../tests/fixtures/externs.json");
 
@@ -74,12 +76,12 @@ fn hashes_are_bmv2s() {
     let mut pipeline = pipeline(PROGRAM);
     assert_eq!(run(&mut pipeline, 0x10, 0).0, 0xbb3d); // CRC-16/ARC's check value
     assert_eq!(run(&mut pipeline, 0x11, 0).0, 0xcbf4_3926); // CRC-32/ISO-HDLC's
-    let sum = hash::Algorithm::Csum16.compute(&VALUE) as u32;
+    let sum = Algorithm::Csum16.compute(&VALUE) as u32;
     assert_eq!(run(&mut pipeline, 0x12, 0).0, sum);
     // 72 bits and 3 more: the last byte is filled up with zeros.
     let mut input = VALUE.to_vec();
     input.push(5 << 5);
-    let xor = hash::Algorithm::Xor16.compute(&input) as u32;
+    let xor = Algorithm::Xor16.compute(&input) as u32;
     assert_eq!(run(&mut pipeline, 0x13, 0).0, 5 + xor % 0x1000);
 }
 
@@ -95,7 +97,7 @@ fn a_wrong_checksum_is_seen_and_updated() {
     let mut pipeline = pipeline(PROGRAM);
     let mut summed = vec![0x20, 0, 0, 0, 0, 9];
     summed.extend(VALUE);
-    let right = hash::Algorithm::Csum16.compute(&summed) as u16;
+    let right = Algorithm::Csum16.compute(&summed) as u16;
     let mut packet = command(0x20, 9, VALUE);
     let (frames, _) = send(&mut pipeline, 1, &packet, 0);
     assert_eq!(frames[0].1[1..5], [0, 0, 0, 1]);
@@ -113,7 +115,7 @@ fn a_checksum_may_cover_the_payload() {
     let mut summed = vec![0xaa, 0, 0, 0, 0, 9];
     summed.extend(VALUE);
     summed.extend([0x12, 0x34, 0x56]);
-    let sum = hash::Algorithm::Csum16.compute(&summed) as u16;
+    let sum = Algorithm::Csum16.compute(&summed) as u16;
     assert_eq!(frames[0].1[14..16], sum.to_be_bytes());
 }
 
@@ -187,11 +189,12 @@ fn a_marked_packet_is_dropped_after_ingress_and_after_egress() {
 #[test]
 fn a_checksum_leaves_out_fields_of_headers_that_are_not_valid() {
     let program = Program::load(PROGRAM).unwrap();
+    let symbols = Symbols::build(&serde_json::from_slice(PROGRAM).unwrap()).unwrap();
+    let command = symbols.header("command", "").unwrap();
     let sums = |valid: u64| {
         let mut words = vec![1; program.layout.initial.len()];
-        let command = program.layout.header("command", "").unwrap();
         words[program.layout.headers[command].base as usize] = valid;
-        let sum = |calculation: &hash::Calculation| {
+        let sum = |calculation: &Calculation| {
             calculation.compute(&program.layout, &words, &[], &mut Vec::new())
         };
         program.calculations.iter().map(sum).collect::<Vec<_>>()

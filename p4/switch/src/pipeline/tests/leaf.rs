@@ -1,6 +1,7 @@
 //! The leaf of Weft itself.
 
 use super::*;
+use crate::pipeline::model::hash::Algorithm;
 
 const LEAF: &[u8] = include_bytes!("../../../../compiled/leaf.json");
 
@@ -23,7 +24,7 @@ fn frame(segment: &Segment) -> Vec<u8> {
     ip.extend([0x12, 0x34, 0x40, 0, 64, 6, 0, 0]);
     ip.extend(segment.source);
     ip.extend(segment.destination);
-    let sum = hash::Algorithm::Csum16.compute(&ip) as u16;
+    let sum = Algorithm::Csum16.compute(&ip) as u16;
     ip[10..12].copy_from_slice(&sum.to_be_bytes());
     let mut frame = vec![2, 0, 0, 0xff, 0, 1, 2, 0, 0, 0, 1, 1, 0x08, 0];
     frame.extend(ip);
@@ -105,7 +106,7 @@ fn leaf() -> Pipeline {
 /// The path of the contract: (P + P + crc16(net xor net)) mod paths.
 fn expected_path(source: [u8; 4], destination: [u8; 4], paths: u32) -> u32 {
     let net: Vec<u8> = (0..3).map(|i| source[i] ^ destination[i]).collect();
-    let pair = hash::Algorithm::Crc16.compute(&net) as u32;
+    let pair = Algorithm::Crc16.compute(&net) as u32;
     (u32::from(source[3]) + u32::from(destination[3]) + pair) % paths
 }
 
@@ -126,7 +127,7 @@ fn a_routed_frame_differs_in_ttl_and_checksum_only() {
     let (frames, _) = send(&mut leaf, 1, &sent, 5);
     let got = &frames[0].1;
     assert_eq!(got[22], 63);
-    assert_eq!(hash::Algorithm::Csum16.compute(&got[14..34]), 0);
+    assert_eq!(Algorithm::Csum16.compute(&got[14..34]), 0);
     let mut restored = got.clone();
     restored[22] = 64;
     restored[24..26].copy_from_slice(&sent[24..26]);

@@ -2,16 +2,20 @@
 
 mod arithmetic;
 mod externs;
+mod hash;
 mod hostile;
 mod leaf;
 mod matching;
 mod parsing;
 mod refusal;
+mod registers;
 mod replication;
 mod tables;
+mod wire;
 
 use std::sync::Arc;
 
+use super::model::word::limbs_to_bytes;
 use super::*;
 
 /// A pipeline that runs `json`.
@@ -61,7 +65,7 @@ fn insert_at(
 
 /// A number as P4Runtime writes it.
 fn bytes(value: u64) -> Vec<u8> {
-    word::limbs_to_bytes(&[value])
+    limbs_to_bytes(&[value])
 }
 
 fn exact(value: u64) -> MatchValue {

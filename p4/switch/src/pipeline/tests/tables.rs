@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::super::action::Op;
-use super::super::layout::Slot;
-use super::super::table::{Args, Call, Entry, EntryKey, KeyField, Match, Table};
-use super::super::{CounterValue, KeyInfo, MatchKind, TableInfo};
+use crate::pipeline::model::action::Op;
+use crate::pipeline::model::info::{KeyInfo, MatchKind, TableInfo};
+use crate::pipeline::model::slot::Slot;
+use crate::pipeline::model::table::{Args, Call, EntryKey, KeyField, Match};
+use crate::pipeline::run::api::CounterValue;
+use crate::pipeline::run::entry::Entry;
+use crate::pipeline::run::table::Table;
 
 /// A table with one key field of `bits`, of which those in `mask` count.
 fn table_of(kind: MatchKind, bits: u32, mask: Option<u64>) -> Table {

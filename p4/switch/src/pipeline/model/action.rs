@@ -1,0 +1,83 @@
+//! Actions: the primitives that they are made of.
+
+use super::expr::{Dest, Expr, Node};
+use super::slot::Slot;
+
+/// An action, compiled.
+#[derive(Debug)]
+pub struct Action {
+    pub name: String,
+    /// Where its parameters are among its arguments.
+    pub params: Box<[Slot]>,
+    pub ops: Box<[Op]>,
+}
+
+/// One primitive of an action: less than a line of the cache, of which a packet runs hundreds.
+#[derive(Debug, Clone)]
+pub enum Op {
+    /// Assignment of a number to a field of at most 64 bits.
+    SetConst { word: u32, value: u64 },
+    /// Assignment of a field to another, both of at most 64 bits.
+    SetWord { word: u32, mask: u64, from: u32 },
+    /// Assignment to a field of at most 64 bits of what 64 bits suffice to compute.
+    Set {
+        word: u32,
+        mask: u64,
+        value: Node<u64>,
+    },
+    /// Any other assignment of an expression.
+    Assign { to: Dest, value: Expr },
+    /// Copies words: a wide field, a varbit with its length, a header with its validity.
+    Copy { from: u32, to: u32, words: u32 },
+    /// `setValid`: an invalid header becomes valid and zero.
+    AddHeader(usize),
+    /// `setInvalid`.
+    RemoveHeader(usize),
+    /// Copies all elements of a stack, and how many are filled.
+    CopyStack { from: usize, to: usize },
+    /// `push_front`.
+    Push { stack: usize, count: usize },
+    /// `pop_front`.
+    Pop { stack: usize, count: usize },
+    /// `hash`: base + hash modulo size; base alone when size is 0.
+    Hash {
+        to: Dest,
+        calculation: usize,
+        base_and_size: Box<[Expr; 2]>,
+    },
+    /// `random`, between two bounds, both included.
+    Random { to: Dest, bounds: Box<[Expr; 2]> },
+    /// `mark_to_drop`.
+    Drop,
+    /// `count`; nothing when the index is out of bounds.
+    Count { counter: usize, index: Expr },
+    /// `read`; 0 when the index is out of bounds.
+    RegisterRead {
+        to: Dest,
+        register: u32,
+        index: Expr,
+    },
+    /// `write`; nothing when the index is out of bounds.
+    RegisterWrite {
+        register: u32,
+        index: Expr,
+        value: Expr,
+    },
+    /// `digest`, with the values that the fields have now. (BMv2 takes them at the end of ingress,
+    /// and of several digests of a packet sends the last.)
+    Digest(usize),
+    /// `truncate`.
+    Truncate(Expr),
+    /// `clone`.
+    Clone { session: Expr, list: usize },
+    /// `resubmit`.
+    Resubmit(usize),
+    /// `recirculate`.
+    Recirculate(usize),
+    /// `log_msg`: the text with `{}` for each value.
+    Log { text: String, values: Box<[Expr]> },
+    /// `assert` and `assume`: where it does not hold, the packet is dropped.
+    Assert { condition: Expr, place: String },
+    /// `exit`.
+    Exit,
+}

@@ -1,0 +1,199 @@
+//! A pipeline's state as the control plane reads and writes it.
+
+pub mod entries;
+pub mod error;
+
+use crate::pipeline::model::info::{CounterId, RegisterId, RegisterInfo, TableId};
+use crate::pipeline::run::api::{
+    ActionCall, CloneSession, CounterValue, MatchValue, Replica, TableEntry,
+};
+use crate::pipeline::run::pipeline::Pipeline;
+use error::StateError;
+
+impl Pipeline {
+    /// Adds an entry.
+    pub fn insert(&mut self, table: TableId, entry: &TableEntry) -> Result<(), StateError> {
+        entries::table_info(&self.program, table)?;
+        entries::insert(&self.program, table, &mut self.tables[table.0], entry)
+    }
+
+    /// Gives the entry of that key another action. Its direct counter goes on.
+    pub fn modify(&mut self, table: TableId, entry: &TableEntry) -> Result<(), StateError> {
+        entries::table_info(&self.program, table)?;
+        entries::modify(&self.program, table, &mut self.tables[table.0], entry)
+    }
+
+    /// Removes the entry of that key.
+    pub fn delete(
+        &mut self,
+        table: TableId,
+        matches: &[MatchValue],
+        priority: i32,
+    ) -> Result<(), StateError> {
+        entries::table_info(&self.program, table)?;
+        let state = &mut self.tables[table.0];
+        entries::delete(&self.program, table, state, matches, priority)
+    }
+
+    /// The entries of a table, in a fixed order, with what their direct counters hold.
+    pub fn entries(&self, table: TableId) -> Vec<(TableEntry, CounterValue)> {
+        let (Some(info), Some(state)) =
+            (self.program.tables().get(table.0), self.tables.get(table.0))
+        else {
+            return Vec::new();
+        };
+        let entries = state.iter();
+        let entries = entries.map(|entry| entries::read(&self.program, info, entry));
+        entries.collect()
+    }
+
+    /// The entry of that key, if there is one.
+    pub fn entry(
+        &self,
+        table: TableId,
+        matches: &[MatchValue],
+        priority: i32,
+    ) -> Result<Option<(TableEntry, CounterValue)>, StateError> {
+        entries::table_info(&self.program, table)?;
+        let state = &self.tables[table.0];
+        entries::find(&self.program, table, state, matches, priority)
+    }
+
+    /// Sets the default action; `None` puts back the program's own, with its direct counter.
+    pub fn set_default(
+        &mut self,
+        table: TableId,
+        action: Option<&ActionCall>,
+    ) -> Result<(), StateError> {
+        entries::table_info(&self.program, table)?;
+        entries::set_default(&self.program, table, &mut self.tables[table.0], action)
+    }
+
+    /// The default action and the packets it was called for; `None` when a miss does nothing.
+    pub fn default_action(&self, table: TableId) -> (Option<ActionCall>, CounterValue) {
+        let Some(state) = self.tables.get(table.0) else {
+            return (None, CounterValue::default());
+        };
+        let call = state.default.as_ref();
+        let call = call.map(|call| entries::read_call(&self.program, call));
+        (call, state.rest.default_counter)
+    }
+
+    /// Sets the direct counter of an entry.
+    pub fn write_direct_counter(
+        &mut self,
+        table: TableId,
+        matches: &[MatchValue],
+        priority: i32,
+        value: CounterValue,
+    ) -> Result<(), StateError> {
+        entries::table_info(&self.program, table)?;
+        let state = &mut self.tables[table.0];
+        entries::write_counter(&self.program, table, state, (matches, priority), value)
+    }
+
+    /// Sets the direct counter of the default action.
+    pub fn write_default_counter(
+        &mut self,
+        table: TableId,
+        value: CounterValue,
+    ) -> Result<(), StateError> {
+        entries::counted(&self.program, table)?;
+        self.tables[table.0].rest.default_counter = value;
+        Ok(())
+    }
+
+    /// The cells of an indexed counter.
+    pub fn counter(&self, counter: CounterId) -> &[CounterValue] {
+        let cells = self.externs.counters.get(counter.0);
+        cells.map_or(&[], Vec::as_slice)
+    }
+
+    /// Sets a cell of an indexed counter.
+    pub fn write_counter(
+        &mut self,
+        counter: CounterId,
+        index: usize,
+        value: CounterValue,
+    ) -> Result<(), StateError> {
+        let cells = self.externs.counters.get_mut(counter.0);
+        let missing = || StateError::NotFound(format!("no counter {}", counter.0));
+        let cells = cells.ok_or_else(missing)?;
+        let size = cells.len();
+        let beyond = || StateError::InvalidArgument(format!("the counter has {size} cells"));
+        *cells.get_mut(index).ok_or_else(beyond)? = value;
+        Ok(())
+    }
+
+    /// What a register cell holds, big-endian without leading zeros.
+    pub fn register(&self, register: RegisterId, index: usize) -> Result<Vec<u8>, StateError> {
+        let size = self.register_info(register)?.size;
+        let beyond = || StateError::InvalidArgument(format!("the register has {size} cells"));
+        let registers = &self.externs.registers;
+        let value = registers.read(&self.program.registers, register, index);
+        value.ok_or_else(beyond)
+    }
+
+    /// Sets a register cell.
+    pub fn write_register(
+        &mut self,
+        register: RegisterId,
+        index: usize,
+        value: &[u8],
+    ) -> Result<(), StateError> {
+        let &RegisterInfo { size, bits, .. } = self.register_info(register)?;
+        let refused = || {
+            let message = format!("the register has {size} cells of {bits} bits");
+            StateError::InvalidArgument(message)
+        };
+        let registers = &mut self.externs.registers;
+        let written = registers.write(&self.program.registers, register, index, value);
+        written.ok_or_else(refused)
+    }
+
+    fn register_info(&self, register: RegisterId) -> Result<&RegisterInfo, StateError> {
+        let info = self.program.registers().get(register.0);
+        info.ok_or_else(|| StateError::NotFound(format!("no register {}", register.0)))
+    }
+
+    /// Sets the copies made for multicast group `group` (from 1); an empty list removes it.
+    pub fn set_multicast_group(
+        &mut self,
+        group: u16,
+        replicas: Vec<Replica>,
+    ) -> Result<(), StateError> {
+        if group == 0 {
+            let message = "multicast group 0 means no multicast: groups start at 1";
+            return Err(StateError::InvalidArgument(message.into()));
+        }
+        if replicas.is_empty() {
+            self.multicast_groups.remove(&group);
+        } else {
+            self.multicast_groups.insert(group, replicas);
+        }
+        Ok(())
+    }
+
+    /// The copies made for a multicast group.
+    pub fn multicast_group(&self, group: u16) -> Option<&[Replica]> {
+        self.multicast_groups.get(&group).map(Vec::as_slice)
+    }
+
+    /// Sets or (`None`) removes a clone session.
+    pub fn set_clone_session(
+        &mut self,
+        session: u16,
+        to: Option<CloneSession>,
+    ) -> Result<(), StateError> {
+        match to {
+            Some(to) => self.clone_sessions.insert(session, to),
+            None => self.clone_sessions.remove(&session),
+        };
+        Ok(())
+    }
+
+    /// A clone session.
+    pub fn clone_session(&self, session: u16) -> Option<&CloneSession> {
+        self.clone_sessions.get(&session)
+    }
+}
