@@ -40,7 +40,7 @@ impl Switches {
         for switch in &mut topology.switches {
             switch.grpc = "127.0.0.1:0".into();
         }
-        let unit = weft_switch::fabric::TimestampUnit::Nanoseconds;
+        let unit = weft_switch::network::TimestampUnit::Nanoseconds;
         let world = World::new(&topology, unit, 0, 1).unwrap();
         let shared = Shared::new(world, || {});
         let addresses = serve(&topology, &shared).await.unwrap();
@@ -62,13 +62,13 @@ impl Switches {
     fn send_at(&mut self, at_ns: u64, packet: &Packet) -> u64 {
         let host = &self.topology.host_of(packet.source).unwrap().name;
         let mut world = self.shared.lock();
-        let ports = world.fabric().host_ports();
+        let ports = world.network.host_ports();
         let port = ports.iter().position(|port| port.host == *host).unwrap();
-        world.receive(port, at_ns, &packet.frame());
+        world.network.receive(port, at_ns, &packet.frame());
         let mut deliveries = Vec::new();
         // No further than the packet itself, or its answer would be late.
         while deliveries.is_empty() {
-            self.now_ns = world.fabric().next_event_ns().expect("the packet is lost") + 1;
+            self.now_ns = world.network.next_event_ns().expect("the packet is lost") + 1;
             world.advance(self.now_ns, self.now_ns, &mut deliveries);
         }
         deliveries[0].at_ns

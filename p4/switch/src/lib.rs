@@ -5,17 +5,17 @@
 //! ```text
 //!            P4Runtime, one server per switch      [server]
 //!                         |
-//!   hosts -- [shell] -- [fabric] -- [shell] -- hosts
+//!   hosts -- [shell] -- [network] -- [shell] -- hosts
 //!                         |
 //!             one [pipeline] per switch
 //! ```
 //!
-//! [`pipeline`] and [`fabric`] do no I/O and take time as an argument.
+//! [`pipeline`] and [`network`] do no I/O and take time as an argument.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod capture;
-pub mod fabric;
+pub mod network;
 pub mod pipeline;
 mod prefetch;
 pub mod queue_log;

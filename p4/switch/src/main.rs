@@ -9,7 +9,7 @@ use clap::{Parser, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 use weft_switch::capture::{Captures, Selection};
-use weft_switch::fabric::TimestampUnit;
+use weft_switch::network::TimestampUnit;
 use weft_switch::queue_log::QueueLog;
 use weft_switch::server::{Shared, World, serve, serve_schedule};
 use weft_switch::shell::{Clock, DataPlane, Stop};

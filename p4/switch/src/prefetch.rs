@@ -1,6 +1,6 @@
 //! What will soon be needed, on its way into the processor's cache.
 //!
-//! A fabric of hundreds of switches does not fit into the caches next to the processor, and nearly
+//! A network of hundreds of switches does not fit into the caches next to the processor, and nearly
 //! every packet is at another switch than the one before. While one packet is worked on, the state
 //! that the next one is sure to need comes nearer, all of it at once.
 

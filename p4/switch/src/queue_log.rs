@@ -7,7 +7,7 @@ use std::path::Path;
 
 use weft_topology::Topology;
 
-use crate::fabric::{CPU_PORT, Delivery};
+use crate::network::{CPU_PORT, Delivery};
 use crate::server::World;
 
 /// Ports that changed get a row this often.
@@ -21,7 +21,7 @@ const HEADER: &str = "time_ns,switch,port,peer,queue_packets,queue_max_packets,t
 
 /// Appends rows about queues to a file.
 ///
-/// Rows tell the state of the fabric at whole milliseconds of its time, however
+/// Rows tell the state of the network at whole milliseconds of its time, however
 /// seldom it is run: [`QueueLog::advance`] stops it at each of them.
 #[derive(Debug)]
 pub struct QueueLog {
@@ -71,13 +71,13 @@ impl QueueLog {
         deliveries: &mut Vec<Delivery>,
     ) {
         loop {
-            let fabric = world.fabric();
-            let next_ns = fabric.next_event_ns().filter(|at_ns| *at_ns < end_ns);
+            let network = &world.network;
+            let next_ns = network.next_event_ns().filter(|at_ns| *at_ns < end_ns);
             // Nothing to tell of milliseconds in which nothing happened.
             let from_ns = match next_ns {
                 Some(at_ns) if !self.active => at_ns,
                 None if !self.active => break,
-                _ => fabric.now_ns(),
+                _ => network.now_ns(),
             };
             let row_ns = (from_ns / ROW_NS + 1) * ROW_NS;
             if row_ns > end_ns {
@@ -92,7 +92,7 @@ impl QueueLog {
     }
 
     /// When the log has something to write although no packet moves; `at_ns`
-    /// is the time of the fabric.
+    /// is the time of the network.
     #[must_use]
     pub fn deadline_ns(&self, at_ns: u64) -> Option<u64> {
         let rows = self.active.then_some(at_ns + ROW_NS);
@@ -127,8 +127,8 @@ impl QueueLog {
             self.waiting_since_ns = at_ns;
         }
         let Self { rows, switches, .. } = self;
-        world.take_changes(|switch, port, stats| {
-            // Cards of hosts are no switches.
+        world.network.take_changes(|switch, port, stats| {
+            // NICs of hosts are no switches.
             let Some((name, peers)) = switches.get(switch) else {
                 return;
             };
@@ -180,7 +180,7 @@ mod tests {
         let frame = frame();
         // The first leaves before the row at 1 ms, the others wait for it.
         let sent_ns = ROW_NS - 1_100;
-        (0..3).for_each(|_| world.receive(0, sent_ns, &frame));
+        (0..3).for_each(|_| world.network.receive(0, sent_ns, &frame));
         log.advance(&mut world, sent_ns, ROW_NS - 10, &mut deliveries);
         assert!(
             log.deadline_ns(ROW_NS - 10).is_some(),

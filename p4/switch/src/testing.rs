@@ -3,7 +3,7 @@
 use serde_json::json;
 use weft_topology::Topology;
 
-use crate::fabric::TimestampUnit;
+use crate::network::TimestampUnit;
 use crate::pipeline::{ActionCall, Pipeline, Program};
 use crate::server::World;
 
@@ -42,7 +42,7 @@ pub(crate) fn echo() -> (Topology, World) {
         },
     };
     pipeline.insert(table, &entry).unwrap();
-    world.install(0, pipeline);
+    world.network.install(0, pipeline);
     (topology, world)
 }
 

@@ -6,7 +6,7 @@ use std::io::Write as _;
 
 use weft_topology::Topology;
 
-use crate::fabric::Arrival;
+use crate::network::Arrival;
 
 pub(super) const HEADER: &str = "time_ns,switch,port,peer,bytes,queue_packets,dropped\n";
 

@@ -1,27 +1,27 @@
-//! `digests.csv`: what switches told their controllers, when they did.
+//! `digests.csv`: the digests that switches sent to their controllers, and when.
 //!
 //! The members of a digest are in the order of its struct in the P4 program, as decimal
 //! numbers with spaces between them: nothing here knows their names.
 
 use std::io::Write as _;
 
-use crate::server::Told;
+use crate::server::DigestRecord;
 
 pub(super) const HEADER: &str = "time_ns,switch,digest,fields\n";
 
 /// Appends a row to `file`.
-pub(super) fn encode(switch: &str, told: &Told, file: &mut Vec<u8>) {
+pub(super) fn encode(switch: &str, record: &DigestRecord, file: &mut Vec<u8>) {
     let number = |field: &Vec<u8>| {
         let value = num_bigint::BigUint::from_bytes_be(field);
         value.to_string()
     };
-    let fields: Vec<String> = told.fields.iter().map(number).collect();
+    let fields: Vec<String> = record.fields.iter().map(number).collect();
     // Writing to memory cannot fail.
     let _ = writeln!(
         file,
         "{},{switch},{},{}",
-        told.at_ns,
-        told.digest,
+        record.at_ns,
+        record.digest,
         fields.join(" ")
     );
 }
@@ -32,14 +32,14 @@ mod tests {
 
     #[test]
     fn a_row_has_the_members_as_numbers() {
-        let told = Told {
+        let record = DigestRecord {
             at_ns: 1_480,
             switch: 0,
             digest: "queue_sample_t".into(),
             fields: vec![vec![2], vec![0], vec![], vec![1, 0]],
         };
         let mut file = Vec::new();
-        encode("leaf1", &told, &mut file);
+        encode("leaf1", &record, &mut file);
         assert_eq!(file, b"1480,leaf1,queue_sample_t,2 0 0 256\n");
     }
 }

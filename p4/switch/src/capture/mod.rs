@@ -5,8 +5,8 @@
 //! | `<host>.pcap`  | both directions of a host's cable, each frame when its last bit passes |
 //! |                | the host's end                                                         |
 //! | `arrivals.csv` | packets that came to the observed egress queues                        |
-//! | `digests.csv`  | what switches told their controllers                                    |
-//! | `topology.json`| the fabric, so that the folder explains itself                         |
+//! | `digests.csv`  | the digests that switches sent to their controllers                    |
+//! | `topology.json`| the network, so that the folder explains itself                        |
 //!
 //! Times are `CLOCK_MONOTONIC` of this machine. Nothing of it depends on when this process
 //! happened to run.
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use weft_topology::Topology;
 
-use crate::fabric::Delivery;
+use crate::network::Delivery;
 use crate::server::World;
 
 use arrivals::Rows;
@@ -64,7 +64,7 @@ pub enum Error {
 /// Files of captures, and what is to be written to them.
 #[derive(Debug)]
 pub struct Captures {
-    /// By place in [`Fabric::host_ports`](crate::fabric::Fabric::host_ports).
+    /// By place in [`Network::host_ports`](crate::network::Network::host_ports).
     cables: BTreeMap<usize, (Cable, File)>,
     rows: Rows,
     arrivals: Vec<u8>,
@@ -79,7 +79,7 @@ pub struct Captures {
 
 impl Captures {
     /// Begins files in the folder `path`, which is made if missing, or goes on with what is
-    /// there. From here on the fabric notes what comes to the observed queues.
+    /// there. From here on the network notes what comes to the observed queues.
     ///
     /// # Errors
     /// See [`Error`].
@@ -104,29 +104,29 @@ impl Captures {
             let file = path.join(name);
             append(&file, header).map_err(|source| wrap(&file, source))
         };
-        let ports = world.fabric().host_ports().to_vec();
+        let ports = world.network.host_ports().to_vec();
         let mut cables = BTreeMap::new();
         for (index, port) in ports.iter().enumerate() {
             if chosen.contains(&port.host) {
                 let file = open(&format!("{}.pcap", port.host), &pcap::file_header())?;
                 cables.insert(index, (Cable::default(), file));
-                world.observe(port.switch, port.port);
+                world.network.observe(port.switch, port.port);
             }
         }
         if selection.all_queues {
             for (index, switch) in topology.switches.iter().enumerate() {
                 for port in &switch.ports {
-                    world.observe(index, port.number);
+                    world.network.observe(index, port.number);
                 }
             }
         }
-        world.keep_told();
+        world.record_digests();
         Ok(Self {
             cables,
             rows: Rows::new(topology),
             arrivals: Vec::new(),
             arrivals_file: open("arrivals.csv", arrivals::HEADER.as_bytes())?,
-            switches: world.fabric().switches().map(str::to_owned).collect(),
+            switches: world.network.switches().map(str::to_owned).collect(),
             digests: Vec::new(),
             digests_file: open("digests.csv", digests::HEADER.as_bytes())?,
             buffer: Vec::new(),
@@ -149,9 +149,11 @@ impl Captures {
             }
         }
         let Self { rows, arrivals, .. } = self;
-        world.take_arrivals(|arrival| rows.encode(arrival, arrivals));
-        for told in world.take_told() {
-            digests::encode(&self.switches[told.switch], &told, &mut self.digests);
+        world
+            .network
+            .take_arrivals(|arrival| rows.encode(arrival, arrivals));
+        for record in world.take_digest_records() {
+            digests::encode(&self.switches[record.switch], &record, &mut self.digests);
         }
         if self.flush_at_ns.is_none() && !self.is_empty() {
             self.flush_at_ns = Some(now_ns + FLUSH_NS);
@@ -248,7 +250,7 @@ mod tests {
         assert_eq!(captures.deadline_ns(), None);
         let frame = frame();
         for sent_ns in [480, 960, 9_000] {
-            world.receive(0, sent_ns, &frame);
+            world.network.receive(0, sent_ns, &frame);
             captures.sent(0, sent_ns, &frame);
         }
         let mut deliveries = Vec::new();
@@ -288,7 +290,7 @@ mod tests {
         let (topology, mut world) = echo();
         let mut captures =
             Captures::open(folder.path(), &topology, &selection("h1_1"), &mut world).unwrap();
-        (0..13).for_each(|_| world.receive(0, 0, &frame()));
+        (0..13).for_each(|_| world.network.receive(0, 0, &frame()));
         world.advance(0, 50_000, &mut Vec::new());
         captures.update(0, &mut world, &[]);
         captures.flush(50_000).unwrap();

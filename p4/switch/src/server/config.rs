@@ -27,7 +27,7 @@ impl Deref for Config {
     }
 }
 
-/// What switches of the same program share: a large fabric has hundreds of them, and to
+/// What switches of the same program share: a large network has hundreds of them, and to
 /// load a program takes milliseconds and megabytes.
 static KNOWN: Mutex<Vec<Weak<Verified>>> = Mutex::new(Vec::new());
 

@@ -13,7 +13,7 @@ use weft_p4runtime::p4::v1::stream_message_response::Update;
 use super::arbitration::{Arbiter, Notifications, StreamId};
 use super::config::Config;
 use super::digest::Digests;
-use crate::fabric::{Notice, NoticeContent};
+use crate::network::{ControlContent, ControlMessage};
 use crate::pipeline::Pipeline;
 
 /// What goes out on a stream; an error ends it.
@@ -155,25 +155,25 @@ impl Device {
     }
 
     /// Passes on what the switch has to say.
-    pub fn notice(&mut self, notice: Notice) {
-        self.send_due_digests(notice.at_ns);
+    pub fn handle(&mut self, message: ControlMessage) {
+        self.send_due_digests(message.at_ns);
         let Some(Setup {
             config, digests, ..
         }) = &mut self.running
         else {
             return;
         };
-        match notice.content {
-            NoticeContent::Digest(digest) => {
+        match message.content {
+            ControlContent::Digest(digest) => {
                 let mut ids = config.digests.iter();
                 let Some((&id, _)) = ids.find(|(_, place)| **place == digest.digest) else {
                     return;
                 };
-                if let Some(list) = digests.add(id, digest.fields, notice.at_ns) {
+                if let Some(list) = digests.add(id, digest.fields, message.at_ns) {
                     self.tell_primary(Update::Digest(list));
                 }
             }
-            NoticeContent::PacketIn(frame) => {
+            ControlContent::PacketIn(frame) => {
                 if let Some(packet) = config.packet_in.decode(&frame) {
                     self.tell_primary(Update::Packet(packet));
                 }

@@ -5,9 +5,9 @@ use weft_p4runtime::p4::v1 as p4;
 use weft_p4runtime::p4::v1::get_forwarding_pipeline_config_request::ResponseType;
 use weft_p4runtime::p4::v1::set_forwarding_pipeline_config_request::Action;
 
-use super::World;
 use super::config::Config;
 use super::device::{Device, Saved, Setup};
+use super::world::World;
 use crate::pipeline::Pipeline;
 
 /// Checks the shape of a request and loads its program, which takes a while:
@@ -76,7 +76,7 @@ fn fresh(config: Config, seed: u64) -> Saved {
 
 /// Starts a program, with what was written since it was saved.
 fn commit(world: &mut World, switch: usize, Saved { setup, pipeline }: Saved) {
-    world.fabric.install(switch, pipeline);
+    world.network.install(switch, pipeline);
     let device = &mut world.devices[switch];
     let tables = setup.config.tables.len();
     tracing::info!(switch = %device.name, tables, "new pipeline");

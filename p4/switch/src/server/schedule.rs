@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
-use super::Shared;
+use super::world::Shared;
 
 /// What the sender of traffic says.
 #[derive(Debug, Deserialize)]
@@ -44,7 +44,7 @@ async fn answer(mut stream: UnixStream, shared: &Shared) -> io::Result<()> {
     BufReader::new(&mut stream).read_line(&mut line).await?;
     match serde_json::from_str::<Start>(&line) {
         Ok(Start { start_ns }) => {
-            shared.lock().start_schedule(start_ns);
+            shared.lock().network.start_schedule(start_ns);
             stream.write_all(b"{}\n").await
         }
         Err(error) => {
@@ -61,7 +61,7 @@ mod tests {
     use weft_topology::Topology;
 
     use super::*;
-    use crate::fabric::TimestampUnit;
+    use crate::network::TimestampUnit;
     use crate::server::World;
 
     fn shared() -> Shared {

@@ -18,7 +18,8 @@ use weft_p4runtime::p4::v1::write_request::Atomicity;
 use weft_topology::Topology;
 
 use super::device::{Outgoing, STREAM_MESSAGES, batch_outcome};
-use super::{Shared, pipeline_config, read, write};
+use super::world::Shared;
+use super::{pipeline_config, read, write};
 
 /// Entities in one message of a `Read`; far below gRPC's limit of 4 MiB.
 const READ_ENTITIES: usize = 2048;
@@ -131,7 +132,7 @@ impl P4Runtime for Service {
             let text = "only CONTINUE_ON_ERROR is implemented by weft-switch";
             return Err(Status::unimplemented(text));
         }
-        let (setup, pipeline) = device.addressed(world.fabric.pipeline_mut(self.switch))?;
+        let (setup, pipeline) = device.addressed(world.network.pipeline_mut(self.switch))?;
         write::write(setup, pipeline, &request.updates)?;
         Ok(Response::new(p4::WriteResponse {}))
     }
@@ -146,7 +147,7 @@ impl P4Runtime for Service {
             let world = &mut *world;
             let device = &mut world.devices[self.switch];
             device.arbiter.check_device(request.device_id)?;
-            let (setup, pipeline) = device.addressed(world.fabric.pipeline_mut(self.switch))?;
+            let (setup, pipeline) = device.addressed(world.network.pipeline_mut(self.switch))?;
             read::read(setup, pipeline, &request.entities)
         };
         let responses = found.chunks(READ_ENTITIES).map(|entities| {

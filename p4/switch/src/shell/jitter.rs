@@ -1,8 +1,8 @@
-//! Scheduling noise between the kernel of a host and its network card, as a hypervisor makes it.
+//! Scheduling noise between the kernel of a host and its NIC, as a hypervisor makes it.
 //!
 //! A guest's packets pass when the hypervisor lets its virtual CPU, or the thread that serves
-//! its card, run. Both lose their core now and then, and then everything waits and comes at
-//! once. So each direction of a host's card is either running or stalled, and both times are
+//! its NIC, run. Both lose their core now and then, and then everything waits and comes at
+//! once. So each direction of a host's NIC is either running or stalled, and both times are
 //! exponential with the same mean (a two-state Markov process in continuous time):
 //!
 //! ```text
@@ -22,7 +22,7 @@
 
 use crate::pipeline::Random;
 
-/// The noise in one direction of a host's card.
+/// The noise in one direction of a host's NIC.
 #[derive(Debug)]
 pub struct Jitter {
     /// Mean of stalls, and of the times between them. 0: there are none.

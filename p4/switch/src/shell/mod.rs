@@ -12,12 +12,12 @@
 //! round, a sleep and a send. When nothing is under way, the thread waits for
 //! a packet. See [`plane`].
 //!
-//! Between a host's kernel and its card ([`card`]) there may be noise ([`jitter`]). It is no
+//! Between a host's kernel and its NIC ([`nic`]) there may be noise ([`jitter`]). It is no
 //! part of the network: cables begin behind it, and so do captures.
 
-mod card;
 mod clock;
 mod jitter;
+mod nic;
 mod plane;
 mod qdisc;
 mod ring;

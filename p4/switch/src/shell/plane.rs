@@ -8,22 +8,22 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::card::Card;
 use super::clock::{Clock, be_punctual};
 use super::jitter::Jitter;
+use super::nic::HostNic;
 use super::qdisc;
 use super::ring::Ring;
 use super::send::Sender;
 use crate::capture::Captures;
-use crate::fabric::Delivery;
+use crate::network::Delivery;
 use crate::queue_log::QueueLog;
 use crate::server::{Shared, World};
 
 /// Limits of how long the thread sleeps while packets are about to arrive. Without
 /// any delay packets are late by up to the lower one.
 const STEP_NS: (u64, u64) = (1_000, 5_000_000);
-/// How long the fabric is left alone while packets are under way, however long
-/// their links: so late a switch may notice what its controller or a reader of its
+/// How long the network is left alone while packets are under way, however long
+/// their links: so late a switch may message what its controller or a reader of its
 /// log could know.
 const LAG_NS: u64 = 5_000_000;
 /// Room in the ring, in packets.
@@ -115,7 +115,7 @@ pub struct DataPlane {
 #[derive(Debug)]
 struct Sending {
     jitter: Jitter,
-    card: Card,
+    nic: HostNic,
 }
 
 /// Who holds packets back until they are due.
@@ -159,12 +159,12 @@ impl DataPlane {
     ) -> Result<Self, Error> {
         let world = shared.lock();
         // Without any delay, the present at least: what is due now has to happen now.
-        let lookahead_ns = world.fabric().lookahead_ns().max(1);
+        let lookahead_ns = world.network.lookahead_ns().max(1);
         let mut interfaces = Vec::new();
         let mut pacing = Pacing::Kernel;
         let mut rate_bps = 0;
         let (mut sending, mut receiving) = (Vec::new(), Vec::new());
-        for port in world.fabric().host_ports() {
+        for port in world.network.host_ports() {
             let error = |source: io::Error| Error::Interface {
                 interface: port.interface.clone(),
                 host: port.host.clone(),
@@ -181,7 +181,7 @@ impl DataPlane {
             let jitter = |place| Jitter::new(port.jitter_ns, seed, places + place);
             sending.push(Sending {
                 jitter: jitter(0),
-                card: Card::new(port.rate_bps),
+                nic: HostNic::new(port.rate_bps),
             });
             receiving.push(jitter(1));
         }
@@ -262,15 +262,15 @@ impl DataPlane {
 
     /// When this thread has something to do next.
     fn due(&self, world: &World, now_ns: u64) -> Due {
-        let fabric = world.fabric();
+        let network = &world.network;
         let soon_ns = now_ns + 2 * self.step_ns;
-        let delivery = fabric.next_delivery_ns(soon_ns + self.lookahead_ns);
-        // What is due then is known when the fabric has run as far, which it does ahead.
+        let delivery = network.next_delivery_ns(soon_ns + self.lookahead_ns);
+        // What is due then is known when the network has run as far, which it does ahead.
         let delivery = delivery.map(|at_ns| at_ns.saturating_sub(self.lookahead_ns));
         let under_way = delivery.map(|at_ns| at_ns.min(now_ns + LAG_NS));
         let others = [
             world.digests_due_ns(),
-            self.log.deadline_ns(fabric.now_ns()),
+            self.log.deadline_ns(network.now_ns()),
             self.captures.as_ref().and_then(Captures::deadline_ns),
             under_way,
         ];
@@ -292,12 +292,12 @@ impl DataPlane {
             ..
         } = self;
         ring.drain(|packet| {
-            if let Some((port, Sending { jitter, card })) = host_ports.get_mut(&packet.interface) {
+            if let Some((port, Sending { jitter, nic })) = host_ports.get_mut(&packet.interface) {
                 let began_ns = clock.monotonic_ns(packet.realtime_ns);
                 now_ns = now_ns.max(began_ns);
                 let begins_ns = jitter.passes_ns(began_ns);
-                let sent_ns = card.last_bit_ns(begins_ns, packet.frame.len());
-                world.receive(*port, sent_ns, packet.frame);
+                let sent_ns = nic.last_bit_ns(begins_ns, packet.frame.len());
+                world.network.receive(*port, sent_ns, packet.frame);
                 if let Some(captures) = captures {
                     captures.sent(*port, sent_ns, packet.frame);
                 }
@@ -325,7 +325,7 @@ impl DataPlane {
         self.sender.send(deliveries);
         let mut world = self.shared.lock();
         for delivery in deliveries.drain(..) {
-            world.recycle(delivery.frame);
+            world.network.recycle(delivery.frame);
         }
         Ok(())
     }

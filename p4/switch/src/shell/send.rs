@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use libc::{cmsghdr, iovec, mmsghdr, sock_txtime, sockaddr_ll};
 
 use super::ring::set;
-use crate::fabric::Delivery;
+use crate::network::Delivery;
 
 /// Most that one `sendmmsg` takes.
 const BATCH_PACKETS: usize = 1024;

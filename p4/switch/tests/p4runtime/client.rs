@@ -16,7 +16,7 @@ use weft_p4runtime::p4::v1::set_forwarding_pipeline_config_request::Action;
 use weft_p4runtime::p4::v1::stream_message_request::Update as ToSwitch;
 use weft_p4runtime::p4::v1::stream_message_response::Update as FromSwitch;
 use weft_p4runtime::p4::v1::update::Type;
-use weft_switch::fabric::{Delivery, TimestampUnit};
+use weft_switch::network::{Delivery, TimestampUnit};
 use weft_switch::server::{Shared, World, serve};
 
 pub const DEVICE: u64 = 101;
@@ -93,10 +93,10 @@ impl Switch {
     pub fn run(&self, packets: &[(usize, u64, &[u8])], end_ns: u64) -> Vec<Delivery> {
         let mut world = self.shared.lock();
         for (host, at_ns, frame) in packets {
-            world.receive(*host, *at_ns, frame);
+            world.network.receive(*host, *at_ns, frame);
         }
         let mut deliveries = Vec::new();
-        let now_ns = world.fabric().now_ns();
+        let now_ns = world.network.now_ns();
         world.advance(now_ns, end_ns, &mut deliveries);
         deliveries
     }

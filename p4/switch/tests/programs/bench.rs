@@ -128,8 +128,8 @@ impl Bench {
         Bench::leaf_with_hosts(leaf, "rtt.measure")
     }
 
-    /// The same where the cards of hosts measure.
-    pub fn leaf_with_cards(leaf: u16) -> Bench {
+    /// The same where the NICs of hosts measure.
+    pub fn leaf_with_nics(leaf: u16) -> Bench {
         Bench::leaf_with_hosts(leaf, "rtt.leave_to_card")
     }
 
@@ -170,7 +170,7 @@ impl Bench {
         bench
     }
 
-    /// The network card of a host of leaf `leaf`; every sample is wanted.
+    /// The NIC of a host of leaf `leaf`; every sample is wanted.
     pub fn nic(leaf: u16) -> Bench {
         static PROGRAM: OnceLock<Arc<Program>> = OnceLock::new();
         let mut bench = Bench::new(PROGRAM.get_or_init(|| load("smartnic.json")));

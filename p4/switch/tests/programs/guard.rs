@@ -41,7 +41,7 @@ fn a_datagram_to_the_port_of_telemetry_passes_as_it_is() {
 
 #[test]
 fn telemetry_from_a_host_is_dropped_and_counted() {
-    for mut leaf in [Bench::leaf(1), Bench::leaf_with_cards(1)] {
+    for mut leaf in [Bench::leaf(1), Bench::leaf_with_nics(1)] {
         for frame in [with_telemetry(1, 2), with_telemetry(2, 1)] {
             let outcome = leaf.send(HOST, &frame, 10);
             assert!(outcome.sent.is_none() && outcome.collected.is_empty());
@@ -65,7 +65,7 @@ fn a_host_cannot_answer_the_probes_of_the_controller() {
             &[0; 12],
         )
     };
-    for mut leaf in [Bench::leaf(1), Bench::leaf_with_cards(1)] {
+    for mut leaf in [Bench::leaf(1), Bench::leaf_with_nics(1)] {
         let to_controller = ("routing.to_controller", vec![]);
         leaf.route(address(1, 255, 1), 32, to_controller);
         let mut fragment = probe(1);
@@ -80,7 +80,7 @@ fn a_host_cannot_answer_the_probes_of_the_controller() {
 }
 
 #[test]
-fn a_leaf_leaves_rtts_to_the_cards_of_its_hosts() {
+fn a_leaf_leaves_rtts_to_the_nics_of_its_hosts() {
     let measured = |mut leaf: Bench| {
         let flow = Tcp::subflow(address(1, 1, 1), address(2, 1, 1));
         leaf.send(HOST, &flow.syn(0).frame(), 10);
@@ -89,5 +89,5 @@ fn a_leaf_leaves_rtts_to_the_cards_of_its_hosts() {
             .len()
     };
     assert_eq!(measured(Bench::leaf(1)), 1);
-    assert_eq!(measured(Bench::leaf_with_cards(1)), 0);
+    assert_eq!(measured(Bench::leaf_with_nics(1)), 0);
 }

@@ -139,7 +139,7 @@ fn a_subflow_is_not_taken_for_its_namesake_over_ipv4() {
 }
 
 #[test]
-fn cards_measure_it() {
+fn nics_measure_it() {
     let (mut near, mut leaf, mut far) = (Bench::nic(1), Bench::leaf(1), Bench::nic(2));
     let flow = subflow();
     let frame = over_ipv6(&flow.syn(0).frame());

@@ -4,10 +4,10 @@
 
 mod bench;
 mod ecn;
-mod fabric;
 mod guard;
 mod int_md;
 mod ipv6;
+mod leaf_spine;
 mod loss;
 mod nic;
 mod packet;

@@ -28,7 +28,7 @@ pub fn send(leaf: &mut Bench, segment: Tcp, now: u64) {
     assert!(outcome.rtt.is_empty());
 }
 
-/// The samples that a packet out of the fabric gives.
+/// The samples that a packet out of the network gives.
 pub fn samples(leaf: &mut Bench, packet: Tcp, now: u64) -> Vec<RttSample> {
     let outcome = leaf.send(FABRIC, &packet.frame(), now);
     assert!(outcome.sent.is_some());

@@ -1,4 +1,4 @@
-//! The network card of a host, as its switch sees it.
+//! The NIC of a host, as its switch sees it.
 
 /// Says when frames have left a host.
 ///
@@ -6,13 +6,13 @@
 /// token bucket keeps the distance between frames, so that the last bit leaves
 /// one serialisation later; and never before that of an earlier frame.
 #[derive(Debug)]
-pub struct Card {
+pub struct HostNic {
     rate_bps: u64,
     free_ns: u64,
 }
 
-impl Card {
-    /// A card of this rate, in bits per second, above 0.
+impl HostNic {
+    /// A NIC of this rate, in bits per second, above 0.
     pub fn new(rate_bps: u64) -> Self {
         Self {
             rate_bps,
@@ -34,15 +34,15 @@ mod tests {
 
     #[test]
     fn a_frame_takes_its_length() {
-        let mut card = Card::new(1_000_000_000);
-        assert_eq!(card.last_bit_ns(5_000, 1514), 5_000 + 12_112);
-        assert_eq!(card.last_bit_ns(50_000, 66), 50_000 + 528);
+        let mut nic = HostNic::new(1_000_000_000);
+        assert_eq!(nic.last_bit_ns(5_000, 1514), 5_000 + 12_112);
+        assert_eq!(nic.last_bit_ns(50_000, 66), 50_000 + 528);
     }
 
     #[test]
     fn a_short_frame_does_not_overtake_a_long_one() {
-        let mut card = Card::new(1_000_000_000);
-        assert_eq!(card.last_bit_ns(0, 1514), 12_112);
-        assert_eq!(card.last_bit_ns(528, 66), 12_112 + 528);
+        let mut nic = HostNic::new(1_000_000_000);
+        assert_eq!(nic.last_bit_ns(0, 1514), 12_112);
+        assert_eq!(nic.last_bit_ns(528, 66), 12_112 + 528);
     }
 }

@@ -4,25 +4,24 @@ use std::collections::VecDeque;
 
 use weft_topology::{Change, End, Nic, Target, Topology};
 
-use super::Fabric;
 use super::port::Port;
 
 /// The changes of a topology, and which of them are to come.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     /// Each with what it is of, ordered by time.
-    changes: Vec<(Place, Change)>,
-    /// Number of switches; hosts' cards follow them.
-    switches: usize,
+    pub changes: Vec<(Place, Change)>,
+    /// Number of switches; hosts' NICs follow them.
+    pub switches: usize,
     /// When, and which of `changes`.
-    to_come: VecDeque<(u64, usize)>,
+    pub to_come: VecDeque<(u64, usize)>,
 }
 
-/// What changes, by the places of switches in the fabric.
+/// What changes, by the places of switches in the network.
 #[derive(Debug, Clone)]
-enum Place {
+pub(super) enum Place {
     Switch(usize),
-    /// The ports at the link's ends: one, where the other end is a host without a card.
+    /// The ports at the link's ends: one, where the other end is a host without a NIC.
     Link(Vec<(usize, u16)>),
 }
 
@@ -30,10 +29,10 @@ impl Place {
     fn of(topology: &Topology, target: &Target) -> Option<Self> {
         let switches = &topology.switches;
         let place = |name: &str| switches.iter().position(|switch| switch.name == name);
-        let card = |name: &str| {
-            let mut cards = topology.hosts.iter().filter(|host| host.nic.is_some());
-            let card = cards.position(|host| host.name == name)?;
-            Some((switches.len() + card, Nic::NETWORK_PORT))
+        let nic = |name: &str| {
+            let mut nics = topology.hosts.iter().filter(|host| host.nic.is_some());
+            let nic = nics.position(|host| host.name == name)?;
+            Some((switches.len() + nic, Nic::NETWORK_PORT))
         };
         match target {
             Target::Switch(name) => place(name).map(Self::Switch),
@@ -41,7 +40,7 @@ impl Place {
                 let link = topology.links.get(*link)?;
                 let port = |end: &End| match place(&end.node) {
                     Some(switch) => Some((switch, end.port)),
-                    None => card(&end.node),
+                    None => nic(&end.node),
                 };
                 Some(Self::Link(
                     [&link.a, &link.b].into_iter().filter_map(port).collect(),
@@ -51,7 +50,7 @@ impl Place {
     }
 
     /// Whether a link of the port of a switch changes.
-    fn is_of(&self, switch: usize, port: &Port) -> bool {
+    pub fn is_of(&self, switch: usize, port: &Port) -> bool {
         match self {
             Self::Switch(place) => *place == switch || port.leads_to(*place),
             Self::Link(ports) => ports.contains(&(switch, port.number)),
@@ -90,70 +89,26 @@ impl Schedule {
     }
 }
 
-impl Fabric {
-    /// Traffic starts at `start_ns`: links are as the topology has them, now,
-    /// and change from then on as it says.
-    pub fn start_schedule(&mut self, start_ns: u64) {
-        for node in &mut self.nodes {
-            node.loss.restore();
-            node.ports.iter_mut().for_each(|port| port.restore());
-        }
-        let changes = self.schedule.changes.iter().enumerate();
-        self.schedule.to_come = changes
-            .map(|(place, (_, change))| (start_ns.saturating_add(change.at_ns), place))
-            .collect();
-    }
-
-    /// Makes the next change.
-    pub(super) fn change(&mut self) {
-        let Some((at_ns, place)) = self.schedule.to_come.pop_front() else {
-            return;
-        };
-        self.now_ns = self.now_ns.max(at_ns);
-        let (place, change) = self.schedule.changes[place].clone();
-        if let Place::Switch(switch) = place {
-            let node = &mut self.nodes[switch];
-            if node.loss.change(&change) {
-                node.ports.iter_mut().for_each(Port::flush);
-            }
-        }
-        for (index, node) in self.nodes.iter_mut().enumerate() {
-            for port in node
-                .ports
-                .iter_mut()
-                .filter(|port| place.is_of(index, port))
-            {
-                if matches!(place, Place::Link(_)) && port.loss.change(&change) {
-                    port.flush();
-                }
-                // A host counts on its link's delay, and owns half of its rate.
-                if index < self.schedule.switches && port.is_between(self.schedule.switches) {
-                    port.change(&change);
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use weft_topology::Schedule;
 
+    use super::super::Network;
     use super::super::tests::{
-        DELAY_NS, FULL_BYTES, FULL_NS, GBPS, fabric_of, frame, settle, stats, topology,
+        DELAY_NS, FULL_BYTES, FULL_NS, GBPS, frame, network_of, settle, stats, topology,
     };
     use super::*;
 
     const MS: u64 = 1_000_000;
 
-    /// The fabric `h1 - s1 - s2 - h2` whose switch s2 changes.
-    fn changing(changes: Vec<Change>) -> Fabric {
+    /// The network `h1 - s1 - s2 - h2` whose switch s2 changes.
+    fn changing(changes: Vec<Change>) -> Network {
         let mut topology = topology(GBPS, 100);
         topology.schedule = Some(Schedule {
             socket: "".into(),
             changes,
         });
-        fabric_of(&topology)
+        network_of(&topology)
     }
 
     fn change(at_ns: u64) -> Change {
@@ -169,11 +124,11 @@ mod tests {
     }
 
     /// When a full frame that h1 sends at `sent_ns` arrives.
-    fn arrival_ns(fabric: &mut Fabric, sent_ns: u64) -> Option<u64> {
-        fabric.receive(0, sent_ns, &frame(2, FULL_BYTES, 0));
-        fabric.run(sent_ns + MS / 2);
+    fn arrival_ns(network: &mut Network, sent_ns: u64) -> Option<u64> {
+        network.receive(0, sent_ns, &frame(2, FULL_BYTES, 0));
+        network.run(sent_ns + MS / 2);
         let mut deliveries = Vec::new();
-        fabric.take_deliveries(&mut deliveries);
+        network.take_deliveries(&mut deliveries);
         deliveries.first().map(|delivery| delivery.at_ns - sent_ns)
     }
 
@@ -181,7 +136,7 @@ mod tests {
 
     #[test]
     fn links_change_when_traffic_has_run_for_so_long_and_not_before_it_starts() {
-        let mut fabric = changing(vec![
+        let mut network = changing(vec![
             Change {
                 rate_bps: Some(GBPS / 10),
                 ..change(2 * MS)
@@ -191,22 +146,22 @@ mod tests {
                 ..change(3 * MS)
             },
         ]);
-        assert_eq!(arrival_ns(&mut fabric, 9 * MS), Some(USUAL_NS));
-        fabric.start_schedule(10 * MS);
-        assert_eq!(arrival_ns(&mut fabric, 11 * MS), Some(USUAL_NS));
+        assert_eq!(arrival_ns(&mut network, 9 * MS), Some(USUAL_NS));
+        network.start_schedule(10 * MS);
+        assert_eq!(arrival_ns(&mut network, 11 * MS), Some(USUAL_NS));
         // The link to s2; that from it to its host stays.
         let slow_ns = USUAL_NS + 9 * FULL_NS;
-        assert_eq!(arrival_ns(&mut fabric, 12 * MS), Some(slow_ns));
+        assert_eq!(arrival_ns(&mut network, 12 * MS), Some(slow_ns));
         let far_ns = slow_ns + 4 * DELAY_NS;
-        assert_eq!(arrival_ns(&mut fabric, 13 * MS), Some(far_ns));
+        assert_eq!(arrival_ns(&mut network, 13 * MS), Some(far_ns));
         // The next traffic finds the links as they were at first.
-        fabric.start_schedule(20 * MS);
-        assert_eq!(arrival_ns(&mut fabric, 20 * MS), Some(USUAL_NS));
+        network.start_schedule(20 * MS);
+        assert_eq!(arrival_ns(&mut network, 20 * MS), Some(USUAL_NS));
     }
 
     #[test]
     fn a_delay_that_shrinks_lets_no_frame_overtake() {
-        let mut fabric = changing(vec![
+        let mut network = changing(vec![
             Change {
                 delay_ns: Some(MS),
                 ..change(0)
@@ -216,16 +171,16 @@ mod tests {
                 ..change(MS / 2)
             },
         ]);
-        fabric.start_schedule(0);
-        fabric.receive(0, 0, &frame(2, FULL_BYTES, 1));
-        fabric.receive(0, MS / 2, &frame(2, FULL_BYTES, 2));
-        let tags: Vec<_> = settle(&mut fabric).iter().map(|(_, tag)| *tag).collect();
+        network.start_schedule(0);
+        network.receive(0, 0, &frame(2, FULL_BYTES, 1));
+        network.receive(0, MS / 2, &frame(2, FULL_BYTES, 2));
+        let tags: Vec<_> = settle(&mut network).iter().map(|(_, tag)| *tag).collect();
         assert_eq!(tags, [1, 2]);
     }
 
     #[test]
     fn a_switch_that_is_down_loses_what_arrives_and_what_waits_until_it_is_up() {
-        let mut fabric = changing(vec![
+        let mut network = changing(vec![
             Change {
                 up: Some(false),
                 ..change(MS)
@@ -235,11 +190,11 @@ mod tests {
                 ..change(2 * MS)
             },
         ]);
-        fabric.start_schedule(0);
-        assert_eq!(arrival_ns(&mut fabric, 0), Some(USUAL_NS));
-        assert_eq!(arrival_ns(&mut fabric, MS), None);
-        assert_eq!(arrival_ns(&mut fabric, 2 * MS), Some(USUAL_NS));
-        assert_eq!(stats(&mut fabric, 1, 2).lost_packets, 1);
+        network.start_schedule(0);
+        assert_eq!(arrival_ns(&mut network, 0), Some(USUAL_NS));
+        assert_eq!(arrival_ns(&mut network, MS), None);
+        assert_eq!(arrival_ns(&mut network, 2 * MS), Some(USUAL_NS));
+        assert_eq!(stats(&mut network, 1, 2).lost_packets, 1);
     }
 
     #[test]
@@ -250,7 +205,7 @@ mod tests {
                 target: Target::Link(link),
                 ..change(at_ns)
             };
-            let mut fabric = changing(vec![
+            let mut network = changing(vec![
                 Change {
                     up: Some(false),
                     ..of_link(MS)
@@ -265,12 +220,12 @@ mod tests {
                     ..of_link(3 * MS)
                 },
             ]);
-            fabric.start_schedule(0);
-            let arrivals = [0, 1, 2, 3].map(|ms| arrival_ns(&mut fabric, ms * MS));
+            network.start_schedule(0);
+            let arrivals = [0, 1, 2, 3].map(|ms| arrival_ns(&mut network, ms * MS));
             assert_eq!(arrivals, [Some(USUAL_NS), None, None, Some(USUAL_NS)]);
             let (switch, port) = lossy;
             assert_eq!(
-                stats(&mut fabric, switch, port).lost_packets,
+                stats(&mut network, switch, port).lost_packets,
                 2,
                 "link {link}"
             );
@@ -285,10 +240,10 @@ mod tests {
             delay_ns: Some(2 * DELAY_NS),
             ..change(0)
         };
-        let mut fabric = changing(vec![slow]);
-        fabric.start_schedule(0);
+        let mut network = changing(vec![slow]);
+        network.start_schedule(0);
         let slow_ns = USUAL_NS + 9 * FULL_NS + DELAY_NS;
-        assert_eq!(arrival_ns(&mut fabric, 0), Some(slow_ns));
+        assert_eq!(arrival_ns(&mut network, 0), Some(slow_ns));
     }
 
     #[test]
@@ -297,15 +252,15 @@ mod tests {
             rate_bps: Some(GBPS / 10),
             ..change(MS)
         };
-        let mut fabric = changing(vec![slow]);
-        fabric.start_schedule(0);
+        let mut network = changing(vec![slow]);
+        network.start_schedule(0);
         // s1 begins to send at 1 ms, and the link is slow from then on.
-        fabric.receive(0, MS - DELAY_NS, &frame(2, FULL_BYTES, 0));
+        network.receive(0, MS - DELAY_NS, &frame(2, FULL_BYTES, 0));
         // One nanosecond earlier it still has its old rate.
         let mut early = changing(vec![change(0)]);
         early.start_schedule(0);
         early.receive(0, MS - DELAY_NS - 1, &frame(2, FULL_BYTES, 0));
-        assert_eq!(settle(&mut fabric)[0].0, MS + 11 * FULL_NS + 2 * DELAY_NS);
+        assert_eq!(settle(&mut network)[0].0, MS + 11 * FULL_NS + 2 * DELAY_NS);
         assert_eq!(settle(&mut early)[0].0, MS - 1 + 2 * FULL_NS + 2 * DELAY_NS);
     }
 }

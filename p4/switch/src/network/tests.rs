@@ -1,4 +1,4 @@
-//! The fabric's claims about time, with Weft's own spine in every switch.
+//! The network's claims about time, with Weft's own spine in every switch.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use weft_topology::Topology;
 
 use super::*;
-use crate::pipeline::{ActionCall, MatchValue, Program, TableEntry};
+use crate::pipeline::{ActionCall, MatchValue, Pipeline, Program, TableEntry};
 
 const SPINE: &[u8] = include_bytes!("../../../compiled/spine.json");
 pub(super) const GBPS: u64 = 1_000_000_000;
@@ -51,21 +51,21 @@ pub(super) fn topology(rate_bps: u64, queue_packets: u32) -> Topology {
     .unwrap()
 }
 
-fn fabric(rate_bps: u64, queue_packets: u32) -> Fabric {
-    fabric_of(&topology(rate_bps, queue_packets))
+fn network(rate_bps: u64, queue_packets: u32) -> Network {
+    network_of(&topology(rate_bps, queue_packets))
 }
 
-pub(super) fn fabric_of(topology: &Topology) -> Fabric {
-    let mut fabric = Fabric::new(topology, TimestampUnit::Nanoseconds, 0, 1).unwrap();
+pub(super) fn network_of(topology: &Topology) -> Network {
+    let mut network = Network::new(topology, TimestampUnit::Nanoseconds, 0, 1).unwrap();
     let program = Arc::new(Program::load(SPINE).unwrap());
     for (switch, ports) in [(0, [1, 2]), (1, [2, 1])] {
         let mut pipeline = Pipeline::new(program.clone(), 1);
         for (leaf, port) in [1, 2].into_iter().zip(ports) {
             route(&mut pipeline, leaf, port);
         }
-        fabric.install(switch, pipeline);
+        network.install(switch, pipeline);
     }
-    fabric
+    network
 }
 
 /// Sends `10.leaf.0.0/16` to `port`.
@@ -105,23 +105,23 @@ pub(super) fn frame(leaf: u8, bytes: usize, tag: u8) -> Vec<u8> {
 }
 
 /// Times and tags of what leaves until nothing is under way.
-pub(super) fn settle(fabric: &mut Fabric) -> Vec<(u64, u8)> {
-    fabric.run(u64::MAX / 2);
-    deliveries(fabric)
+pub(super) fn settle(network: &mut Network) -> Vec<(u64, u8)> {
+    network.run(u64::MAX / 2);
+    deliveries(network)
         .iter()
         .map(|delivery| (delivery.at_ns, *delivery.frame.last().unwrap()))
         .collect()
 }
 
-fn deliveries(fabric: &mut Fabric) -> Vec<Delivery> {
+fn deliveries(network: &mut Network) -> Vec<Delivery> {
     let mut deliveries = Vec::new();
-    fabric.take_deliveries(&mut deliveries);
+    network.take_deliveries(&mut deliveries);
     deliveries
 }
 
-pub(super) fn stats(fabric: &mut Fabric, switch: usize, port: u16) -> PortStats {
+pub(super) fn stats(network: &mut Network, switch: usize, port: u16) -> PortStats {
     let mut found = PortStats::default();
-    fabric.take_changes(|s, p, stats| {
+    network.take_changes(|s, p, stats| {
         if (s, p) == (switch, port) {
             found = *stats;
         }
@@ -131,41 +131,41 @@ pub(super) fn stats(fabric: &mut Fabric, switch: usize, port: u16) -> PortStats 
 
 #[test]
 fn a_frame_takes_the_delay_of_each_link_and_its_length_at_each_switch() {
-    let mut fabric = fabric(GBPS, 100);
-    fabric.receive(0, 5_000, &frame(2, FULL_BYTES, 7));
+    let mut network = network(GBPS, 100);
+    network.receive(0, 5_000, &frame(2, FULL_BYTES, 7));
     let arrival_ns = 5_000 + DELAY_NS + 2 * (FULL_NS + DELAY_NS);
-    assert_eq!(settle(&mut fabric), [(arrival_ns, 7)]);
+    assert_eq!(settle(&mut network), [(arrival_ns, 7)]);
 }
 
 #[test]
 fn a_short_frame_takes_less() {
-    let mut fabric = fabric(GBPS, 100);
-    fabric.receive(0, 0, &frame(2, 60, 7));
-    assert_eq!(settle(&mut fabric), [(3 * DELAY_NS + 2 * 480, 7)]);
+    let mut network = network(GBPS, 100);
+    network.receive(0, 0, &frame(2, 60, 7));
+    assert_eq!(settle(&mut network), [(3 * DELAY_NS + 2 * 480, 7)]);
 }
 
 #[test]
 fn frames_leave_in_order_and_one_serialisation_apart() {
-    let mut fabric = fabric(GBPS, 100);
+    let mut network = network(GBPS, 100);
     for tag in 0..5 {
-        fabric.receive(0, 0, &frame(2, FULL_BYTES, tag));
+        network.receive(0, 0, &frame(2, FULL_BYTES, tag));
     }
     let first_ns = DELAY_NS + 2 * (FULL_NS + DELAY_NS);
     let expected: Vec<_> = (0..5)
         .map(|tag| (first_ns + u64::from(tag) * FULL_NS, tag))
         .collect();
-    assert_eq!(settle(&mut fabric), expected);
+    assert_eq!(settle(&mut network), expected);
 }
 
 #[test]
 fn a_full_queue_drops_its_tail_and_the_wire_is_not_part_of_it() {
-    let mut fabric = fabric(GBPS, 3);
+    let mut network = network(GBPS, 3);
     for tag in 0..6 {
-        fabric.receive(0, 0, &frame(2, FULL_BYTES, tag));
+        network.receive(0, 0, &frame(2, FULL_BYTES, tag));
     }
-    let tags: Vec<_> = settle(&mut fabric).iter().map(|(_, tag)| *tag).collect();
+    let tags: Vec<_> = settle(&mut network).iter().map(|(_, tag)| *tag).collect();
     assert_eq!(tags, [0, 1, 2, 3]);
-    let stats = stats(&mut fabric, 0, 2);
+    let stats = stats(&mut network, 0, 2);
     assert_eq!(stats.dropped_packets, 2);
     assert_eq!(stats.queue_max_packets, 3);
     assert_eq!(stats.tx_packets, 4);
@@ -177,15 +177,15 @@ fn a_full_queue_drops_its_tail_and_the_wire_is_not_part_of_it() {
 fn a_frame_beyond_the_mtu_of_its_link_is_dropped_and_counted() {
     let mut topology = topology(GBPS, 100);
     topology.links[2].mtu_bytes = 1588;
-    let mut fabric = fabric_of(&topology);
+    let mut network = network_of(&topology);
     for (tag, mtu) in [(0, 1500), (1, 1501), (2, 1588), (3, 1589)] {
-        fabric.receive(0, 0, &frame(2, 14 + mtu, tag));
+        network.receive(0, 0, &frame(2, 14 + mtu, tag));
     }
-    let tags: Vec<_> = settle(&mut fabric).iter().map(|(_, tag)| *tag).collect();
+    let tags: Vec<_> = settle(&mut network).iter().map(|(_, tag)| *tag).collect();
     assert_eq!(tags, [0]);
     // Between the switches there is room for more than on the way to the host.
     let mut oversize = [0; 2];
-    fabric.take_changes(|switch, port, stats| {
+    network.take_changes(|switch, port, stats| {
         if port != CPU_PORT && stats.tx_packets > 0 {
             oversize[switch] += stats.oversize_packets;
         }
@@ -195,32 +195,32 @@ fn a_frame_beyond_the_mtu_of_its_link_is_dropped_and_counted() {
 
 #[test]
 fn a_queue_takes_packets_again_as_soon_as_one_has_left() {
-    let mut fabric = fabric(GBPS, 1);
+    let mut network = network(GBPS, 1);
     for (tag, sent_ns) in [(0, 0), (1, 0), (2, FULL_NS - 1), (3, FULL_NS)] {
-        fabric.receive(0, sent_ns, &frame(2, FULL_BYTES, tag));
+        network.receive(0, sent_ns, &frame(2, FULL_BYTES, tag));
     }
-    let tags: Vec<_> = settle(&mut fabric).iter().map(|(_, tag)| *tag).collect();
+    let tags: Vec<_> = settle(&mut network).iter().map(|(_, tag)| *tag).collect();
     assert_eq!(tags, [0, 1, 3]);
 }
 
 #[test]
 fn a_link_of_100_gbps_is_neither_faster_nor_slower() {
-    let mut fabric = fabric(100 * GBPS, 1_000);
+    let mut network = network(100 * GBPS, 1_000);
     for _ in 0..1_000 {
-        fabric.receive(0, 0, &frame(2, FULL_BYTES, 0));
+        network.receive(0, 0, &frame(2, FULL_BYTES, 0));
     }
-    let times = settle(&mut fabric);
+    let times = settle(&mut network);
     // 121.12 ns each.
     assert_eq!(times[999].0 - times[0].0, 121_120 - 121);
 }
 
 #[test]
 fn each_direction_has_a_link_of_its_own() {
-    let mut fabric = fabric(GBPS, 100);
-    fabric.receive(0, 0, &frame(2, FULL_BYTES, 1));
-    fabric.receive(1, 0, &frame(1, FULL_BYTES, 2));
+    let mut network = network(GBPS, 100);
+    network.receive(0, 0, &frame(2, FULL_BYTES, 1));
+    network.receive(1, 0, &frame(1, FULL_BYTES, 2));
     let arrival_ns = DELAY_NS + 2 * (FULL_NS + DELAY_NS);
-    let mut arrivals = settle(&mut fabric);
+    let mut arrivals = settle(&mut network);
     arrivals.sort_unstable();
     assert_eq!(arrivals, [(arrival_ns, 1), (arrival_ns, 2)]);
 }
@@ -229,15 +229,15 @@ fn each_direction_has_a_link_of_its_own() {
 fn a_lossy_switch_loses_its_share_of_what_arrives_from_all_sides() {
     let mut topology = topology(100 * GBPS, 1_000_000);
     topology.switches[0].loss_ppm = 100_000;
-    let mut fabric = fabric_of(&topology);
+    let mut network = network_of(&topology);
     for host in [0, 1] {
         for _ in 0..10_000 {
-            fabric.receive(host, 0, &frame(2 - host as u8, 60, 0));
+            network.receive(host, 0, &frame(2 - host as u8, 60, 0));
         }
     }
-    let arrived = settle(&mut fabric).len() as f64;
+    let arrived = settle(&mut network).len() as f64;
     let mut lost = [0; 2];
-    fabric.take_changes(|switch, port, stats| {
+    network.take_changes(|switch, port, stats| {
         assert_eq!(stats.dropped_packets, 0);
         match (switch, port) {
             (0, 1 | 2) => lost[usize::from(port) - 1] = stats.lost_packets,
@@ -256,83 +256,83 @@ fn a_lossy_switch_loses_its_share_of_what_arrives_from_all_sides() {
 fn a_host_that_sends_faster_than_it_receives_has_two_rates() {
     let mut topology = topology(GBPS, 100);
     topology.links[0].rate_from_a_bps = Some(2 * GBPS);
-    let mut fabric = fabric_of(&topology);
-    assert_eq!(fabric.host_ports()[0].rate_bps, 2 * GBPS);
-    assert_eq!(fabric.host_ports()[1].rate_bps, GBPS);
+    let mut network = network_of(&topology);
+    assert_eq!(network.host_ports()[0].rate_bps, 2 * GBPS);
+    assert_eq!(network.host_ports()[1].rate_bps, GBPS);
     // Towards the host it is the switch that sends.
-    fabric.receive(1, 0, &frame(1, FULL_BYTES, 1));
-    assert_eq!(settle(&mut fabric), [(3 * DELAY_NS + 2 * FULL_NS, 1)]);
+    network.receive(1, 0, &frame(1, FULL_BYTES, 1));
+    assert_eq!(settle(&mut network), [(3 * DELAY_NS + 2 * FULL_NS, 1)]);
 }
 
 #[test]
 fn nothing_at_or_after_the_end_happens() {
-    let mut fabric = fabric(GBPS, 100);
-    fabric.receive(0, 0, &frame(2, FULL_BYTES, 1));
-    fabric.run(DELAY_NS);
-    assert_eq!(fabric.next_event_ns(), Some(DELAY_NS));
-    fabric.run(DELAY_NS + 1);
-    assert_eq!(fabric.next_event_ns(), Some(DELAY_NS + FULL_NS + DELAY_NS));
+    let mut network = network(GBPS, 100);
+    network.receive(0, 0, &frame(2, FULL_BYTES, 1));
+    network.run(DELAY_NS);
+    assert_eq!(network.next_event_ns(), Some(DELAY_NS));
+    network.run(DELAY_NS + 1);
+    assert_eq!(network.next_event_ns(), Some(DELAY_NS + FULL_NS + DELAY_NS));
 }
 
 #[test]
 fn a_late_packet_reaches_its_switch_now() {
-    let mut fabric = fabric(GBPS, 100);
-    fabric.run(1_000_000);
-    fabric.receive(0, 0, &frame(2, FULL_BYTES, 1));
-    assert_eq!(fabric.next_event_ns(), Some(1_000_000));
+    let mut network = network(GBPS, 100);
+    network.run(1_000_000);
+    network.receive(0, 0, &frame(2, FULL_BYTES, 1));
+    assert_eq!(network.next_event_ns(), Some(1_000_000));
 }
 
 #[test]
 fn a_switch_without_a_program_forwards_nothing() {
     let topology = topology(GBPS, 100);
-    let mut fabric = Fabric::new(&topology, TimestampUnit::Nanoseconds, 0, 1).unwrap();
-    fabric.receive(0, 0, &frame(2, 60, 1));
-    assert!(settle(&mut fabric).is_empty());
-    assert_eq!(fabric.discarded_packets(0), 1);
+    let mut network = Network::new(&topology, TimestampUnit::Nanoseconds, 0, 1).unwrap();
+    network.receive(0, 0, &frame(2, 60, 1));
+    assert!(settle(&mut network).is_empty());
+    assert_eq!(network.discarded_packets(0), 1);
 }
 
 #[test]
 fn a_route_to_a_port_that_is_none_forwards_nothing() {
-    let mut fabric = fabric(GBPS, 100);
-    route(fabric.pipeline_mut(0).unwrap(), 9, 77);
-    fabric.receive(0, 0, &frame(2, 60, 1));
+    let mut network = network(GBPS, 100);
+    route(network.pipeline_mut(0).unwrap(), 9, 77);
+    network.receive(0, 0, &frame(2, 60, 1));
     let mut lost = frame(2, 60, 2);
     // 10.9.1.1 instead of 10.2.1.1; the checksum follows.
     lost[31] += 7;
     lost[25] -= 7;
-    fabric.receive(0, 0, &lost);
-    assert_eq!(settle(&mut fabric).len(), 1);
-    assert_eq!(fabric.discarded_packets(0), 1);
+    network.receive(0, 0, &lost);
+    assert_eq!(settle(&mut network).len(), 1);
+    assert_eq!(network.discarded_packets(0), 1);
 }
 
 #[test]
 fn a_new_program_loses_what_waits_and_goes_on() {
-    let mut fabric = fabric(GBPS, 100);
+    let mut network = network(GBPS, 100);
     for tag in 0..3 {
-        fabric.receive(0, 0, &frame(2, FULL_BYTES, tag));
+        network.receive(0, 0, &frame(2, FULL_BYTES, tag));
     }
-    fabric.run(DELAY_NS + 1);
-    let mut pipeline = Pipeline::new(fabric.pipeline(0).unwrap().program().clone(), 1);
+    network.run(DELAY_NS + 1);
+    let mut pipeline = Pipeline::new(network.pipeline(0).unwrap().program().clone(), 1);
     route(&mut pipeline, 2, 2);
-    fabric.install(0, pipeline);
-    fabric.receive(0, DELAY_NS, &frame(2, FULL_BYTES, 9));
-    let tags: Vec<_> = settle(&mut fabric).iter().map(|(_, tag)| *tag).collect();
+    network.install(0, pipeline);
+    network.receive(0, DELAY_NS, &frame(2, FULL_BYTES, 9));
+    let tags: Vec<_> = settle(&mut network).iter().map(|(_, tag)| *tag).collect();
     assert_eq!(tags, [0, 9]);
-    assert_eq!(stats(&mut fabric, 0, 2).dropped_packets, 2);
+    assert_eq!(stats(&mut network, 0, 2).dropped_packets, 2);
 }
 
 #[test]
 fn a_topology_that_cannot_work_is_refused() {
     let mut bad = topology(GBPS, 100);
     bad.switches[0].ports[0].number = CPU_PORT;
-    let error = Fabric::new(&bad, TimestampUnit::Nanoseconds, 0, 1).unwrap_err();
+    let error = Network::new(&bad, TimestampUnit::Nanoseconds, 0, 1).unwrap_err();
     assert!(matches!(
         error,
         BuildError::PortNumber { port: CPU_PORT, .. }
     ));
     let mut bad = topology(GBPS, 100);
     bad.links[2].rate_bps = 0;
-    let error = Fabric::new(&bad, TimestampUnit::Nanoseconds, 0, 1).unwrap_err();
+    let error = Network::new(&bad, TimestampUnit::Nanoseconds, 0, 1).unwrap_err();
     assert!(matches!(error, BuildError::Rate { rate_bps: 0, .. }));
 }
 
@@ -356,14 +356,14 @@ proptest! {
             .zip(0_u8..)
             .map(|((at_ns, host, bytes), tag)| (*at_ns, *host, frame(2 - *host as u8, *bytes, tag)))
             .collect();
-        let mut whole = fabric(GBPS, 5);
+        let mut whole = network(GBPS, 5);
         for (at_ns, host, frame) in &frames {
             whole.receive(*host, *at_ns, frame);
         }
         whole.run(u64::MAX / 2);
         let expected = deliveries(&mut whole);
 
-        let mut stepped = fabric(GBPS, 5);
+        let mut stepped = network(GBPS, 5);
         let lookahead_ns = stepped.lookahead_ns();
         let mut now_ns = 0;
         let mut rest = frames.as_slice();

@@ -11,18 +11,21 @@ use crate::prefetch::prefetch;
 /// Of an Ethernet header, which no MTU counts.
 pub(super) const ETHERNET_BYTES: usize = 14;
 
+/// The port whose packets go to the control plane and come from it.
+pub const CPU_PORT: u16 = 510;
+
 /// What stands at the far end of a port's link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Peer {
-    /// A port of another switch of the fabric.
+    /// A port of another switch of the network.
     Switch {
-        /// The switch, by its place in the fabric.
+        /// The switch, by its place in the network.
         node: usize,
         /// Its port number.
         port: u16,
     },
-    /// A host; the frame leaves the fabric at this place of
-    /// [`Fabric::host_ports`](super::Fabric::host_ports).
+    /// A host; the frame leaves the network at this place of
+    /// [`Network::host_ports`](super::Network::host_ports).
     Host(usize),
     /// The control plane.
     Controller,
@@ -43,12 +46,25 @@ pub(super) struct LinkProperties {
     pub queue_bytes: Option<u64>,
 }
 
+/// The link to the control plane: fast, but not free, so that a program that
+/// floods it moves time on.
+pub(super) const CPU_LINK: LinkProperties = LinkProperties {
+    rate_bps: 10_000_000_000,
+    delay_ns: 0,
+    queue_packets: 1024,
+    queue_bytes: None,
+    mtu_bytes: usize::MAX - ETHERNET_BYTES,
+};
+
+/// The fastest link.
+pub(super) const MAX_RATE_BPS: u64 = 10_000_000_000_000;
+
 /// Counters of a port since the start, for `queues.csv`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PortStats {
     /// Packets that wait now.
     pub queue_packets: usize,
-    /// The most that waited since [`Fabric::take_changes`](super::Fabric::take_changes)
+    /// The most that waited since [`Network::take_changes`](super::Network::take_changes)
     /// last reported this port.
     pub queue_max_packets: usize,
     /// Frames sent.
@@ -78,7 +94,7 @@ pub(super) struct Port {
     pub peer: Peer,
     pub stats: PortStats,
     pub changed: bool,
-    /// Whether the agenda holds the next dequeue.
+    /// Whether the event queue holds the next dequeue.
     pub armed: bool,
     /// Whether every arrival is to be told.
     pub observed: bool,
@@ -177,7 +193,7 @@ impl Port {
     }
 
     /// Takes the next packet, with what its queue has to tell egress. `time` turns nanoseconds
-    /// of the fabric into the pipeline's unit.
+    /// of the network into the pipeline's unit.
     pub fn dequeue(
         &mut self,
         now_ns: u64,
@@ -244,8 +260,8 @@ impl Port {
         self.free_ns
     }
 
-    /// Whether the far end is one of the first `switches` nodes of the fabric: no host,
-    /// and no card of a host.
+    /// Whether the far end is one of the first `switches` nodes of the network: no host,
+    /// and no NIC of a host.
     pub fn is_between(&self, switches: usize) -> bool {
         matches!(self.peer, Peer::Switch { node, .. } if node < switches)
     }

@@ -1,5 +1,5 @@
-//! The agenda of the fabric: what happens next, in an order that does not
-//! depend on when it was written down.
+//! The event queue of the network: what happens next, in an order that does not
+//! depend on when it was queued.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -13,7 +13,7 @@ pub(super) enum Action {
     Arrive(Vec<u8>),
 }
 
-/// An entry of the agenda.
+/// An entry of the queue.
 ///
 /// Events are ordered by time, then kind (a queue makes room before a frame
 /// comes in), then switch, then port: all of it follows from the simulated
@@ -60,12 +60,12 @@ impl Ord for Event {
 
 /// All events to come.
 #[derive(Debug, Default)]
-pub(super) struct Agenda {
+pub(super) struct EventQueue {
     events: BinaryHeap<Event>,
     sequence: u64,
 }
 
-impl Agenda {
+impl EventQueue {
     pub fn add(&mut self, at_ns: u64, node: usize, port: u16, action: Action) {
         self.sequence += 1;
         self.events.push(Event {

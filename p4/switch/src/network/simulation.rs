@@ -1,139 +1,42 @@
-//! All switches of a network and the links between them, as a discrete-event
-//! simulation without I/O.
-//!
-//! ```text
-//!  host --delay--> [ingress] -> queue -> [egress] --rate, delay--> next switch or host
-//! ```
-//!
-//! The fabric owns rate, queue limit and propagation delay of every switch
-//! port, and the propagation delay (not the rate) of the cables from hosts. Network
-//! cards that run programs are switches too ([`card`]). A
-//! queue drops at its tail; the packet on the wire is not counted. A frame beyond the MTU
-//! of its link is dropped when it would be sent. Egress runs
-//! when a packet leaves its queue. A switch may lose what arrives ([`loss`]).
-//!
-//! Time is an argument, in nanoseconds of any clock that does not go back. A
-//! packet that a host sends at `t` reaches its switch at `t + delay`: whoever
-//! has handed over every packet sent before `now` may therefore run the fabric
-//! up to `now + `[`Fabric::lookahead_ns`], and learns of each delivery before
-//! it is due. [`Fabric::run`] gives the same deliveries however the time up to
-//! some moment is divided into calls.
-
-mod build;
-mod card;
-mod event;
-mod horizon;
-mod loss;
-mod port;
-mod schedule;
-#[cfg(test)]
-mod tests;
+//! The event loop: packets, queues and links on a clock of its own.
 
 use weft_topology::Nic;
 
-use crate::pipeline::{Digest, Effects, Output, Pipeline};
-use crate::prefetch::prefetch;
-
-use event::{Action, Agenda, Event};
-use horizon::Horizon;
-use loss::Loss;
-use port::{Peer, Port};
-use schedule::Schedule;
-
-pub use build::{BuildError, HostPort, TimestampUnit};
-pub use port::PortStats;
-
-/// The port whose packets go to the control plane and come from it.
-pub const CPU_PORT: u16 = 510;
-
-/// A frame that leaves the fabric.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delivery {
-    /// Where, by its place in [`Fabric::host_ports`].
-    pub host_port: usize,
-    /// When the host gets it, in nanoseconds.
-    pub at_ns: u64,
-    /// The frame.
-    pub frame: Vec<u8>,
-}
-
-/// A packet that came to an observed egress queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Arrival {
-    /// When, in nanoseconds.
-    pub at_ns: u64,
-    /// The switch, by its place in [`Fabric::switches`].
-    pub switch: usize,
-    /// The port's number.
-    pub port: u16,
-    /// Length of the frame as it came into the switch.
-    pub bytes: usize,
-    /// Packets that waited there already.
-    pub queue_packets: usize,
-    /// Whether there was no room for it.
-    pub dropped: bool,
-}
-
-/// What a switch has to say to its control plane.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
-    /// The switch, by its place in [`Fabric::switches`].
-    pub switch: usize,
-    /// When it was said, in nanoseconds.
-    pub at_ns: u64,
-    /// What.
-    pub content: NoticeContent,
-}
-
-/// The kinds of [`Notice`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NoticeContent {
-    /// The program sent a digest.
-    Digest(Digest),
-    /// A frame left at [`CPU_PORT`].
-    PacketIn(Vec<u8>),
-}
+use super::event_queue::{Action, Event, EventQueue};
+use super::horizon::Horizon;
+use super::host_port::HostPort;
+use super::messages::{Arrival, ControlContent, ControlMessage, Delivery};
+use super::node::Node;
+use super::port::{CPU_PORT, Peer, Port, PortStats};
+use super::schedule::{Place, Schedule};
+use super::timestamp::TimestampUnit;
+use crate::pipeline::{Effects, Output, Pipeline};
 
 /// The switches and links of a network.
 #[derive(Debug)]
-pub struct Fabric {
-    nodes: Vec<Node>,
-    host_ports: Vec<HostPort>,
-    horizon: Horizon,
-    schedule: Schedule,
-    agenda: Agenda,
+pub struct Network {
+    pub(super) nodes: Vec<Node>,
+    pub(super) host_ports: Vec<HostPort>,
+    pub(super) horizon: Horizon,
+    pub(super) schedule: Schedule,
+    pub(super) events: EventQueue,
     /// Everything before this has happened.
-    now_ns: u64,
+    pub(super) now_ns: u64,
     /// Zero of the switches' timestamps.
-    epoch_ns: u64,
-    unit: TimestampUnit,
-    deliveries: Vec<Delivery>,
-    notices: Vec<Notice>,
-    arrivals: Vec<Arrival>,
-    effects: Effects,
-    spare_frames: Vec<Vec<u8>>,
-}
-
-/// A switch.
-#[derive(Debug)]
-struct Node {
-    name: String,
-    pipeline: Option<Pipeline>,
-    /// Ordered by number.
-    ports: Vec<Port>,
-    /// Their numbers: to find a port among these touches no others.
-    numbers: Box<[u16]>,
-    /// What happens to frames that arrive.
-    loss: Loss,
-    /// Packets that came before there was a program, or for a port it lacks.
-    discarded_packets: u64,
+    pub(super) epoch_ns: u64,
+    pub(super) unit: TimestampUnit,
+    pub(super) deliveries: Vec<Delivery>,
+    pub(super) control_messages: Vec<ControlMessage>,
+    pub(super) arrivals: Vec<Arrival>,
+    pub(super) effects: Effects,
+    pub(super) spare_frames: Vec<Vec<u8>>,
 }
 
 /// Frames kept for reuse; more than ever wait in one place are freed.
 const SPARE_FRAMES: usize = 4096;
 
-impl Fabric {
-    /// Names of the switches and then of the cards, in the order of the topology.
+impl Network {
+    /// Names of the switches and then of the NICs, in the order of the topology.
     pub fn switches(&self) -> impl Iterator<Item = &str> {
         self.nodes.iter().map(|node| node.name.as_str())
     }
@@ -144,8 +47,8 @@ impl Fabric {
         &self.host_ports
     }
 
-    /// How far the fabric may run ahead of the packets handed over: the
-    /// shortest way from a host into the fabric. A delivery is known at least
+    /// How far the network may run ahead of the packets handed over: the
+    /// shortest way from a host into the network. A delivery is known at least
     /// this long before it is due, and again as long after its cause.
     #[must_use]
     pub fn lookahead_ns(&self) -> u64 {
@@ -180,19 +83,19 @@ impl Fabric {
 
     /// Takes a frame whose last bit left the host at `host_port` at `sent_ns`.
     ///
-    /// What should have reached its switch before [`Fabric::now_ns`] is late
+    /// What should have reached its switch before [`Network::now_ns`] is late
     /// and reaches it now.
     pub fn receive(&mut self, host_port: usize, sent_ns: u64, frame: &[u8]) {
         let Some(from) = self.host_ports.get(host_port) else {
             return;
         };
-        let (node, port) = match from.card {
-            Some(card) => (card, Nic::HOST_PORT),
+        let (node, port) = match from.nic {
+            Some(nic) => (nic, Nic::HOST_PORT),
             None => (from.switch, from.port),
         };
         let at_ns = (sent_ns + from.delay_ns).max(self.now_ns);
         let frame = self.copy(frame);
-        self.agenda.add(at_ns, node, port, Action::Arrive(frame));
+        self.events.add(at_ns, node, port, Action::Arrive(frame));
     }
 
     /// Takes a frame from the control plane of `switch`; it comes in at [`CPU_PORT`] at `at_ns`,
@@ -200,7 +103,7 @@ impl Fabric {
     pub fn packet_out(&mut self, switch: usize, at_ns: u64, frame: Vec<u8>) {
         if switch < self.nodes.len() {
             let at_ns = at_ns.max(self.now_ns);
-            self.agenda
+            self.events
                 .add(at_ns, switch, CPU_PORT, Action::Arrive(frame));
         }
     }
@@ -209,7 +112,7 @@ impl Fabric {
     pub fn run(&mut self, end_ns: u64) {
         while let Some(event) = self.next_before(end_ns) {
             self.now_ns = self.now_ns.max(event.at_ns);
-            if let Some(next) = self.agenda.next() {
+            if let Some(next) = self.events.next() {
                 self.nodes[next.node].prefetch(next);
             }
             match event.action {
@@ -228,44 +131,44 @@ impl Fabric {
     /// Takes the next event before `end_ns`. What changes does so first.
     fn next_before(&mut self, end_ns: u64) -> Option<Event> {
         while let Some(change_ns) = self.schedule.next_ns().filter(|at_ns| *at_ns < end_ns) {
-            if self.agenda.next_ns().is_some_and(|at_ns| at_ns < change_ns) {
+            if self.events.next_ns().is_some_and(|at_ns| at_ns < change_ns) {
                 break;
             }
             self.change();
         }
-        self.agenda.pop_before(end_ns)
+        self.events.pop_before(end_ns)
     }
 
     /// When the next thing happens, in nanoseconds; `None` if nothing is under way.
     #[must_use]
     pub fn next_event_ns(&self) -> Option<u64> {
-        self.agenda.next_ns()
+        self.events.next_ns()
     }
 
     /// The earliest moment at which what is under way could reach a host, if
     /// nothing held it up; `None` if nothing is under way. Where it is before
     /// `soon_ns`, any moment before that may be given.
     ///
-    /// Long links keep packets for long: until then less [`Fabric::lookahead_ns`]
-    /// nobody needs to [`Fabric::run`].
+    /// Long links keep packets for long: until then less [`Network::lookahead_ns`]
+    /// nobody needs to [`Network::run`].
     #[must_use]
     pub fn next_delivery_ns(&self, soon_ns: u64) -> Option<u64> {
-        self.agenda.earliest(soon_ns, |event| {
+        self.events.earliest(soon_ns, |event| {
             event.at_ns.saturating_add(self.horizon.of(event))
         })
     }
 
-    /// Moves what left the fabric since the last call to `into`, by time for each port.
+    /// Moves what left the network since the last call to `into`, by time for each port.
     pub fn take_deliveries(&mut self, into: &mut Vec<Delivery>) {
         into.append(&mut self.deliveries);
     }
 
     /// Moves what switches told their control planes since the last call to `into`.
-    pub fn take_notices(&mut self, into: &mut Vec<Notice>) {
-        into.append(&mut self.notices);
+    pub fn take_control_messages(&mut self, into: &mut Vec<ControlMessage>) {
+        into.append(&mut self.control_messages);
     }
 
-    /// From here on [`Fabric::take_arrivals`] tells of packets for this port.
+    /// From here on [`Network::take_arrivals`] tells of packets for this port.
     pub fn observe(&mut self, switch: usize, port: u16) {
         if let Some(node) = self.nodes.get_mut(switch) {
             if let Some(index) = node.index(port) {
@@ -329,10 +232,10 @@ impl Fabric {
             return;
         }
         for digest in self.effects.digests.drain(..) {
-            self.notices.push(Notice {
+            self.control_messages.push(ControlMessage {
                 switch: node,
                 at_ns: self.now_ns,
-                content: NoticeContent::Digest(digest),
+                content: ControlContent::Digest(digest),
             });
         }
         let mut outputs = std::mem::take(&mut self.effects.outputs);
@@ -373,12 +276,12 @@ impl Fabric {
         }
     }
 
-    /// Puts the next dequeue of a port on the agenda.
+    /// Puts the next dequeue of a port on the events.
     fn arm(&mut self, node: usize, index: usize) {
         let port = &mut self.nodes[node].ports[index];
         port.armed = true;
         let at_ns = port.free_ns().max(self.now_ns);
-        self.agenda.add(at_ns, node, port.number, Action::Dequeue);
+        self.events.add(at_ns, node, port.number, Action::Dequeue);
     }
 
     /// Sends from the queue of a port as long as the link is free.
@@ -418,7 +321,7 @@ impl Fabric {
         let at_ns = port.transmit(frame.len(), self.now_ns);
         match port.peer {
             Peer::Switch { node, port } => {
-                self.agenda.add(at_ns, node, port, Action::Arrive(frame));
+                self.events.add(at_ns, node, port, Action::Arrive(frame));
             }
             Peer::Host(_) if port.loss.strikes() => {
                 port.count_loss();
@@ -429,10 +332,10 @@ impl Fabric {
                 at_ns,
                 frame,
             }),
-            Peer::Controller => self.notices.push(Notice {
+            Peer::Controller => self.control_messages.push(ControlMessage {
                 switch: node,
                 at_ns,
-                content: NoticeContent::PacketIn(frame),
+                content: ControlContent::PacketIn(frame),
             }),
         }
     }
@@ -446,51 +349,47 @@ impl Fabric {
         copy.extend_from_slice(frame);
         copy
     }
-}
 
-impl Node {
-    /// A switch without a program.
-    fn new(name: String, mut ports: Vec<Port>, loss: Loss) -> Self {
-        ports.sort_by_key(|port| port.number);
-        Self {
-            name,
-            pipeline: None,
-            numbers: ports.iter().map(|port| port.number).collect(),
-            ports,
-            loss,
-            discarded_packets: 0,
+    /// Traffic starts at `start_ns`: links are as the topology has them, now,
+    /// and change from then on as it says.
+    pub fn start_schedule(&mut self, start_ns: u64) {
+        for node in &mut self.nodes {
+            node.loss.restore();
+            node.ports.iter_mut().for_each(|port| port.restore());
         }
+        let changes = self.schedule.changes.iter().enumerate();
+        self.schedule.to_come = changes
+            .map(|(place, (_, change))| (start_ns.saturating_add(change.at_ns), place))
+            .collect();
     }
 
-    /// Lets what an event will need come nearer.
-    fn prefetch(&self, event: &Event) {
-        if let Some(pipeline) = &self.pipeline {
-            pipeline.prefetch(event.port);
-        }
-        if let Some(index) = self.index(event.port) {
-            self.ports[index].prefetch();
-        }
-        if let Action::Arrive(frame) = &event.action {
-            // Two lines: headers.
-            frame.iter().step_by(64).take(2).for_each(prefetch);
-        }
-    }
-
-    fn index(&self, number: u16) -> Option<usize> {
-        self.numbers.binary_search(&number).ok()
-    }
-
-    /// Decides, and counts, whether a frame is lost that arrives at a port.
-    fn loses(&mut self, number: u16) -> bool {
-        let of_switch = self.loss.strikes();
-        let Some(index) = self.index(number) else {
-            return of_switch;
+    /// Makes the next change.
+    fn change(&mut self) {
+        let Some((at_ns, place)) = self.schedule.to_come.pop_front() else {
+            return;
         };
-        let port = &mut self.ports[index];
-        let lost = port.loss.strikes() || of_switch;
-        if lost {
-            port.count_loss();
+        self.now_ns = self.now_ns.max(at_ns);
+        let (place, change) = self.schedule.changes[place].clone();
+        if let Place::Switch(switch) = place {
+            let node = &mut self.nodes[switch];
+            if node.loss.change(&change) {
+                node.ports.iter_mut().for_each(Port::flush);
+            }
         }
-        lost
+        for (index, node) in self.nodes.iter_mut().enumerate() {
+            for port in node
+                .ports
+                .iter_mut()
+                .filter(|port| place.is_of(index, port))
+            {
+                if matches!(place, Place::Link(_)) && port.loss.change(&change) {
+                    port.flush();
+                }
+                // A host counts on its link's delay, and owns half of its rate.
+                if index < self.schedule.switches && port.is_between(self.schedule.switches) {
+                    port.change(&change);
+                }
+            }
+        }
     }
 }

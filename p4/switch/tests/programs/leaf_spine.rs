@@ -6,7 +6,7 @@ use crate::bench::{Bench, HOSTS, LEAVES, PATHS, mac_of, uplink};
 use crate::packet::{Tcp, address, checksum_is_right, ping, ttl};
 
 /// All switches, each hop taking `HOP` of time.
-struct Fabric {
+struct LeafSpine {
     leaves: BTreeMap<u16, Bench>,
     spines: BTreeMap<u16, Bench>,
 }
@@ -16,9 +16,9 @@ const HOP: u64 = 10_000;
 /// What a host gets: which one, when, and the frame.
 type Delivery = (u16, u16, u64, Vec<u8>);
 
-impl Fabric {
-    fn new() -> Fabric {
-        Fabric {
+impl LeafSpine {
+    fn new() -> LeafSpine {
+        LeafSpine {
             leaves: (1..=LEAVES).map(|leaf| (leaf, Bench::leaf(leaf))).collect(),
             spines: (1..=PATHS).map(|spine| (spine, Bench::spine())).collect(),
         }
@@ -44,7 +44,7 @@ impl Fabric {
 
 #[test]
 fn ping_reaches_every_host_from_every_host() {
-    let mut fabric = Fabric::new();
+    let mut topology = LeafSpine::new();
     let hosts = || (1..=LEAVES).flat_map(|leaf| (1..=HOSTS).map(move |host| (leaf, host)));
     for (src_leaf, src_host) in hosts() {
         for (dst_leaf, dst_host) in hosts().filter(|dst| *dst != (src_leaf, src_host)) {
@@ -52,7 +52,8 @@ fn ping_reaches_every_host_from_every_host() {
                 let src = address(src_leaf as u8, src_host as u8, path);
                 let dst = address(dst_leaf as u8, dst_host as u8, 1);
                 let request = ping(src, dst);
-                let (leaf, host, _, frame) = fabric.carry(src_leaf, src_host, &request, 0).unwrap();
+                let (leaf, host, _, frame) =
+                    topology.carry(src_leaf, src_host, &request, 0).unwrap();
                 assert_eq!((leaf, host), (dst_leaf, dst_host), "{src} to {dst}");
                 assert_eq!(frame[0..6], mac_of(leaf, host));
                 assert_eq!(frame[34..], request[34..]);
@@ -64,24 +65,24 @@ fn ping_reaches_every_host_from_every_host() {
 }
 
 #[test]
-fn the_rtt_of_a_segment_is_the_time_through_the_fabric_and_back() {
-    let mut fabric = Fabric::new();
+fn the_rtt_of_a_segment_is_the_time_through_the_network_and_back() {
+    let mut topology = LeafSpine::new();
     let flow = Tcp::subflow(address(1, 1, 2), address(2, 1, 1));
-    let (leaf, host, arrived, _) = fabric.carry(1, 1, &flow.syn(0).frame(), 0).unwrap();
+    let (leaf, host, arrived, _) = topology.carry(1, 1, &flow.syn(0).frame(), 0).unwrap();
     let ack = flow.ack_of(1).frame();
-    let port = fabric
+    let port = topology
         .leaves
         .get_mut(&leaf)
         .unwrap()
         .send(host, &ack, arrived + HOP);
     let spine = port.port().unwrap() - HOSTS;
-    let back = fabric
+    let back = topology
         .spines
         .get_mut(&spine)
         .unwrap()
         .send(leaf, &ack, arrived + 2 * HOP);
     assert_eq!(back.port(), Some(1));
-    let near = fabric.leaves.get_mut(&1).unwrap();
+    let near = topology.leaves.get_mut(&1).unwrap();
     let samples = near
         .send(uplink((spine - 1) as u8), &ack, arrived + 3 * HOP)
         .rtt;

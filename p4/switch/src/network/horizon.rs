@@ -1,13 +1,13 @@
-//! How far each place of the fabric is from the nearest host, in time.
+//! How far each place of the network is from the nearest host, in time.
 //!
 //! A frame that arrives at a switch cannot reach a host before it has crossed
-//! the links of the fastest way to one. With slow links that is long after, and
+//! the links of the fastest path to one. With slow links that is long after, and
 //! all that time nobody needs to know where the frame is.
 
-use super::event::{Action, Event};
-use super::port::{Peer, Port};
+use super::event_queue::{Action, Event};
+use super::node::Node;
+use super::port::{CPU_PORT, Peer, Port};
 use super::schedule::Schedule;
-use super::{CPU_PORT, Node};
 
 /// Shortest propagation delays to a host. Serialisation and queues come on top.
 #[derive(Debug, Default)]
@@ -22,21 +22,21 @@ impl Horizon {
         let delay_ns =
             |from: usize, port: &Port| port.delay_ns().min(schedule.least_delay_ns(from, port));
         // From a port's link over whatever comes then to a host.
-        let way_ns = |from: usize, port: &Port, nearest_ns: &[u64]| match port.peer {
+        let path_delay_ns = |from: usize, port: &Port, nearest_ns: &[u64]| match port.peer {
             Peer::Host(_) => delay_ns(from, port),
             Peer::Switch { node, .. } => delay_ns(from, port).saturating_add(nearest_ns[node]),
             Peer::Controller => 0,
         };
-        // Bellman-Ford: shortest ways have at most as many links as there are switches.
+        // Bellman-Ford: shortest paths have at most as many links as there are switches.
         let mut nearest_ns = vec![u64::MAX; nodes.len()];
         for _ in nodes {
             for (index, node) in nodes.iter().enumerate() {
-                let ways = data_ports(node).map(|port| way_ns(index, port, &nearest_ns));
-                nearest_ns[index] = ways.min().unwrap_or(u64::MAX);
+                let delays = data_ports(node).map(|port| path_delay_ns(index, port, &nearest_ns));
+                nearest_ns[index] = delays.min().unwrap_or(u64::MAX);
             }
         }
         let of_node = |(index, node): (usize, &Node)| {
-            let port = |port: &Port| (port.number, way_ns(index, port, &nearest_ns));
+            let port = |port: &Port| (port.number, path_delay_ns(index, port, &nearest_ns));
             (nearest_ns[index], node.ports.iter().map(port).collect())
         };
         Self {

@@ -1,25 +1,26 @@
-//! Network cards that run a program, between hosts and their leaves.
+//! NICs that run a program, between hosts and their leaves.
 //!
 //! ```text
-//!  host ==bus==> [card] -> queue --rate, delay of the host's link--> leaf
+//!  host ==bus==> [NIC] -> queue --rate, delay of the host's link--> leaf
 //! ```
 //!
 //! The bus takes its share of the link's delay, so that a host is as far from its leaf as
-//! without a card. Cards drop nothing: what waits in one is limited by its host.
+//! without a NIC. NICs drop nothing: what waits in one is limited by its host.
 
 use weft_topology::{Nic, Topology};
 
-use super::build::{BuildError, CPU_LINK, HostPort, MAX_RATE_BPS};
+use super::error::BuildError;
+use super::host_port::HostPort;
 use super::loss::Loss;
-use super::port::{LinkProperties, Peer, Port};
-use super::{CPU_PORT, Node};
+use super::node::Node;
+use super::port::{CPU_LINK, CPU_PORT, LinkProperties, MAX_RATE_BPS, Peer, Port};
 
 /// More than hosts ever have under way.
 const QUEUE_PACKETS: usize = 1 << 20;
 
-/// Puts the cards of `topology` in front of their hosts' leaf ports: as nodes behind those of
+/// Puts the NICs of `topology` in front of their hosts' leaf ports: as nodes behind those of
 /// the switches, in the order of [`Topology::nics`].
-pub(super) fn add_cards(
+pub(super) fn add_nics(
     topology: &Topology,
     nodes: &mut Vec<Node>,
     host_ports: &mut [HostPort],
@@ -36,10 +37,10 @@ pub(super) fn add_cards(
                 rate_bps: nic.rate_bps,
             });
         }
-        let card = nodes.len();
+        let node = nodes.len();
         let place = host_ports.iter().position(|port| port.host == host.name);
         let port_of =
-            |number, peer, link| Port::new(number, peer, link, Loss::of_port(seed, card, number));
+            |number, peer, link| Port::new(number, peer, link, Loss::of_port(seed, node, number));
         let mut ports = vec![port_of(CPU_PORT, Peer::Controller, CPU_LINK)];
         if let Some(place) = place {
             let host_port = &mut host_ports[place];
@@ -69,7 +70,7 @@ pub(super) fn add_cards(
                     ..leaf.ports[index].original()
                 };
                 let peer = Peer::Switch {
-                    node: card,
+                    node,
                     port: Nic::NETWORK_PORT,
                 };
                 let loss = Loss::of_port(seed, host_port.switch, host_port.port);
@@ -81,11 +82,11 @@ pub(super) fn add_cards(
             };
             ports.push(port_of(Nic::NETWORK_PORT, leaf, to_leaf));
             ports.push(port_of(Nic::HOST_PORT, Peer::Host(place), to_host));
-            host_port.card = Some(card);
+            host_port.nic = Some(node);
             host_port.delay_ns = nic.delay_ns;
             host_port.rate_bps = nic.rate_bps;
         }
-        nodes.push(Node::new(nic.name.clone(), ports, Loss::new(0, 0, card)));
+        nodes.push(Node::new(nic.name.clone(), ports, Loss::new(0, 0, node)));
     }
     Ok(())
 }
@@ -95,16 +96,16 @@ mod tests {
     use std::sync::Arc;
 
     use super::super::tests::{
-        DELAY_NS, FULL_BYTES, FULL_NS, GBPS, fabric_of, frame, settle, topology,
+        DELAY_NS, FULL_BYTES, FULL_NS, GBPS, frame, network_of, settle, topology,
     };
-    use super::super::{Fabric, TimestampUnit};
+    use super::super::{Network, TimestampUnit};
     use super::*;
     use crate::pipeline::{Pipeline, Program};
 
     /// So fast that its time does not show.
     const BUS_BPS: u64 = MAX_RATE_BPS;
 
-    fn with_cards(delay_ns: u64) -> Topology {
+    fn with_nics(delay_ns: u64) -> Topology {
         let mut topology = topology(GBPS, 100);
         for (host, device_id) in topology.hosts.iter_mut().zip(1001..) {
             host.nic = Some(Nic {
@@ -118,51 +119,51 @@ mod tests {
         topology
     }
 
-    fn fabric(delay_ns: u64) -> Fabric {
-        let mut fabric = fabric_of(&with_cards(delay_ns));
+    fn network(delay_ns: u64) -> Network {
+        let mut network = network_of(&with_nics(delay_ns));
         let program = include_bytes!("../../../compiled/smartnic.json");
         let program = Arc::new(Program::load(program).unwrap());
-        for card in [2, 3] {
-            fabric.install(card, Pipeline::new(program.clone(), 1));
+        for nic in [2, 3] {
+            network.install(nic, Pipeline::new(program.clone(), 1));
         }
-        fabric
+        network
     }
 
     #[test]
-    fn a_host_is_as_far_from_its_leaf_as_without_a_card_wherever_that_is() {
+    fn a_host_is_as_far_from_its_leaf_as_without_a_nic_wherever_that_is() {
         for delay_ns in [0, DELAY_NS / 2, DELAY_NS] {
-            let mut fabric = fabric(delay_ns);
-            assert_eq!(fabric.lookahead_ns(), delay_ns);
-            fabric.receive(0, 0, &frame(2, FULL_BYTES, 7));
-            // Three wires: that of the card and of both switches. The bus takes 1 ns.
+            let mut network = network(delay_ns);
+            assert_eq!(network.lookahead_ns(), delay_ns);
+            network.receive(0, 0, &frame(2, FULL_BYTES, 7));
+            // Three wires: that of the NIC and of both switches. The bus takes 1 ns.
             let wires_ns = 3 * FULL_NS;
             let expected_ns = 3 * DELAY_NS + wires_ns + 1;
-            assert_eq!(settle(&mut fabric), [(expected_ns, 7)], "{delay_ns}");
+            assert_eq!(settle(&mut network), [(expected_ns, 7)], "{delay_ns}");
         }
     }
 
     #[test]
-    fn cards_are_named_after_the_switches() {
-        let fabric = fabric(0);
-        let names: Vec<_> = fabric.switches().collect();
+    fn nics_are_named_after_the_switches() {
+        let network = network(0);
+        let names: Vec<_> = network.switches().collect();
         assert_eq!(names, ["s1", "s2", "nic_h1", "nic_h2"]);
-        assert_eq!(fabric.host_ports()[1].card, Some(3));
+        assert_eq!(network.host_ports()[1].nic, Some(3));
     }
 
     #[test]
-    fn a_card_drops_nothing() {
-        let mut fabric = fabric(DELAY_NS);
+    fn a_nic_drops_nothing() {
+        let mut network = network(DELAY_NS);
         for tag in 0..=255 {
-            fabric.receive(0, 0, &frame(2, FULL_BYTES, tag));
+            network.receive(0, 0, &frame(2, FULL_BYTES, tag));
         }
-        assert_eq!(settle(&mut fabric).len(), 256);
+        assert_eq!(settle(&mut network).len(), 256);
     }
 
     #[test]
     fn a_bus_without_a_rate_is_refused() {
-        let mut topology = with_cards(0);
+        let mut topology = with_nics(0);
         topology.hosts[0].nic.as_mut().unwrap().rate_bps = 0;
-        let built = Fabric::new(&topology, TimestampUnit::Nanoseconds, 0, 1);
+        let built = Network::new(&topology, TimestampUnit::Nanoseconds, 0, 1);
         let error = built.unwrap_err().to_string();
         assert_eq!(error, "nic_h1 port 1: rate 0 bps is not in 1 to 10^13");
     }

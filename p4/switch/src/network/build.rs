@@ -1,113 +1,21 @@
-//! From `topology.json` to a fabric.
+//! From `topology.json` to a network.
 
 use weft_topology::{Link, Switch, Topology};
 
-use super::card::add_cards;
+use super::error::BuildError;
 use super::horizon::Horizon;
+use super::host_port::HostPort;
 use super::loss::Loss;
-use super::port::{ETHERNET_BYTES, LinkProperties, Peer, Port};
+use super::nic::add_nics;
+use super::node::Node;
+use super::port::{CPU_LINK, CPU_PORT, ETHERNET_BYTES, LinkProperties, MAX_RATE_BPS, Peer, Port};
 use super::schedule::Schedule;
-use super::{CPU_PORT, Fabric, Node};
+use super::simulation::Network;
+use super::timestamp::TimestampUnit;
 use crate::pipeline::DROP_PORT;
 
-/// A switch port where a host hangs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostPort {
-    /// The switch, by its place in [`Fabric::switches`].
-    pub switch: usize,
-    /// The port's number.
-    pub port: u16,
-    /// The switch's end of the cable, an interface of this network namespace.
-    pub interface: String,
-    /// The host.
-    pub host: String,
-    /// Its network card, if that runs a program: a place in [`Fabric::switches`].
-    pub card: Option<usize>,
-    /// Propagation delay of the cable, or of the bus to the card.
-    pub delay_ns: u64,
-    /// Rate of that, from the host.
-    pub rate_bps: u64,
-    /// Scheduling noise between the host's kernel and the cable, see [`weft_topology::Host`].
-    pub jitter_ns: u64,
-}
-
-/// What the switches' timestamps count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TimestampUnit {
-    /// Nanoseconds: at 10 Gbps a packet takes 1200 of them.
-    Nanoseconds,
-    /// Microseconds, as BMv2 counts.
-    Microseconds,
-}
-
-impl TimestampUnit {
-    /// `ns` in this unit, rounded down.
-    #[must_use]
-    pub fn of(self, ns: u64) -> u64 {
-        match self {
-            Self::Nanoseconds => ns,
-            Self::Microseconds => ns / 1000,
-        }
-    }
-}
-
-/// Why a topology makes no fabric.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BuildError {
-    /// A port number that the data plane keeps for itself.
-    #[error("{switch} port {port}: ports are numbered 1 to {}", CPU_PORT - 1)]
-    PortNumber {
-        /// The switch.
-        switch: String,
-        /// The number.
-        port: u16,
-    },
-    /// Two ports of one number.
-    #[error("{switch} has two ports {port}")]
-    Twice {
-        /// The switch.
-        switch: String,
-        /// The number.
-        port: u16,
-    },
-    /// A cable ends at a switch port that does not exist.
-    #[error("{switch} port {port}: its cable ends at {peer} port {peer_port}, which is none")]
-    NoPeer {
-        /// The switch.
-        switch: String,
-        /// The number.
-        port: u16,
-        /// The far end.
-        peer: String,
-        /// The far end's port.
-        peer_port: u16,
-    },
-    /// A rate of 0, or one that arithmetic cannot hold.
-    #[error("{switch} port {port}: rate {rate_bps} bps is not in 1 to 10^13")]
-    Rate {
-        /// The switch.
-        switch: String,
-        /// The number.
-        port: u16,
-        /// The rate.
-        rate_bps: u64,
-    },
-}
-
-/// The link to the control plane: fast, but not free, so that a program that
-/// floods it moves time on.
-pub(super) const CPU_LINK: LinkProperties = LinkProperties {
-    rate_bps: 10_000_000_000,
-    delay_ns: 0,
-    queue_packets: 1024,
-    queue_bytes: None,
-    mtu_bytes: usize::MAX - ETHERNET_BYTES,
-};
-
-pub(super) const MAX_RATE_BPS: u64 = 10_000_000_000_000;
-
-impl Fabric {
-    /// The fabric of `topology`, its switches without programs. Their
+impl Network {
+    /// The network of `topology`, its switches without programs. Their
     /// timestamps count in `unit` from `epoch_ns`, which is the present too.
     /// `seed` starts what is lost at random.
     ///
@@ -152,7 +60,7 @@ impl Fabric {
                         port: number,
                         interface: port.interface.clone(),
                         host: end.node.clone(),
-                        card: None,
+                        nic: None,
                         delay_ns: link.delay_ns,
                         rate_bps: rate_in_bps,
                         jitter_ns: host.jitter_ns,
@@ -178,19 +86,19 @@ impl Fabric {
             }
             nodes.push(node);
         }
-        add_cards(topology, &mut nodes, &mut host_ports, seed)?;
+        add_nics(topology, &mut nodes, &mut host_ports, seed)?;
         let schedule = Schedule::of(topology);
         Ok(Self {
             horizon: Horizon::new(&nodes, &schedule),
             schedule,
             nodes,
             host_ports,
-            agenda: Default::default(),
+            events: Default::default(),
             now_ns: epoch_ns,
             epoch_ns,
             unit,
             deliveries: Vec::new(),
-            notices: Vec::new(),
+            control_messages: Vec::new(),
             arrivals: Vec::new(),
             effects: Default::default(),
             spare_frames: Vec::new(),

@@ -1,0 +1,22 @@
+//! Where hosts are attached.
+
+/// A switch port where a host hangs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostPort {
+    /// The switch, by its place in [`Network::switches`](super::Network::switches).
+    pub switch: usize,
+    /// The port's number.
+    pub port: u16,
+    /// The switch's end of the cable, an interface of this network namespace.
+    pub interface: String,
+    /// The host.
+    pub host: String,
+    /// Its NIC, if that runs a program: a place in [`Network::switches`](super::Network::switches).
+    pub nic: Option<usize>,
+    /// Propagation delay of the cable, or of the bus to the NIC.
+    pub delay_ns: u64,
+    /// Rate of that, from the host.
+    pub rate_bps: u64,
+    /// Scheduling noise between the host's kernel and the cable, see [`weft_topology::Host`].
+    pub jitter_ns: u64,
+}

@@ -1,0 +1,51 @@
+//! What comes out of the network: to hosts, to control planes, to captures.
+
+use crate::pipeline::Digest;
+
+/// A frame that leaves the network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// Where, by its place in [`Network::host_ports`](super::Network::host_ports).
+    pub host_port: usize,
+    /// When the host gets it, in nanoseconds.
+    pub at_ns: u64,
+    /// The frame.
+    pub frame: Vec<u8>,
+}
+
+/// A packet that came to an observed egress queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// When, in nanoseconds.
+    pub at_ns: u64,
+    /// The switch, by its place in [`Network::switches`](super::Network::switches).
+    pub switch: usize,
+    /// The port's number.
+    pub port: u16,
+    /// Length of the frame as it came into the switch.
+    pub bytes: usize,
+    /// Packets that waited there already.
+    pub queue_packets: usize,
+    /// Whether there was no room for it.
+    pub dropped: bool,
+}
+
+/// What a switch has to say to its control plane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ControlMessage {
+    /// The switch, by its place in [`Network::switches`](super::Network::switches).
+    pub switch: usize,
+    /// When it was said, in nanoseconds.
+    pub at_ns: u64,
+    /// What.
+    pub content: ControlContent,
+}
+
+/// The kinds of [`ControlMessage`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ControlContent {
+    /// The program sent a digest.
+    Digest(Digest),
+    /// A frame left at [`CPU_PORT`].
+    PacketIn(Vec<u8>),
+}
