@@ -170,12 +170,12 @@ impl Device {
                     return;
                 };
                 if let Some(list) = digests.add(id, digest.fields, message.at_ns) {
-                    self.tell_primary(Update::Digest(list));
+                    self.send_to_primary(Update::Digest(list));
                 }
             }
             ControlContent::PacketIn(frame) => {
                 if let Some(packet) = config.packet_in.decode(&frame) {
-                    self.tell_primary(Update::Packet(packet));
+                    self.send_to_primary(Update::Packet(packet));
                 }
             }
         }
@@ -189,7 +189,7 @@ impl Device {
         let running = self.running.as_mut();
         let lists = running.map_or_else(Vec::new, |setup| setup.digests.due(now_ns));
         for list in lists {
-            self.tell_primary(Update::Digest(list));
+            self.send_to_primary(Update::Digest(list));
         }
     }
 
@@ -199,7 +199,7 @@ impl Device {
     }
 
     /// Tells a client that a message of its stream was wrong.
-    pub fn complain(
+    pub fn send_stream_error(
         &mut self,
         stream: StreamId,
         status: &Status,
@@ -230,7 +230,7 @@ impl Device {
         }
     }
 
-    fn tell_primary(&mut self, update: Update) {
+    fn send_to_primary(&mut self, update: Update) {
         if let Some(primary) = self.arbiter.primary() {
             self.send(primary, update);
         }

@@ -271,7 +271,7 @@ impl Client {
                     Err(status) => {
                         let packet_out = Some(packet);
                         let details = Details::PacketOut(p4::PacketOutError { packet_out });
-                        device.complain(self.id, &status, details);
+                        device.send_stream_error(self.id, &status, details);
                     }
                 }
                 Ok(())
@@ -281,7 +281,7 @@ impl Client {
                     let digest_list_ack = Some(ack);
                     let details =
                         Details::DigestListAck(p4::DigestListAckError { digest_list_ack });
-                    device.complain(self.id, &status, details);
+                    device.send_stream_error(self.id, &status, details);
                 }
                 Ok(())
             }
@@ -289,7 +289,7 @@ impl Client {
                 let status = Status::unimplemented("weft-switch knows no such message");
                 let other = Some(other);
                 let details = Details::Other(p4::StreamOtherError { other });
-                device.complain(self.id, &status, details);
+                device.send_stream_error(self.id, &status, details);
                 Ok(())
             }
             None => Err(Status::invalid_argument("an empty message")),

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::error::{LoadError, malformed, unsupported};
 use super::symbols::Symbols;
-use super::width::lower;
+use super::width::select_width;
 use crate::pipeline::model::expr::{Dest, Element, Expr, Node};
 use crate::pipeline::model::slot::Slot;
 
@@ -32,12 +32,12 @@ impl Names<'_> {
 
     /// An expression whose low `bits` are used.
     pub fn expr(&self, value: &Value, bits: u32) -> Result<Expr, LoadError> {
-        Ok(lower(&self.tree(value)?, Some(bits)))
+        Ok(select_width(&self.tree(value)?, Some(bits)))
     }
 
     /// An expression whose value is used: an index, a bound, a condition.
     pub fn exact(&self, value: &Value) -> Result<Expr, LoadError> {
-        Ok(lower(&self.tree(value)?, None))
+        Ok(select_width(&self.tree(value)?, None))
     }
 
     /// What an assignment may write.

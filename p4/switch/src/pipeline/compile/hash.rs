@@ -7,7 +7,7 @@ use super::expr::{Names, parse_hex};
 use super::json;
 use super::objects::Objects;
 use super::symbols::Symbols;
-use super::wire::pack;
+use super::wire::group_fields;
 use crate::pipeline::model::hash::{Algorithm, Calculation, Checksum, Input};
 use crate::pipeline::model::slot::{Field, Slot};
 use crate::pipeline::model::word::bytes_to_limbs;
@@ -72,8 +72,8 @@ impl Calculation {
 fn close_fields(fields: &mut Vec<(Field, Option<Slot>)>, inputs: &mut Vec<Input>) {
     if let Some((_, valid)) = fields.first().copied() {
         let fields: Vec<Field> = fields.drain(..).map(|(field, _)| field).collect();
-        let pieces = pack(&fields);
-        inputs.push(Input::Fields { pieces, valid });
+        let groups = group_fields(&fields);
+        inputs.push(Input::Fields { groups, valid });
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::error::{LoadError, malformed, unsupported};
 use super::json;
-use super::wire::pack;
+use super::wire::group_fields;
 use crate::pipeline::model::layout::{Header, Layout, Stack};
 use crate::pipeline::model::slot::{Field, Slot};
 
@@ -141,7 +141,7 @@ impl Symbols {
         self.layout.headers.push(Header {
             base,
             words: self.layout.initial.len() as u32 - base,
-            pieces: pack(&fields),
+            groups: group_fields(&fields),
             fields,
             fixed_bits,
             max_bytes,

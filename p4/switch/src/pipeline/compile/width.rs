@@ -67,11 +67,11 @@ impl Range {
 }
 
 /// Compiles `tree` for a reader that takes the low `bits` of it, or (`None`) the exact value.
-pub fn lower(tree: &Node<BigInt>, bits: Option<u32>) -> Expr {
+pub fn select_width(tree: &Node<BigInt>, bits: Option<u32>) -> Expr {
     let tree = &simplify(tree.clone());
-    if let Some((node, signed)) = lower_to::<u64>(tree, bits) {
+    if let Some((node, signed)) = in_width::<u64>(tree, bits) {
         Expr::Word(node, signed)
-    } else if let Some((node, signed)) = lower_to::<u128>(tree, bits) {
+    } else if let Some((node, signed)) = in_width::<u128>(tree, bits) {
         Expr::Double(Box::new(node), signed)
     } else {
         match convert::<BigInt>(tree) {
@@ -82,7 +82,7 @@ pub fn lower(tree: &Node<BigInt>, bits: Option<u32>) -> Expr {
     }
 }
 
-fn lower_to<W: Word>(tree: &Node<BigInt>, bits: Option<u32>) -> Option<(Node<W>, bool)> {
+fn in_width<W: Word>(tree: &Node<BigInt>, bits: Option<u32>) -> Option<(Node<W>, bool)> {
     let range = range(tree);
     let signed = match bits {
         Some(bits) if bits <= W::BITS => range.reading(W::BITS).unwrap_or(false),

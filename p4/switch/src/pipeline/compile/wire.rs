@@ -1,31 +1,31 @@
 //! From the fields of a header to loads and stores of several at a time.
 
 use crate::pipeline::model::slot::{Field, Slot};
-use crate::pipeline::model::wire::{Part, Piece};
+use crate::pipeline::model::wire::{FieldGroup, PackedField};
 use crate::pipeline::model::word::mask64;
 
 /// Packs fields that follow each other.
-pub fn pack(fields: &[Field]) -> Box<[Piece]> {
-    let mut pieces = Vec::new();
+pub fn group_fields(fields: &[Field]) -> Box<[FieldGroup]> {
+    let mut groups = Vec::new();
     let mut open: Vec<Slot> = Vec::new();
     for field in fields {
         if field.variable || field.slot.bits > 64 {
-            close_all(&mut open, &mut pieces);
-            pieces.push(if field.variable {
-                Piece::Variable(*field)
+            close_groups(&mut open, &mut groups);
+            groups.push(if field.variable {
+                FieldGroup::Variable(*field)
             } else {
-                Piece::Wide(field.slot)
+                FieldGroup::Wide(field.slot)
             });
             continue;
         }
         while total_bits(&open) + field.slot.bits > 64 {
             let count = whole_bytes(&open).unwrap_or(open.len());
-            close(&mut open, count, &mut pieces);
+            close_group(&mut open, count, &mut groups);
         }
         open.push(field.slot);
     }
-    close_all(&mut open, &mut pieces);
-    pieces.into()
+    close_groups(&mut open, &mut groups);
+    groups.into()
 }
 
 fn total_bits(slots: &[Slot]) -> u32 {
@@ -39,26 +39,26 @@ fn whole_bytes(slots: &[Slot]) -> Option<usize> {
         .find(|count| total_bits(&slots[..*count]) % 8 == 0)
 }
 
-fn close_all(open: &mut Vec<Slot>, pieces: &mut Vec<Piece>) {
+fn close_groups(open: &mut Vec<Slot>, groups: &mut Vec<FieldGroup>) {
     let count = open.len();
     if count > 0 {
-        close(open, count, pieces);
+        close_group(open, count, groups);
     }
 }
 
-/// Makes a piece of the first slots.
-fn close(open: &mut Vec<Slot>, count: usize, pieces: &mut Vec<Piece>) {
+/// Makes a group of the first slots.
+fn close_group(open: &mut Vec<Slot>, count: usize, groups: &mut Vec<FieldGroup>) {
     let slots: Vec<Slot> = open.drain(..count).collect();
     let bits = total_bits(&slots);
     let mut left = bits;
-    let parts = slots.iter().map(|slot| {
+    let fields = slots.iter().map(|slot| {
         left -= slot.bits;
-        Part {
+        PackedField {
             word: slot.word,
             shift: left,
             mask: mask64(slot.bits),
         }
     });
-    let parts = parts.collect();
-    pieces.push(Piece::Packed { bits, parts });
+    let fields = fields.collect();
+    groups.push(FieldGroup::Packed { bits, fields });
 }

@@ -2,7 +2,7 @@
 
 use super::expr::Expr;
 use super::slot::Slot;
-use super::wire::Piece;
+use super::wire::FieldGroup;
 
 /// A hash algorithm of v1model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Calculation {
 pub enum Input {
     /// Fields of one header or of metadata; of a header only while that is valid.
     Fields {
-        pieces: Box<[Piece]>,
+        groups: Box<[FieldGroup]>,
         valid: Option<Slot>,
     },
     Const {

@@ -6,7 +6,7 @@
 //! header stack has a word that counts the elements filled so far (`nextIndex`).
 
 use super::slot::{Field, Slot};
-use super::wire::Piece;
+use super::wire::FieldGroup;
 
 /// A header or metadata instance.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub struct Header {
     /// Its fields in wire order.
     pub fields: Box<[Field]>,
     /// The same, packed.
-    pub pieces: Box<[Piece]>,
+    pub groups: Box<[FieldGroup]>,
     /// The bits on the wire of all fields of fixed length.
     pub fixed_bits: u32,
     /// The most bytes it may take on the wire, if one of its fields varies.

@@ -70,6 +70,7 @@ pub enum KeySource {
 }
 
 impl KeyPart {
+    #[inline]
     pub fn padded_bits(&self) -> u32 {
         self.bits.div_ceil(8) * 8
     }

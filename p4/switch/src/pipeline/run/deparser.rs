@@ -3,7 +3,7 @@
 use super::bits::BitWriter;
 use super::eval::Scope;
 use super::packet::PacketState;
-use super::wire::write_pieces;
+use super::wire::write_fields;
 use crate::pipeline::model::hash::Checksum;
 use crate::pipeline::model::program::Program;
 use crate::pipeline::model::word::mask64;
@@ -64,7 +64,7 @@ pub fn deparse(program: &Program, packet: &mut PacketState, frame: &mut Vec<u8>)
     for header in &program.emitted {
         let header = &program.layout.headers[*header];
         if header.is_valid(&packet.words) {
-            write_pieces(&header.pieces, &packet.words, &mut writer);
+            write_fields(&header.groups, &packet.words, &mut writer);
         }
     }
     writer.finish();

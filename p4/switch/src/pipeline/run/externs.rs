@@ -38,9 +38,9 @@ pub struct Externs {
     /// The cells of the indexed counters.
     pub counters: Vec<Vec<CounterValue>>,
     pub random: Random,
-    /// Room for what is being hashed.
+    /// Scratch for what is being hashed.
     pub scratch: Vec<u8>,
-    /// Room for a value that is being computed.
+    /// Scratch for a value that is being computed.
     pub limbs: Vec<u64>,
 }
 

@@ -1,7 +1,7 @@
 //! The algorithms of `hash` and of checksums, as BMv2 computes them.
 
 use super::bits::BitWriter;
-use super::wire::write_pieces;
+use super::wire::write_fields;
 use crate::pipeline::model::hash::{Algorithm, Calculation, Input};
 use crate::pipeline::model::layout::Layout;
 
@@ -87,16 +87,16 @@ impl Calculation {
         let mut writer = BitWriter::new(scratch);
         for input in &self.inputs {
             match input {
-                Input::Fields { pieces, valid } => {
+                Input::Fields { groups, valid } => {
                     if valid.is_none_or(|valid| valid.get(words) == 1) {
-                        write_pieces(pieces, words, &mut writer);
+                        write_fields(groups, words, &mut writer);
                     }
                 }
                 Input::Const { limbs, bits } => writer.push_limbs(limbs, *bits),
                 Input::Header(header) => {
                     let header = &layout.headers[*header];
                     if header.is_valid(words) {
-                        write_pieces(&header.pieces, words, &mut writer);
+                        write_fields(&header.groups, words, &mut writer);
                     }
                 }
                 Input::Payload => {

@@ -37,9 +37,9 @@ pub struct Prefixes<K> {
     slots: HashMap<K, u32, BuildHasherDefault<KeyHasher>>,
 }
 
-/// Room for the key being looked up, and for it under a mask.
+/// Scratch for the key being looked up, and for it under a mask.
 #[derive(Debug, Default)]
-pub struct Room {
+pub struct Scratch {
     looked_up: Vec<u64>,
     masked: Vec<u64>,
 }
@@ -104,7 +104,7 @@ impl Index {
         words: &[u64],
         fields: &[KeyField],
         entries: &[Option<Entry>],
-        room: &mut Room,
+        scratch: &mut Scratch,
     ) -> Option<u32> {
         match self {
             Index::Dense(word, mask) => Some((words[*word as usize] & mask) as u32),
@@ -114,20 +114,20 @@ impl Index {
                 lengths.iter().find_map(of)
             }
             Index::Words(lengths) => {
-                look_up(fields, words, &mut room.looked_up);
+                look_up(fields, words, &mut scratch.looked_up);
                 lengths.iter().find_map(|length| {
-                    room.masked.clear();
-                    let limbs = room.looked_up.iter().zip(&length.mask);
-                    room.masked.extend(limbs.map(|(limb, mask)| limb & mask));
-                    length.slots.get(room.masked.as_slice()).copied()
+                    scratch.masked.clear();
+                    let limbs = scratch.looked_up.iter().zip(&length.mask);
+                    scratch.masked.extend(limbs.map(|(limb, mask)| limb & mask));
+                    length.slots.get(scratch.masked.as_slice()).copied()
                 })
             }
             Index::Ordered(order) => {
-                look_up(fields, words, &mut room.looked_up);
+                look_up(fields, words, &mut scratch.looked_up);
                 let mut slots = order.iter().map(|(_, slot)| *slot);
                 slots.find(|slot| {
                     let entry = entries[*slot as usize].as_ref();
-                    entry.is_some_and(|entry| matches(&entry.key, &room.looked_up))
+                    entry.is_some_and(|entry| matches(&entry.key, &scratch.looked_up))
                 })
             }
         }

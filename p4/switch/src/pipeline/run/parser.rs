@@ -4,7 +4,7 @@ use super::bits::read_limbs;
 use super::eval::Scope;
 use super::machine::Machine;
 use super::packet::PacketState;
-use super::wire::read_pieces;
+use super::wire::read_fields;
 use crate::pipeline::model::expr::Dest;
 use crate::pipeline::model::layout::Header;
 use crate::pipeline::model::parser::{KeyPart, KeySource, Parser, State, Step};
@@ -135,8 +135,8 @@ impl Parser {
             return Err(self.errors.header_too_short);
         }
         packet.words[header.base as usize] = 1;
-        read_pieces(
-            &header.pieces,
+        read_fields(
+            &header.groups,
             data,
             variable_bits as u32,
             &mut packet.words,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::api::CounterValue;
 use super::entry::Entry;
-use super::index::{Index, Room};
+use super::index::{Index, Scratch};
 use crate::pipeline::model::info::TableInfo;
 use crate::pipeline::model::table::{Call, EntryKey, KeyField};
 use crate::prefetch::prefetch;
@@ -29,7 +29,7 @@ pub struct Rest {
     key: Box<[KeyField]>,
     free: Vec<u32>,
     by_key: BTreeMap<EntryKey, u32>,
-    room: Room,
+    scratch: Scratch,
 }
 
 impl Table {
@@ -45,7 +45,7 @@ impl Table {
                 key: key.into(),
                 free: Vec::new(),
                 by_key: BTreeMap::new(),
-                room: Room::default(),
+                scratch: Scratch::default(),
             }),
         }
     }
@@ -110,7 +110,7 @@ impl Table {
         let rest = &mut *self.rest;
         let slot = self
             .index
-            .find(words, &rest.key, &self.entries, &mut rest.room)?;
+            .find(words, &rest.key, &self.entries, &mut rest.scratch)?;
         self.entries.get_mut(slot as usize)?.as_mut()
     }
 }

@@ -1,20 +1,20 @@
 //! Fields between the wire and a packet's words.
 
 use super::bits::{BitWriter, read_bits, read_limbs};
-use crate::pipeline::model::wire::Piece;
+use crate::pipeline::model::wire::FieldGroup;
 
 /// Appends fields as they stand on the wire.
-pub fn write_pieces(pieces: &[Piece], words: &[u64], writer: &mut BitWriter) {
-    for piece in pieces {
-        match piece {
-            Piece::Packed { bits, parts } => {
-                let value = parts.iter().fold(0, |value, part| {
-                    value | words[part.word as usize].wrapping_shl(part.shift)
+pub fn write_fields(groups: &[FieldGroup], words: &[u64], writer: &mut BitWriter) {
+    for group in groups {
+        match group {
+            FieldGroup::Packed { bits, fields } => {
+                let value = fields.iter().fold(0, |value, field| {
+                    value | words[field.word as usize].wrapping_shl(field.shift)
                 });
                 writer.push(value, *bits);
             }
-            Piece::Wide(slot) => writer.push_limbs(&words[slot.range()], slot.bits),
-            Piece::Variable(field) => {
+            FieldGroup::Wide(slot) => writer.push_limbs(&words[slot.range()], slot.bits),
+            FieldGroup::Variable(field) => {
                 let bits = words[field.length_word()] as u32;
                 if bits > 0 {
                     writer.push_limbs(&words[field.slot.range()], bits);
@@ -25,22 +25,22 @@ pub fn write_pieces(pieces: &[Piece], words: &[u64], writer: &mut BitWriter) {
 }
 
 /// Reads fields off the wire; `variable_bits` is the length of a varbit field.
-pub fn read_pieces(pieces: &[Piece], data: &[u8], variable_bits: u32, words: &mut [u64]) {
+pub fn read_fields(groups: &[FieldGroup], data: &[u8], variable_bits: u32, words: &mut [u64]) {
     let mut offset = 0;
-    for piece in pieces {
-        match piece {
-            Piece::Packed { bits, parts } => {
+    for group in groups {
+        match group {
+            FieldGroup::Packed { bits, fields } => {
                 let value = read_bits(data, offset, *bits);
-                for part in parts {
-                    words[part.word as usize] = value.wrapping_shr(part.shift) & part.mask;
+                for field in fields {
+                    words[field.word as usize] = value.wrapping_shr(field.shift) & field.mask;
                 }
                 offset += *bits as usize;
             }
-            Piece::Wide(slot) => {
+            FieldGroup::Wide(slot) => {
                 read_limbs(data, offset, slot.bits, &mut words[slot.range()]);
                 offset += slot.bits as usize;
             }
-            Piece::Variable(field) => {
+            FieldGroup::Variable(field) => {
                 words[field.length_word()] = variable_bits.into();
                 let limbs = &mut words[field.slot.range()];
                 read_limbs(data, offset, variable_bits, limbs);

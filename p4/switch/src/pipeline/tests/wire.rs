@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use crate::pipeline::compile::wire::pack;
+use crate::pipeline::compile::wire::group_fields;
 use crate::pipeline::model::slot::{Field, Slot};
 use crate::pipeline::model::word::mask_limbs;
 use crate::pipeline::run::bits::BitWriter;
-use crate::pipeline::run::wire::{read_pieces, write_pieces};
+use crate::pipeline::run::wire::{read_fields, write_fields};
 
 fn fields(widths: &[u32]) -> Vec<Field> {
     let mut word = 0;
@@ -26,16 +26,16 @@ fn fields(widths: &[u32]) -> Vec<Field> {
 }
 
 #[test]
-fn an_ipv4_header_is_three_pieces() {
-    let pieces = pack(&fields(&[4, 4, 8, 16, 16, 3, 13, 8, 8, 16, 32, 32]));
-    assert_eq!(pieces.len(), 3);
+fn an_ipv4_header_is_three_groups() {
+    let groups = group_fields(&fields(&[4, 4, 8, 16, 16, 3, 13, 8, 8, 16, 32, 32]));
+    assert_eq!(groups.len(), 3);
 }
 
 proptest! {
     #[test]
     fn packed_fields_come_back(widths in proptest::collection::vec(1u32..150, 1..20), seed: u64) {
         let fields = fields(&widths);
-        let pieces = pack(&fields);
+        let groups = group_fields(&fields);
         let size = fields.iter().map(|field| field.slot.limbs()).sum();
         let mut words = vec![0u64; size];
         for (index, field) in fields.iter().enumerate() {
@@ -45,11 +45,11 @@ proptest! {
         }
         let mut bytes = Vec::new();
         let mut writer = BitWriter::new(&mut bytes);
-        write_pieces(&pieces, &words, &mut writer);
+        write_fields(&groups, &words, &mut writer);
         writer.finish();
         prop_assert_eq!(bytes.len() as u32, widths.iter().sum::<u32>().div_ceil(8));
         let mut read = vec![0u64; size];
-        read_pieces(&pieces, &bytes, 0, &mut read);
+        read_fields(&groups, &bytes, 0, &mut read);
         prop_assert_eq!(read, words);
     }
 }
