@@ -20,9 +20,10 @@ use crate::api;
 use crate::engine::{Config, Engine};
 use crate::fabric::Fabric;
 use crate::hub::{Hub, Refusal};
-use crate::p4::desired::{TimestampUnit, desired};
+use crate::p4::desired::desired;
 use crate::p4::digest::Decoder;
 use crate::p4::session::{Target, run};
+use crate::p4::timestamps::TimestampUnit;
 use crate::testing::{leaf_spine, links_of, program};
 
 const MS: u64 = 1_000_000;

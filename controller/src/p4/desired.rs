@@ -9,6 +9,7 @@ use weft_topology::{Host, Role, Routing, Switch};
 use super::digest::{INT_DIGEST, LOSS_DIGEST, QUEUE_DIGEST, RTT_DIGEST};
 use super::program::{Error, Key, Program};
 use super::subscription::subscriptions;
+use super::timestamps::TimestampUnit;
 use crate::fabric::{FULL_SIZE_BYTES, Fabric, LeafPair};
 use crate::probe;
 
@@ -31,43 +32,6 @@ const NIC_DIGEST_BYTES: u128 = 262_144;
 
 /// Fraction of a clock unit that the leaf counts the time of a byte in.
 const PER_BYTE_SHIFT: u32 = 16;
-
-/// What the timestamps of switches count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TimestampUnit {
-    /// `weft-switch --timestamps ns`.
-    Nanoseconds,
-    /// BMv2.
-    Microseconds,
-}
-
-impl TimestampUnit {
-    /// Nanoseconds per unit.
-    #[must_use]
-    pub fn ns(self) -> u64 {
-        match self {
-            Self::Nanoseconds => 1,
-            Self::Microseconds => 1_000,
-        }
-    }
-
-    /// By how many bits it is shifted into what ACKs tell their waits in.
-    fn wait_shift(self) -> u8 {
-        match self {
-            Self::Nanoseconds => 10,
-            Self::Microseconds => 0,
-        }
-    }
-
-    /// Nanoseconds in what ACKs tell their waits in: about a microsecond.
-    #[must_use]
-    pub fn wait_ns(self) -> u32 {
-        match self {
-            Self::Nanoseconds => 1 << self.wait_shift(),
-            Self::Microseconds => 1_000 << self.wait_shift(),
-        }
-    }
-}
 
 /// Everything that a switch should hold.
 #[derive(Debug, Clone, PartialEq)]

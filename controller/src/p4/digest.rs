@@ -6,8 +6,8 @@ use weft_p4runtime::bytestring;
 use weft_p4runtime::p4::v1::{DigestList, P4Data, p4_data};
 use weft_topology::Role;
 
-use super::desired::TimestampUnit;
 use super::program::{Error, Program};
+use super::timestamps::TimestampUnit;
 use crate::telemetry::{Busy, LossSample, QueueSample, RttSample, Sample};
 
 /// Struct of RTT samples, which leaves and network cards send.

@@ -9,3 +9,4 @@ pub mod program;
 pub mod reconcile;
 pub mod session;
 mod subscription;
+pub mod timestamps;

@@ -154,7 +154,8 @@ mod tests {
     use weft_topology::Role;
 
     use super::*;
-    use crate::p4::desired::{TimestampUnit, desired};
+    use crate::p4::desired::desired;
+    use crate::p4::timestamps::TimestampUnit;
     use crate::testing::{fabric, program};
 
     fn leaf1() -> Desired {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use weft_p4runtime::p4::v1::{DigestEntry, digest_entry};
 
-use super::desired::TimestampUnit;
 use super::program::{Error, Program};
+use super::timestamps::TimestampUnit;
 
 /// So long a sample waits in a switch for others to share its digest message: a
 /// tenth of what the way into kernels may take.
