@@ -46,6 +46,6 @@ pub struct ControlMessage {
 pub enum ControlContent {
     /// The program sent a digest.
     Digest(Digest),
-    /// A frame left at [`CPU_PORT`].
+    /// A frame left at [`CPU_PORT`](super::CPU_PORT).
     PacketIn(Vec<u8>),
 }

@@ -1,18 +1,18 @@
 //! What a program has, as its control plane may know it.
 
-/// A table, by its place in [`Program::tables`](super::Program::tables).
+/// A table, by its place in [`Program::tables`](crate::pipeline::Program::tables).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub usize);
 
-/// An action, by its place in [`Program::actions`](super::Program::actions).
+/// An action, by its place in [`Program::actions`](crate::pipeline::Program::actions).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActionId(pub usize);
 
-/// An indexed counter, by its place in [`Program::counters`](super::Program::counters).
+/// An indexed counter, by its place in [`Program::counters`](crate::pipeline::Program::counters).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CounterId(pub usize);
 
-/// A register array, by its place in [`Program::registers`](super::Program::registers).
+/// A register array, by its place in [`Program::registers`](crate::pipeline::Program::registers).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RegisterId(pub usize);
 

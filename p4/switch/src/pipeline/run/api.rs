@@ -9,24 +9,25 @@ use crate::pipeline::model::info::ActionId;
 pub enum MatchValue {
     /// Anything: a P4Runtime entry that leaves the field out. Not for exact fields.
     Any,
-    /// For [`MatchKind::Exact`], and for [`MatchKind::Ternary`] with all bits in the mask; the
-    /// latter is read back as [`MatchValue::Ternary`].
+    /// For [`Exact`](crate::pipeline::MatchKind::Exact), and for
+    /// [`Ternary`](crate::pipeline::MatchKind::Ternary) with all bits in the mask; the latter is
+    /// read back as [`MatchValue::Ternary`].
     Exact(Vec<u8>),
-    /// For [`MatchKind::Lpm`]; bits beyond the prefix must be zero.
+    /// For [`Lpm`](crate::pipeline::MatchKind::Lpm); bits beyond the prefix must be zero.
     Lpm {
         /// The value.
         value: Vec<u8>,
         /// Its length in bits.
         prefix_bits: u32,
     },
-    /// For [`MatchKind::Ternary`]; bits outside the mask must be zero.
+    /// For [`Ternary`](crate::pipeline::MatchKind::Ternary); bits outside the mask must be zero.
     Ternary {
         /// The value.
         value: Vec<u8>,
         /// The bits that count.
         mask: Vec<u8>,
     },
-    /// For [`MatchKind::Range`], both bounds included.
+    /// For [`Range`](crate::pipeline::MatchKind::Range), both bounds included.
     Range {
         /// The least value that matches.
         low: Vec<u8>,
@@ -105,7 +106,7 @@ pub struct QueueMetadata {
 
 /// A packet between ingress and egress: parsed headers, metadata and payload.
 ///
-/// Hand it back to the [`Pipeline`](super::Pipeline) that made it, by `egress` or `discard`: its
+/// Hand it back to the [`Pipeline`](crate::pipeline::Pipeline) that made it, by `egress` or `discard`: its
 /// buffers are used again.
 #[derive(Debug)]
 pub struct InFlight(pub(in crate::pipeline) Box<PacketState>);
@@ -120,7 +121,7 @@ impl InFlight {
 /// A packet that is to be queued at a port.
 #[derive(Debug)]
 pub struct Output {
-    /// The egress port, never [`DROP_PORT`](super::DROP_PORT).
+    /// The egress port, never [`DROP_PORT`](crate::pipeline::DROP_PORT).
     pub port: u16,
     /// The packet.
     pub packet: InFlight,
@@ -129,7 +130,7 @@ pub struct Output {
 /// A digest message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digest {
-    /// The place of the digest in [`Program::digests`](super::Program::digests).
+    /// The place of the digest in [`Program::digests`](crate::pipeline::Program::digests).
     pub digest: usize,
     /// One byte string for each member, big-endian without leading zeros.
     pub fields: Vec<Vec<u8>>,
