@@ -36,5 +36,4 @@ pub mod record;
 pub mod telemetry;
 #[cfg(test)]
 mod testing;
-pub mod units;
 pub mod view;

@@ -26,12 +26,10 @@ use weft_controller::p4::session::{self, Target};
 use weft_controller::p4::timestamps::TimestampUnit;
 use weft_controller::pacing::Limits;
 use weft_controller::record::Recorder;
-use weft_controller::{api, clock, units};
-use weft_load::units::parse_share_ppm;
+use weft_controller::{api, clock};
+use weft_text::units::{parse_positive_duration_ns, parse_share_ppm};
+use weft_text::usage::EXIT_USAGE;
 use weft_topology::{Role, Topology};
-
-/// Exit status for command lines and files that cannot be used.
-const EXIT_USAGE: u8 = 2;
 
 /// Programs the switches of a fabric, collects what they measure, and streams
 /// allocation patterns to the agents of hosts.
@@ -51,7 +49,7 @@ struct Args {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9339")]
     listen: SocketAddr,
     /// How long hosts use a pattern that is not refreshed
-    #[arg(long, value_name = "DURATION", default_value = "200ms", value_parser = units::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "200ms", value_parser = lifetime)]
     pattern_ttl: Duration,
     /// What patterns follow from: the RTT that switches measure (rtt), the lowest RTT
     /// and the queues on the data's way (rtt+queue), or the RTT of each kernel's
@@ -60,7 +58,7 @@ struct Args {
     pattern_input: Input,
     /// Shortest time between two patterns of a pair of leaves [default: two round
     /// trips, 200us at least, and up to 10ms while patterns turn to and fro]
-    #[arg(long, value_name = "DURATION", value_parser = interval)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration_ns)]
     pattern_interval: Option<u64>,
     /// Paths over links that lose this share of packets more than the topology says are
     /// left out of patterns; 100% for never
@@ -81,8 +79,8 @@ enum Timestamps {
     Us,
 }
 
-fn interval(text: &str) -> Result<u64, String> {
-    units::duration(text).map(|duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+fn lifetime(text: &str) -> Result<Duration, String> {
+    parse_positive_duration_ns(text).map(Duration::from_nanos)
 }
 
 fn main() -> ExitCode {

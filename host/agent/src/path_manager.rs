@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, warn};
-use weft_load::units::parse_duration_ns;
+use weft_text::units::parse_duration_ns;
 use weft_topology::Host;
 
 use crate::adaptive::{Action, Connection, Parameters, Policy, SUBFLOWS_MAX, Sample};

@@ -21,6 +21,3 @@ pub mod plan;
 pub mod report;
 pub mod results;
 pub mod shell;
-pub mod table;
-pub mod units;
-pub mod usage;

@@ -20,7 +20,7 @@ use weft_load::results::{
     TopologySummary, Workload,
 };
 use weft_load::shell::{self, Progress, Run, Sockets};
-use weft_load::usage::{EXIT_USAGE, NotOffered, one_line};
+use weft_text::usage::{EXIT_USAGE, NotOffered, one_line};
 use weft_topology::Topology;
 
 /// Sends MPTCP flows between the hosts of a fabric and measures them.

@@ -10,8 +10,8 @@ use weft_lab::{BatchOptions, BatchProgress, BatchSpec, ClockMode, LabSpec, run_b
 use weft_load::args::{SchedulerArgs, WorkloadArgs};
 use weft_load::report;
 use weft_load::results::Results;
-use weft_load::units::format_duration;
-use weft_load::usage::{EXIT_USAGE, NotOffered};
+use weft_text::units::format_duration;
+use weft_text::usage::{EXIT_USAGE, NotOffered};
 
 use crate::capture_args::CaptureArgs;
 use crate::fabric_args::FabricArgs;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use weft_evidence::{Options, Summary, evaluate};
-use weft_load::table::Table;
-use weft_load::units::format_duration;
+use weft_text::table::Table;
+use weft_text::units::format_duration;
 
 use crate::{Failure, Outcome, display};
 

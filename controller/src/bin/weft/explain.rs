@@ -4,12 +4,12 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use serde_json::{Value, json};
 use weft_controller::engine::HISTORY_DECISIONS;
-use weft_load::table::Table;
-use weft_load::units::{format_duration, format_rate};
 use weft_proto::v1::explanation::Verdict;
 use weft_proto::v1::{
     Decision, ExplainPatternsRequest, Explanation, GetTopologyRequest, PathState,
 };
+use weft_text::table::Table;
+use weft_text::units::{format_duration, format_rate};
 use weft_topology::{Role, Topology};
 
 use crate::query::QueryArgs;

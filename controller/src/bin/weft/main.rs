@@ -28,7 +28,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use weft_load::report;
 use weft_load::results::Results;
-use weft_load::usage::{EXIT_INTERRUPTED, EXIT_USAGE, NotOffered, one_line};
+use weft_text::usage::{EXIT_INTERRUPTED, EXIT_USAGE, NotOffered, one_line};
 
 /// Data-center MPTCP whose network tells the hosts how to interleave.
 ///

@@ -2,11 +2,11 @@
 
 use clap::Args;
 use serde::Serialize;
-use weft_load::table::Table;
-use weft_load::units::format_duration;
 use weft_proto::v1::{
     LeafPairPaths, LeafPairPattern, ListPathsRequest, ListPatternsRequest, PathState,
 };
+use weft_text::table::Table;
+use weft_text::units::format_duration;
 
 use crate::topo::LabName;
 use crate::{Outcome, client, display};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use nix::unistd::{AccessFlags, access};
 use weft_lab::{CommonSpec, LabSpec, NicSpec};
-use weft_load::units::format_rate;
+use weft_text::units::format_rate;
 
 use crate::Failure;
 

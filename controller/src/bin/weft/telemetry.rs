@@ -3,9 +3,9 @@
 use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
-use weft_load::units::format_duration;
 use weft_proto::v1::telemetry_event::Sample;
 use weft_proto::v1::{RttSample, TelemetryEvent, WatchTelemetryRequest};
+use weft_text::units::format_duration;
 
 use crate::query::QueryArgs;
 use crate::{Outcome, client, display};

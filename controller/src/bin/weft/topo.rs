@@ -8,7 +8,7 @@ use weft_lab::{
     ClockMode, ExecRequest, FatTreeSpec, HostsSpec, Lab, LabSpec, ManyToOneSpec, State, Status,
     TopologySpec, UpOptions,
 };
-use weft_load::units::{format_duration, format_rate, parse_bytes};
+use weft_text::units::{format_duration, format_rate, parse_bytes};
 
 use crate::client::running_lab;
 use crate::fabric_args::FabricArgs;

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::parse_interval;
 use crate::plan::BackgroundSpec;
-use crate::units::parse_rate_bps;
+use weft_text::units::parse_rate_bps;
 
 /// Background traffic, as flags.
 #[derive(Debug, Clone, Default, PartialEq, Args)]

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::distribution::Distribution;
 use crate::engine::Connections;
 use crate::fabric::Protocol;
-use crate::units::{parse_bytes, parse_duration_ns};
+use weft_text::units::{parse_bytes, parse_duration_ns};
 
 pub use background::BackgroundArgs;
 pub use traffic::{Extent, Mix, Pairs, Traffic, Volume};

@@ -7,9 +7,9 @@ use std::io::Write;
 use anyhow::Result;
 
 use crate::results::{FlowRow, Results, SwitchTotals};
-use crate::table::Table;
-use crate::units::format_duration;
 pub use stats::{Summary, quantile};
+use weft_text::table::Table;
+use weft_text::units::format_duration;
 
 /// Flows by size; 1 KB is 1000 bytes.
 const CLASSES: [Class; 4] = [

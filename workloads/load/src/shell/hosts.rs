@@ -15,7 +15,7 @@ use super::ends::{end, sockaddr};
 use super::{Sockets, sys};
 use crate::args::SchedulerOption;
 use crate::plan::{UDP_OVER_IPV6_PAYLOAD_BYTES, UDP_PAYLOAD_BYTES};
-use crate::usage::NotOffered;
+use weft_text::usage::NotOffered;
 
 /// Where the kernel says which MPTCP schedulers there are (Linux 6.10).
 const AVAILABLE: &str = "/proc/sys/net/mptcp/available_schedulers";

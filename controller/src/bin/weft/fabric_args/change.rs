@@ -1,7 +1,7 @@
 //! What becomes of links while traffic runs: `--change "at 2s link leaf1-spine2 down"`.
 
 use weft_lab::ChangeSpec;
-use weft_load::units::parse_share_ppm;
+use weft_text::units::parse_share_ppm;
 
 use super::shape::Shape;
 use super::{parse_delay, parse_duration_ns, parse_link_rate, parse_loss, parse_queue};

@@ -13,7 +13,7 @@ use weft_lab::{
     ChangeSpec, ClockMode, CommonSpec, FatTreeSpec, InBandSpec, LabSpec, LeafSpineSpec,
     MAX_SUBFLOWS, ManyToOneSpec, NicSpec, Paths, RoutingSpec, TopologySpec, TwoPathSpec,
 };
-use weft_load::units::{parse_duration_ns, parse_rate_bps, parse_share_ppm};
+use weft_text::units::{parse_duration_ns, parse_rate_bps, parse_share_ppm};
 
 use change::parse_change;
 use queue::QueueDepth;

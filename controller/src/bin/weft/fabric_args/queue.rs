@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use weft_load::units::parse_bytes;
+use weft_text::units::parse_bytes;
 
 use super::parse_queue;
 

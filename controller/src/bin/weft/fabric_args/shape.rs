@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use weft_lab::{HostsSpec, MAX_SUBFLOWS};
-use weft_load::units::parse_share_ppm;
+use weft_text::units::parse_share_ppm;
 
 use super::parse_queue;
 

@@ -1,7 +1,12 @@
 //! Quantities as users write them: `1gbit`, `10us`, `64KiB`.
 //!
 //! Rates read as in `tc`: powers of 1000, in bits per second. Sizes know both
-//! `KB` (1000) and `KiB` (1024). Everything becomes an exact whole number.
+//! `KB` (1000) and `KiB` (1024).
+//!
+//! One set of rules reads them all. A number has digits before its point, and may have
+//! some behind it; the unit follows, in capitals or not, after white space or not.
+//! Rates, sizes and shares come out as exact whole numbers or are refused. Durations are
+//! cut to whole nanoseconds, but a duration is never cut to nothing.
 
 /// Bits per second from `1gbit`, `2.5gbit`, `100mbit`, `9600bit`.
 ///
@@ -15,7 +20,9 @@ pub fn parse_rate_bps(text: &str) -> Result<u64, String> {
         ("gbit", 1_000_000_000),
         ("tbit", 1_000_000_000_000),
     ];
-    positive(text, &UNITS).ok_or_else(|| format!("{text:?} is no rate; write 1gbit or 100mbit"))
+    exact(text, &UNITS)
+        .filter(|bps| *bps > 0)
+        .ok_or_else(|| format!("{text:?} is no rate; write 1gbit or 100mbit"))
 }
 
 /// Nanoseconds from `10us`, `1.5ms`, `200ns`, `1s`; 0 is allowed.
@@ -23,13 +30,17 @@ pub fn parse_rate_bps(text: &str) -> Result<u64, String> {
 /// # Errors
 /// One line that says what a duration looks like.
 pub fn parse_duration_ns(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u64); 4] = [
-        ("ns", 1),
-        ("us", 1_000),
-        ("ms", 1_000_000),
-        ("s", 1_000_000_000),
-    ];
-    quantity(text, &UNITS).ok_or_else(|| format!("{text:?} is no duration; write 10us or 1ms"))
+    duration(text).ok_or_else(|| format!("{text:?} is no duration; write 10us or 1ms"))
+}
+
+/// Nanoseconds from `200ms`, `1.5s`, `10us`; above 0, for what cannot last no time.
+///
+/// # Errors
+/// One line that says what such a duration looks like.
+pub fn parse_positive_duration_ns(text: &str) -> Result<u64, String> {
+    duration(text)
+        .filter(|ns| *ns > 0)
+        .ok_or_else(|| format!("{text:?} is no duration; write for example 200ms, 1.5s or 10us"))
 }
 
 /// Bytes from `65536`, `64KiB`, `225KB`, `1MB`; above 0.
@@ -47,7 +58,8 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         ("mib", 1 << 20),
         ("gib", 1 << 30),
     ];
-    positive(text, &UNITS)
+    exact(text, &UNITS)
+        .filter(|bytes| *bytes > 0)
         .ok_or_else(|| format!("{text:?} is no size in bytes; write 65536, 64KiB or 225KB"))
 }
 
@@ -56,7 +68,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
 /// # Errors
 /// One line that says what a share looks like.
 pub fn parse_share_ppm(text: &str) -> Result<u32, String> {
-    quantity(text, &[("%", 10_000)])
+    exact(text, &[("%", 10_000)])
         .filter(|ppm| *ppm <= 1_000_000)
         .and_then(|ppm| u32::try_from(ppm).ok())
         .ok_or_else(|| format!("{text:?} is no share; write 1% or 0.05%, in steps of 0.0001%"))
@@ -94,12 +106,34 @@ pub fn format_duration(ns: f64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-fn positive(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    quantity(text, units).filter(|value| *value > 0)
+/// A duration in whole nanoseconds; none that is finer than one.
+fn duration(text: &str) -> Option<u64> {
+    const UNITS: [(&str, u64); 4] = [
+        ("ns", 1),
+        ("us", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+    ];
+    let (numerator, denominator) = quantity(text, &UNITS)?;
+    let ns = numerator / denominator;
+    if ns == 0 && numerator > 0 {
+        return None;
+    }
+    u64::try_from(ns).ok()
 }
 
-/// A decimal number and one of `units` (lower case), as an exact whole number.
-fn quantity(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+/// A whole number of the smallest of `units`.
+fn exact(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let (numerator, denominator) = quantity(text, units)?;
+    if numerator % denominator != 0 {
+        return None;
+    }
+    u64::try_from(numerator / denominator).ok()
+}
+
+/// A decimal number and one of `units` (lower case), as a fraction: numerator and
+/// denominator.
+fn quantity(text: &str, units: &[(&str, u64)]) -> Option<(u128, u128)> {
     let text = text.trim();
     let split = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -108,24 +142,22 @@ fn quantity(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let unit = unit.trim_start().to_ascii_lowercase();
     let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if whole.is_empty() || (number.contains('.') && fraction.is_empty()) {
+    if whole.is_empty() {
         return None;
     }
-    let denominator = 10u64.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    let denominator = 10u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    let parts = if fraction.is_empty() {
+        0
+    } else {
+        fraction.parse::<u128>().ok()?
+    };
     let numerator = whole
-        .parse::<u64>()
+        .parse::<u128>()
         .ok()?
         .checked_mul(denominator)?
-        .checked_add(if fraction.is_empty() {
-            0
-        } else {
-            fraction.parse().ok()?
-        })?;
-    let scaled = u128::from(numerator) * u128::from(*factor);
-    if scaled % u128::from(denominator) != 0 {
-        return None;
-    }
-    u64::try_from(scaled / u128::from(denominator)).ok()
+        .checked_add(parts)?
+        .checked_mul(u128::from(*factor))?;
+    Some((numerator, denominator))
 }
 
 #[cfg(test)]
@@ -139,8 +171,18 @@ mod tests {
         assert_eq!(parse_rate_bps("1gbit"), Ok(1_000_000_000));
         assert_eq!(parse_rate_bps("2.5Gbit"), Ok(2_500_000_000));
         assert_eq!(parse_rate_bps("100mbit"), Ok(100_000_000));
+        assert_eq!(parse_rate_bps("1. gbit"), Ok(1_000_000_000));
         for wrong in [
-            "", "1", "gbit", "0gbit", "1gbps", "-1gbit", "1.gbit", "1e9bit",
+            "",
+            "1",
+            "gbit",
+            "0gbit",
+            "1gbps",
+            "-1gbit",
+            ".5gbit",
+            "1.2.3gbit",
+            "1e9bit",
+            "0.5bit",
         ] {
             assert_eq!(
                 parse_rate_bps(wrong),
@@ -157,6 +199,44 @@ mod tests {
         assert!(parse_duration_ns("10").is_err());
         assert!(parse_duration_ns("0.5ns").is_err());
         assert!(parse_duration_ns("99999999999999999999s").is_err());
+    }
+
+    #[test]
+    fn durations_are_cut_to_whole_nanoseconds_but_not_to_nothing() {
+        assert_eq!(parse_duration_ns("1.5ns"), Ok(1));
+        assert_eq!(parse_duration_ns("1.123456789us"), Ok(1_123));
+        assert_eq!(
+            parse_duration_ns("9999999999999.000000001us").ok(),
+            Some(9_999_999_999_999_000)
+        );
+        assert!(parse_positive_duration_ns("0.5ns").is_err());
+    }
+
+    #[test]
+    fn what_has_to_last_lasts_longer_than_no_time() {
+        assert_eq!(parse_positive_duration_ns("200ms"), Ok(200_000_000));
+        assert_eq!(parse_positive_duration_ns("1.5s"), Ok(1_500_000_000));
+        assert_eq!(parse_positive_duration_ns("0.25us"), Ok(250));
+        assert_eq!(parse_positive_duration_ns("7ns"), Ok(7));
+        assert_eq!(parse_positive_duration_ns("2.s"), Ok(2_000_000_000));
+        for wrong in [
+            "",
+            "ms",
+            "200",
+            "-1ms",
+            "1e3ms",
+            "0ms",
+            "99999999999999999s",
+            "1h",
+            ".5s",
+        ] {
+            assert_eq!(
+                parse_positive_duration_ns(wrong),
+                Err(format!(
+                    "{wrong:?} is no duration; write for example 200ms, 1.5s or 10us"
+                ))
+            );
+        }
     }
 
     #[test]

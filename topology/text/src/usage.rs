@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Exit status of wrong usage.
+/// Exit status of wrong usage: command lines and files that cannot be used.
 pub const EXIT_USAGE: u8 = 2;
 
 /// Exit status after Ctrl-C, as shells have it: 128 and the number of SIGINT.
@@ -53,15 +53,25 @@ pub fn one_line(error: &clap::Error) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use clap::{Parser, ValueEnum};
 
     use super::*;
-    use crate::args::WorkloadArgs;
+    use crate::units::parse_bytes;
+
+    #[derive(Debug, Clone, Copy, ValueEnum)]
+    enum Protocol {
+        Mptcp,
+        Tcp,
+    }
 
     #[derive(Debug, Parser)]
     struct Cli {
-        #[command(flatten)]
-        workload: WorkloadArgs,
+        #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+        bytes: Option<u64>,
+        #[arg(long, value_enum)]
+        protocol: Option<Protocol>,
+        #[arg(long)]
+        senders: Option<u8>,
     }
 
     fn complaint(line: &str) -> String {
@@ -84,7 +94,7 @@ mod tests {
             complaint("--sender 3"),
             "unexpected argument '--sender' found; a similar argument exists: '--senders'"
         );
-        for line in ["--seed -1", "--load", "surplus", "--flows 1.5"] {
+        for line in ["--senders -1", "--bytes", "surplus", "--senders 1.5"] {
             assert!(!complaint(line).contains('\n'), "{line}");
         }
     }
