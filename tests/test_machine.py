@@ -113,7 +113,7 @@ def test_a_checkout_where_nothing_can_be_built_is_told(
 def test_a_disk_that_is_too_small_is_told_with_what_is_needed(checkout: Path) -> None:
     small = f'mount -t tmpfs -o size=64m none "{checkout.parent}/cache"'
     done = run(checkout, CHECK, prepare=small)
-    line = line_of(done, f"machine: 0.0 GiB free on {checkout.parent}/cache, but 1.")
+    line = line_of(done, f"machine: 0.0 GiB free on {checkout.parent}/cache, but 0.8 GiB needed")
     assert "lab kernel" in line
     assert "set WEFT_CACHE" in line
 
