@@ -1,0 +1,28 @@
+"""Reference of the scenarios: which file makes which figure."""
+
+import tomllib
+from pathlib import Path
+
+from weft_docs import markdown
+
+_WHEN = {True: "only by its name", "figures": "by `make figures`", False: "by `make scenarios`"}
+"""By the key `apart`, what runs a scenario besides `make scenario`."""
+
+
+def page(folder: Path, results: Path) -> str:
+    """Write the page of all scenarios."""
+    measured = markdown.anchors(results.read_text(encoding="utf-8"))
+    rows = []
+    for file in sorted(folder.glob("*.toml")):
+        scenario = tomllib.loads(file.read_text(encoding="utf-8"))
+        name = f"`{file.stem}`"
+        if file.stem in measured:
+            name = f"[{name}](../../../workloads/{results.name}#{file.stem})"
+        when = _WHEN[scenario.get("apart", False)]
+        rows.append([name, scenario["title"], scenario["source"], when])
+    parts = [
+        "# All scenarios",
+        "`make scenario SCENARIO=NAME` runs one; its results are behind its name.",
+        markdown.table(["scenario", "what", "source", "is run"], rows),
+    ]
+    return "\n\n".join(parts) + "\n"
