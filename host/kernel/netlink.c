@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Generic netlink family "weft" (include/uapi/weft.h): patterns into a network
- * namespace, patterns and flows out of it.
+ * Generic netlink family "weft" (weft.yaml): patterns into a network namespace,
+ * patterns and flows out of it.
  *
+ * Policies and the table of operations (netlink_gen.c) follow from weft.yaml.
  * A PATTERN_SET is checked as a whole before the table sees any of it. What is
  * wrong is said in the extended ACK, with the attribute that it is about.
  */
@@ -12,35 +13,8 @@
 #include <net/genetlink.h>
 #include <net/sock.h>
 
+#include "netlink_gen.h"
 #include "weft.h"
-
-static struct genl_family weft_family;
-
-static const struct nla_policy weft_path_policy[WEFT_PATH_A_MAX + 1] = {
-	[WEFT_PATH_A_LOCAL]	= { .type = NLA_BE32 },
-	[WEFT_PATH_A_GAP]	= NLA_POLICY_MAX(NLA_U32, WEFT_SEQUENCE_MAX),
-	[WEFT_PATH_A_RTT_NS]	= { .type = NLA_U64 },
-	[WEFT_PATH_A_LOWEST_RTT_NS] = { .type = NLA_U64 },
-};
-
-static const struct nla_policy weft_paths_policy[WEFT_A_MAX + 1] = {
-	[WEFT_A_PATH]		= NLA_POLICY_NESTED(weft_path_policy),
-};
-
-static const struct nla_policy weft_set_policy[WEFT_A_MAX + 1] = {
-	[WEFT_A_PREFIX]		= { .type = NLA_BE32 },
-	[WEFT_A_PREFIX_LEN]	= NLA_POLICY_MAX(NLA_U8, 32),
-	[WEFT_A_VERSION]	= { .type = NLA_U64 },
-	[WEFT_A_TTL_NS]		= NLA_POLICY_MIN(NLA_U64, 1),
-	[WEFT_A_WAIT_UNIT_NS]	= NLA_POLICY_MAX(NLA_U32, WEFT_WAIT_UNIT_NS_MAX),
-	[WEFT_A_PATHS]		= NLA_POLICY_NESTED(weft_paths_policy),
-	[WEFT_A_SEQUENCE]	= NLA_POLICY_RANGE(NLA_BINARY, 1, WEFT_SEQUENCE_MAX),
-};
-
-static const struct nla_policy weft_del_policy[WEFT_A_MAX + 1] = {
-	[WEFT_A_PREFIX]		= { .type = NLA_BE32 },
-	[WEFT_A_PREFIX_LEN]	= NLA_POLICY_MAX(NLA_U8, 32),
-};
 
 /* --- PATTERN_SET, PATTERN_DEL, PATTERN_RENEW ------------------------------- */
 
@@ -64,7 +38,7 @@ static int read_path(struct net *net, const struct nlattr *nest,
 	struct nlattr *tb[WEFT_PATH_A_MAX + 1];
 	int i, err;
 
-	err = nla_parse_nested(tb, WEFT_PATH_A_MAX, nest, weft_path_policy, extack);
+	err = nla_parse_nested(tb, WEFT_PATH_A_MAX, nest, weft_path_nl_policy, extack);
 	if (err)
 		return err;
 	if (!tb[WEFT_PATH_A_LOCAL] || !tb[WEFT_PATH_A_GAP]) {
@@ -164,7 +138,7 @@ static bool set_is_complete(struct genl_info *info)
 	return true;
 }
 
-static int weft_pattern_set(struct sk_buff *skb, struct genl_info *info)
+int weft_nl_pattern_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct net *net = genl_info_net(info);
 	struct weft_pattern *pattern;
@@ -201,7 +175,7 @@ static int weft_pattern_set(struct sk_buff *skb, struct genl_info *info)
 	return err;
 }
 
-static int weft_pattern_del(struct sk_buff *skb, struct genl_info *info)
+int weft_nl_pattern_del_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct weft_table *table = weft_table(genl_info_net(info));
 	__be32 prefix;
@@ -224,7 +198,7 @@ static int weft_pattern_del(struct sk_buff *skb, struct genl_info *info)
 	return err;
 }
 
-static int weft_pattern_renew(struct sk_buff *skb, struct genl_info *info)
+int weft_nl_pattern_renew_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	weft_table_renew(weft_table(genl_info_net(info)));
 	return 0;
@@ -280,7 +254,7 @@ struct weft_dump {
 	long	done;
 };
 
-static int weft_pattern_dump(struct sk_buff *skb, struct netlink_callback *cb)
+int weft_nl_pattern_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct weft_table *table = weft_table(sock_net(skb->sk));
 	struct weft_dump *at = (struct weft_dump *)cb->ctx;
@@ -298,7 +272,7 @@ static int weft_pattern_dump(struct sk_buff *skb, struct netlink_callback *cb)
 			if (index++ < at->done)
 				continue;
 			header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid,
-					     cb->nlh->nlmsg_seq, &weft_family,
+					     cb->nlh->nlmsg_seq, &weft_nl_family,
 					     NLM_F_MULTI, WEFT_CMD_PATTERN_GET);
 			if (!header)
 				goto full;
@@ -423,7 +397,7 @@ static int dump_flow(struct sk_buff *skb, struct netlink_callback *cb,
 		goto release;
 
 	header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid,
-			     cb->nlh->nlmsg_seq, &weft_family, NLM_F_MULTI,
+			     cb->nlh->nlmsg_seq, &weft_nl_family, NLM_F_MULTI,
 			     WEFT_CMD_FLOW_GET);
 	if (!header) {
 		err = -EMSGSIZE;
@@ -439,7 +413,7 @@ release:
 	return err;
 }
 
-static int weft_flow_dump(struct sk_buff *skb, struct netlink_callback *cb)
+int weft_nl_flow_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	const struct net *net = sock_net(skb->sk);
 	struct weft_dump *at = (struct weft_dump *)cb->ctx;
@@ -461,49 +435,6 @@ static int weft_flow_dump(struct sk_buff *skb, struct netlink_callback *cb)
 
 /* --- family --------------------------------------------------------------- */
 
-static const struct genl_split_ops weft_ops[] = {
-	{
-		.cmd		= WEFT_CMD_PATTERN_SET,
-		.doit		= weft_pattern_set,
-		.policy		= weft_set_policy,
-		.maxattr	= WEFT_A_MAX,
-		.flags		= GENL_UNS_ADMIN_PERM | GENL_CMD_CAP_DO,
-	},
-	{
-		.cmd		= WEFT_CMD_PATTERN_DEL,
-		.doit		= weft_pattern_del,
-		.policy		= weft_del_policy,
-		.maxattr	= WEFT_A_MAX,
-		.flags		= GENL_UNS_ADMIN_PERM | GENL_CMD_CAP_DO,
-	},
-	{
-		.cmd		= WEFT_CMD_PATTERN_GET,
-		.dumpit		= weft_pattern_dump,
-		.flags		= GENL_CMD_CAP_DUMP,
-	},
-	{
-		/* tokens let one join a connection: not for everybody's eyes */
-		.cmd		= WEFT_CMD_FLOW_GET,
-		.dumpit		= weft_flow_dump,
-		.flags		= GENL_UNS_ADMIN_PERM | GENL_CMD_CAP_DUMP,
-	},
-	{
-		.cmd		= WEFT_CMD_PATTERN_RENEW,
-		.doit		= weft_pattern_renew,
-		.flags		= GENL_UNS_ADMIN_PERM | GENL_CMD_CAP_DO,
-	},
-};
-
-static struct genl_family weft_family __ro_after_init = {
-	.name		= WEFT_GENL_NAME,
-	.version	= WEFT_GENL_VERSION,
-	.module		= THIS_MODULE,
-	.netnsok	= true,
-	.parallel_ops	= true,
-	.split_ops	= weft_ops,
-	.n_split_ops	= ARRAY_SIZE(weft_ops),
-};
-
 /**
  * weft_netlink_init() - register the family
  *
@@ -513,7 +444,7 @@ int __init weft_netlink_init(void)
 {
 	BUILD_BUG_ON(sizeof(struct weft_dump) >
 		     sizeof_field(struct netlink_callback, ctx));
-	return genl_register_family(&weft_family);
+	return genl_register_family(&weft_nl_family);
 }
 
 /**
@@ -521,5 +452,5 @@ int __init weft_netlink_init(void)
  */
 void weft_netlink_exit(void)
 {
-	genl_unregister_family(&weft_family);
+	genl_unregister_family(&weft_nl_family);
 }

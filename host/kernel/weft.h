@@ -8,7 +8,8 @@
  *	pattern.c	RTTs -> gaps -> sequence (no kernel in it)
  *	view.h		what decisions look at (no kernel in it)
  *	table.c		patterns of the controller by destination prefix
- *	netlink.c	generic netlink family "weft"
+ *	netlink.c	generic netlink family "weft"; weft.yaml specifies it,
+ *			netlink_gen.c and the UAPI header follow from that
  *	trail.h		which subflow has carried which data (no kernel in it)
  *	rb.c, roundrobin.c, minrtt.c, ...	one scheduler each; stms_a and
  *			stms_c share stms.c, weft is weft_sched.c with

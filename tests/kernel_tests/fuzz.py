@@ -48,7 +48,6 @@ from kernel_tests.weft_family import (
     FLOWS,
     GET,
     HOUR_NS,
-    NAME,
     OF_CONTROLLER,
     PREFIX,
     PREFIX_LEN,
@@ -59,6 +58,7 @@ from kernel_tests.weft_family import (
     path,
     pattern,
 )
+from kernel_tests.weft_numbers import NAME
 
 PAUSE_S = 0.002
 """Virtual time between rounds, in which the traffic goes on."""

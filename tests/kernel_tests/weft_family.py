@@ -1,4 +1,4 @@
-"""Messages of the generic netlink family `weft` (host/kernel/include/uapi/weft.h)."""
+"""Messages of the generic netlink family `weft` (host/kernel/weft.yaml)."""
 
 import struct
 from collections.abc import Sequence
@@ -17,15 +17,16 @@ from kernel_tests.genetlink import (
     u32,
     u64,
 )
+from kernel_tests.weft_numbers import NAME, Command, Message, Path, Source, Subflow
 
-NAME = "weft"
-SET, DEL, GET, FLOWS, RENEW = 1, 2, 3, 4, 5
-PREFIX, PREFIX_LEN, VERSION, TTL_NS, AGE_NS, PATHS, PATH, SEQUENCE = range(1, 9)
-TOKEN, SOURCE, SCHEDULER, SUBFLOWS, SUBFLOW = range(9, 14)
-WAIT_UNIT_NS = 15
-LOCAL, GAP, RTT_NS, LOWEST_RTT_NS = 1, 2, 3, 5
-NONE, OF_KERNEL, OF_CONTROLLER = 0, 1, 2
-"""Where a flow's pattern comes from."""
+SET, DEL, GET = Command.PATTERN_SET, Command.PATTERN_DEL, Command.PATTERN_GET
+FLOWS, RENEW = Command.FLOW_GET, Command.PATTERN_RENEW
+PREFIX, PREFIX_LEN, VERSION = Message.PREFIX, Message.PREFIX_LEN, Message.VERSION
+TTL_NS, PATHS, PATH = Message.TTL_NS, Message.PATHS, Message.PATH
+SEQUENCE, WAIT_UNIT_NS = Message.SEQUENCE, Message.WAIT_UNIT_NS
+SOURCE, SCHEDULER, SUBFLOWS = Message.SOURCE, Message.SCHEDULER, Message.SUBFLOWS
+LOCAL, GAP, RTT_NS, LOWEST_RTT_NS = Path.LOCAL, Path.GAP, Path.RTT_NS, Path.LOWEST_RTT_NS
+OF_CONTROLLER = Source.CONTROLLER
 
 HOUR_NS = 3_600_000_000_000
 
@@ -91,4 +92,4 @@ def scheduler_of(flow: dict[int, bytes]) -> str:
 def packets_of(flow: dict[int, bytes]) -> list[int]:
     """Count what was scheduled on each subflow."""
     subflows = [dict(attributes(body)) for _, body in attributes(flow[SUBFLOWS])]
-    return [int(struct.unpack("=Q", subflow[5])[0]) for subflow in subflows]
+    return [int(struct.unpack("=Q", subflow[Subflow.PACKETS])[0]) for subflow in subflows]

@@ -11,53 +11,22 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 
+use netlink_bindings::mptcp_pm::{
+    EventAttr, EventType, IterableAddress, IterableEventAttr, PROTONAME, PushAddress, Request,
+};
+use netlink_bindings::traits::Pusher;
+use netlink_bindings::utils::ErrorContext;
+use netlink_sys::protocols::NETLINK_GENERIC;
+use nix::libc::{AF_INET, AF_INET6};
 use weft_topology::{ipv4_in, ipv6_of};
 
-use crate::netlink::{Attribute, Attributes, Error, Family, GenericSocket, Group};
+use crate::netlink::{Error, Group, Socket};
 use crate::netns;
 
-const NAME: &str = "mptcp_pm";
-const VERSION: u8 = 1;
-/// `MPTCP_PM_CMD_ADD_ADDR`, `MPTCP_PM_CMD_GET_ADDR`, `MPTCP_PM_CMD_SET_LIMITS`.
-const ADD_ADDR: u8 = 1;
-const GET_ADDR: u8 = 3;
-const SET_LIMITS: u8 = 5;
-/// `MPTCP_PM_CMD_SUBFLOW_CREATE`, `MPTCP_PM_CMD_SUBFLOW_DESTROY`.
-const SUBFLOW_CREATE: u8 = 10;
-const SUBFLOW_DESTROY: u8 = 11;
-/// `MPTCP_PM_ATTR_*`.
-const ATTR_ADDR: u16 = 1;
-const ATTR_RCV_ADD_ADDRS: u16 = 2;
-const ATTR_SUBFLOWS: u16 = 3;
-const ATTR_TOKEN: u16 = 4;
-const ATTR_ADDR_REMOTE: u16 = 6;
-/// `MPTCP_PM_ADDR_ATTR_*`.
-const ADDR_FAMILY: u16 = 1;
-const ADDR_ID: u16 = 2;
-const ADDR_ADDR4: u16 = 3;
-const ADDR_ADDR6: u16 = 4;
-const ADDR_PORT: u16 = 5;
-const ADDR_FLAGS: u16 = 6;
 /// `MPTCP_PM_ADDR_FLAG_SUBFLOW`: connect from here as soon as a connection is up.
 const FLAG_SUBFLOW: u32 = 1 << 1;
-const AF_INET: u16 = 2;
-const AF_INET6: u16 = 10;
 /// `MPTCP_PM_EV_GRP_NAME`.
 const EVENTS: &str = "mptcp_pm_events";
-/// `MPTCP_EVENT_*`.
-const EVENT_ESTABLISHED: u8 = 2;
-const EVENT_CLOSED: u8 = 3;
-const EVENT_SUB_CLOSED: u8 = 11;
-/// `MPTCP_ATTR_*`, the attributes of events.
-const EVENT_TOKEN: u16 = 1;
-const EVENT_LOCAL_ID: u16 = 3;
-/// Those of IPv6 come one after those of IPv4.
-const EVENT_SOURCE: u16 = 5;
-const EVENT_DESTINATION: u16 = 7;
-const EVENT_SOURCE_PORT: u16 = 9;
-const EVENT_DESTINATION_PORT: u16 = 10;
-const EVENT_FLAGS: u16 = 13;
-const EVENT_SERVER_SIDE: u16 = 18;
 /// `MPTCP_PM_EV_FLAG_SERVER_SIDE`.
 const FLAG_SERVER_SIDE: u16 = 1 << 1;
 
@@ -68,48 +37,46 @@ const FLAG_SERVER_SIDE: u16 = 1 << 1;
 /// # Errors
 /// The kernel's refusal; more than 8 addresses are more than it takes.
 pub fn use_addresses(netns: &Path, addresses: &[Ipv4Addr], ipv6: bool) -> Result<(), Error> {
-    let mut socket = GenericSocket::open(Some(netns))?;
-    let family = socket.family(NAME, VERSION)?;
+    let mut socket = Socket::open(Some(netns), NETLINK_GENERIC)?;
     let more = addresses.get(1..).unwrap_or_default();
     let limit = u32::try_from(more.len()).unwrap_or(u32::MAX);
     // The passive side counts the subflows that it accepts against its limit too.
-    let limits = vec![
-        Attribute::u32(ATTR_RCV_ADD_ADDRS, 0),
-        Attribute::u32(ATTR_SUBFLOWS, limit),
-    ];
-    socket.call(family, SET_LIMITS, limits)?;
+    let mut limits = Request::new().op_set_limits_do();
+    limits.encode().push_rcv_add_addrs(0).push_subflows(limit);
+    socket.call(&limits)?;
     // An agent before this one may have done it; to do it again is refused (EBUSY).
-    let known = endpoints(&socket.dump(family, GET_ADDR)?);
+    let mut known = Vec::new();
+    socket.request(&Request::new().op_get_addr_dump(), |endpoint| {
+        known.extend(endpoint.get_addr().ok().and_then(|it| address_of(&it)));
+    })?;
     for (id, address) in (2..).zip(more) {
         if !known.contains(address) {
-            socket.call(family, ADD_ADDR, vec![endpoint(id, *address, ipv6)])?;
+            let mut request = Request::new().op_add_addr_do();
+            push_endpoint(request.encode().nested_addr(), id, *address, ipv6);
+            socket.call(&request)?;
         }
     }
     Ok(())
 }
 
-/// The addresses in the kernel's answers to `GET_ADDR`.
-fn endpoints(answers: &[Attributes]) -> Vec<Ipv4Addr> {
-    let address = |answer: &Attributes| {
-        let members = Attributes::parse(answer.bytes(ATTR_ADDR)?).ok()?;
-        of_either(&members, ADDR_ADDR4)
-    };
-    answers.iter().filter_map(address).collect()
+/// The address of an endpoint, as hosts are called.
+fn address_of(endpoint: &IterableAddress<'_>) -> Option<Ipv4Addr> {
+    of_either(endpoint.get_addr4(), endpoint.get_addr6())
 }
 
-/// The address in attribute `ipv4`, or in the one after it, which is for IPv6.
-fn of_either(attributes: &Attributes, ipv4: u16) -> Option<Ipv4Addr> {
-    let other = || attributes.ipv6(ipv4 + 1).and_then(ipv4_in);
-    attributes.ipv4(ipv4).or_else(other)
+/// The address in the attribute for IPv4, or in the one for IPv6.
+fn of_either(
+    ipv4: Result<u32, ErrorContext>,
+    ipv6: Result<&[u8], ErrorContext>,
+) -> Option<Ipv4Addr> {
+    let other = || ipv4_in((*ipv6.ok()?.first_chunk::<16>()?).into());
+    ipv4.ok().map(Ipv4Addr::from).or_else(other)
 }
 
-fn endpoint(id: u8, local: Ipv4Addr, ipv6: bool) -> Attribute {
-    let mut members = address(local, ipv6);
-    members.extend([
-        Attribute::u8(ADDR_ID, id),
-        Attribute::u32(ADDR_FLAGS, FLAG_SUBFLOW),
-    ]);
-    Attribute::nest(ATTR_ADDR, &members)
+fn push_endpoint<P: Pusher>(endpoint: PushAddress<P>, id: u8, local: Ipv4Addr, ipv6: bool) {
+    push_address(endpoint, local, ipv6)
+        .push_id(id)
+        .push_flags(FLAG_SUBFLOW);
 }
 
 /// Which path manager new connections get.
@@ -180,7 +147,7 @@ impl Events {
     /// # Errors
     /// [`Error::NoFamily`] on a kernel without MPTCP.
     pub fn listen(netns: &Path) -> Result<Self, Error> {
-        let group = Group::join(Some(netns), NAME, EVENTS)?;
+        let group = Group::join(Some(netns), PROTONAME, EVENTS)?;
         Ok(Self { group })
     }
 
@@ -189,44 +156,39 @@ impl Events {
     /// # Errors
     /// [`Error::Overrun`]: the connections have to be looked at anew.
     pub async fn next(&mut self) -> Result<Vec<Event>, Error> {
-        let messages = self.group.next().await?;
-        Ok(messages
-            .iter()
-            .filter_map(|(command, attributes)| event(*command, attributes))
-            .collect())
+        self.group
+            .next(|command, attributes| event(command, &EventAttr::new(attributes)))
+            .await
     }
 }
 
-fn event(command: u8, attributes: &Attributes) -> Option<Event> {
-    let token = attributes.u32(EVENT_TOKEN)?;
-    match command {
-        EVENT_ESTABLISHED => {
-            let flags = attributes.u16(EVENT_FLAGS).unwrap_or(0);
-            let server_side = attributes.u8(EVENT_SERVER_SIDE).unwrap_or(0);
+fn event(command: u8, attributes: &IterableEventAttr<'_>) -> Option<Event> {
+    let token = attributes.get_token().ok()?;
+    match EventType::from_value(command.into())? {
+        EventType::Established => {
+            let flags = attributes.get_flags().unwrap_or(0);
+            let server_side = attributes.get_server_side().unwrap_or(0);
             if flags & FLAG_SERVER_SIDE != 0 || server_side != 0 {
                 return None;
             }
-            let end = |address, port| {
-                let port = u16::from_be(attributes.u16(port)?);
-                Some(SocketAddrV4::new(of_either(attributes, address)?, port))
-            };
+            let local = of_either(attributes.get_saddr4(), attributes.get_saddr6())?;
+            let remote = of_either(attributes.get_daddr4(), attributes.get_daddr6())?;
             Some(Event::Established {
                 token,
-                local: end(EVENT_SOURCE, EVENT_SOURCE_PORT)?,
-                remote: end(EVENT_DESTINATION, EVENT_DESTINATION_PORT)?,
-                address_id: attributes.u8(EVENT_LOCAL_ID)?,
+                local: SocketAddrV4::new(local, attributes.get_sport().ok()?),
+                remote: SocketAddrV4::new(remote, attributes.get_dport().ok()?),
+                address_id: attributes.get_loc_id().ok()?,
             })
         }
-        EVENT_CLOSED => Some(Event::Closed { token }),
-        EVENT_SUB_CLOSED => Some(Event::SubflowClosed { token }),
+        EventType::Closed => Some(Event::Closed { token }),
+        EventType::SubClosed => Some(Event::SubflowClosed { token }),
         _ => None,
     }
 }
 
 /// The hands of a path manager in user space, in one namespace.
 pub struct UserspacePm {
-    socket: GenericSocket,
-    family: Family,
+    socket: Socket,
     ipv6: bool,
 }
 
@@ -236,13 +198,9 @@ impl UserspacePm {
     /// # Errors
     /// [`Error::NoFamily`] on a kernel without MPTCP.
     pub fn open(netns: &Path, ipv6: bool) -> Result<Self, Error> {
-        let mut socket = GenericSocket::open(Some(netns))?;
-        let family = socket.family(NAME, VERSION)?;
-        Ok(Self {
-            socket,
-            family,
-            ipv6,
-        })
+        let mut socket = Socket::open(Some(netns), NETLINK_GENERIC)?;
+        socket.find(PROTONAME)?;
+        Ok(Self { socket, ipv6 })
     }
 
     /// Begins to open a subflow of the connection `token` from any port of
@@ -257,9 +215,11 @@ impl UserspacePm {
         address_id: u8,
         remote: SocketAddrV4,
     ) -> Result<(), Error> {
-        let mut source = address(local, self.ipv6);
-        source.push(Attribute::u8(ADDR_ID, address_id));
-        self.ask(SUBFLOW_CREATE, token, &source, remote)
+        let mut request = Request::new().op_subflow_create_do();
+        let source = request.encode().push_token(token).nested_addr();
+        let source = push_address(source, local, self.ipv6).push_id(address_id);
+        push_end(source.end_nested().nested_addr_remote(), remote, self.ipv6);
+        self.socket.call(&request)
     }
 
     /// Closes one subflow of the connection `token`. What it had not delivered
@@ -273,110 +233,111 @@ impl UserspacePm {
         local: SocketAddrV4,
         remote: SocketAddrV4,
     ) -> Result<(), Error> {
-        let local = socket_address(local, self.ipv6);
-        self.ask(SUBFLOW_DESTROY, token, &local, remote)
-    }
-
-    fn ask(
-        &mut self,
-        command: u8,
-        token: u32,
-        source: &[Attribute],
-        remote: SocketAddrV4,
-    ) -> Result<(), Error> {
-        let attributes = vec![
-            Attribute::u32(ATTR_TOKEN, token),
-            Attribute::nest(ATTR_ADDR, source),
-            Attribute::nest(ATTR_ADDR_REMOTE, &socket_address(remote, self.ipv6)),
-        ];
-        self.socket.call(self.family, command, attributes)
+        let mut request = Request::new().op_subflow_destroy_do();
+        let source = request.encode().push_token(token).nested_addr();
+        let source = push_end(source, local, self.ipv6);
+        push_end(source.end_nested().nested_addr_remote(), remote, self.ipv6);
+        self.socket.call(&request)
     }
 }
 
-fn address(address: Ipv4Addr, ipv6: bool) -> Vec<Attribute> {
-    let (family, address) = if ipv6 {
-        (AF_INET6, Attribute::ipv6(ADDR_ADDR6, ipv6_of(address)))
+fn push_address<P: Pusher>(to: PushAddress<P>, address: Ipv4Addr, ipv6: bool) -> PushAddress<P> {
+    if ipv6 {
+        to.push_family(AF_INET6 as u16)
+            .push_addr6(&ipv6_of(address).octets())
     } else {
-        (AF_INET, Attribute::ipv4(ADDR_ADDR4, address))
-    };
-    vec![Attribute::u16(ADDR_FAMILY, family), address]
+        to.push_family(AF_INET as u16).push_addr4(address.into())
+    }
 }
 
-fn socket_address(end: SocketAddrV4, ipv6: bool) -> Vec<Attribute> {
-    let mut members = address(*end.ip(), ipv6);
-    members.push(Attribute::u16(ADDR_PORT, end.port()));
-    members
+fn push_end<P: Pusher>(to: PushAddress<P>, end: SocketAddrV4, ipv6: bool) -> PushAddress<P> {
+    push_address(to, *end.ip(), ipv6).push_port(end.port())
 }
 
 #[cfg(test)]
 mod tests {
+    use netlink_bindings::mptcp_pm::{Address, PushEventAttr};
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
     fn endpoints_that_the_kernel_has_are_known_again() {
         let mine = Ipv4Addr::new(10, 1, 1, 2);
         for ipv6 in [false, true] {
-            let answers = [vec![endpoint(2, mine, ipv6)].into(), Attributes::default()];
-            assert_eq!(endpoints(&answers), [mine]);
+            let mut bytes = Vec::new();
+            push_endpoint(PushAddress::new(&mut bytes), 2, mine, ipv6);
+            assert_eq!(address_of(&Address::new(&bytes)), Some(mine));
         }
+        assert_eq!(address_of(&Address::new(&[])), None);
     }
 
-    fn established() -> Vec<Attribute> {
-        vec![
-            Attribute::u32(EVENT_TOKEN, 7),
-            Attribute::ipv4(EVENT_SOURCE, [10, 1, 1, 1].into()),
-            Attribute::ipv4(EVENT_DESTINATION, [10, 2, 1, 1].into()),
-            Attribute::new(EVENT_SOURCE_PORT, 40_000u16.to_be_bytes().into()),
-            Attribute::new(EVENT_DESTINATION_PORT, 5_000u16.to_be_bytes().into()),
-            Attribute::u8(EVENT_LOCAL_ID, 0),
-        ]
+    /// Both ends of a connection, and what stands at its beginning and end.
+    fn told(
+        command: EventType,
+        ends: impl FnOnce(PushEventAttr<&mut Vec<u8>>) -> PushEventAttr<&mut Vec<u8>>,
+        more: impl FnOnce(PushEventAttr<&mut Vec<u8>>) -> PushEventAttr<&mut Vec<u8>>,
+    ) -> Option<Event> {
+        let mut bytes = Vec::new();
+        let attributes = ends(PushEventAttr::new(&mut bytes).push_token(7))
+            .push_sport(40_000)
+            .push_dport(5_000)
+            .push_loc_id(0);
+        drop(more(attributes));
+        event(command as u8, &EventAttr::new(&bytes))
+    }
+
+    const LOCAL: Ipv4Addr = Ipv4Addr::new(10, 1, 1, 1);
+    const REMOTE: Ipv4Addr = Ipv4Addr::new(10, 2, 1, 1);
+
+    fn over_ipv4(to: PushEventAttr<&mut Vec<u8>>) -> PushEventAttr<&mut Vec<u8>> {
+        to.push_saddr4(LOCAL.into()).push_daddr4(REMOTE.into())
+    }
+
+    fn over_ipv6(to: PushEventAttr<&mut Vec<u8>>) -> PushEventAttr<&mut Vec<u8>> {
+        to.push_saddr6(&ipv6_of(LOCAL).octets())
+            .push_daddr6(&ipv6_of(REMOTE).octets())
     }
 
     #[test]
-    fn an_established_connection_is_told_with_both_ends() {
-        assert_eq!(
-            event(EVENT_ESTABLISHED, &established().into()),
-            Some(Event::Established {
-                token: 7,
-                local: "10.1.1.1:40000".parse().unwrap(),
-                remote: "10.2.1.1:5000".parse().unwrap(),
-                address_id: 0,
-            })
-        );
-    }
-
-    #[test]
-    fn one_over_ipv6_is_told_with_the_same_ends() {
-        let mut over_ipv6 = established();
-        let ends = [
-            (EVENT_SOURCE, [10, 1, 1, 1]),
-            (EVENT_DESTINATION, [10, 2, 1, 1]),
-        ];
-        for (at, (ipv4, address)) in (1..).zip(ends) {
-            over_ipv6[at] = Attribute::ipv6(ipv4 + 1, ipv6_of(address.into()));
-        }
-        let told = event(EVENT_ESTABLISHED, &over_ipv6.into());
-        assert_eq!(told, event(EVENT_ESTABLISHED, &established().into()));
-        assert!(told.is_some());
+    fn an_established_connection_is_told_with_both_ends_over_ipv4_and_ipv6() {
+        let expected = Some(Event::Established {
+            token: 7,
+            local: "10.1.1.1:40000".parse().unwrap(),
+            remote: "10.2.1.1:5000".parse().unwrap(),
+            address_id: 0,
+        });
+        let established = EventType::Established;
+        assert_eq!(told(established, over_ipv4, |all| all), expected);
+        assert_eq!(told(established, over_ipv6, |all| all), expected);
     }
 
     #[test]
     fn the_end_that_accepted_opens_nothing() {
-        let mut flagged = established();
-        flagged.push(Attribute::u16(EVENT_FLAGS, FLAG_SERVER_SIDE));
-        assert_eq!(event(EVENT_ESTABLISHED, &flagged.into()), None);
-        let mut before_linux_6_18 = established();
-        before_linux_6_18.push(Attribute::u8(EVENT_SERVER_SIDE, 1));
-        assert_eq!(event(EVENT_ESTABLISHED, &before_linux_6_18.into()), None);
+        let established = EventType::Established;
+        let flagged = told(established, over_ipv4, |to| to.push_flags(FLAG_SERVER_SIDE));
+        assert_eq!(flagged, None);
+        let before_linux_6_18 = told(established, over_ipv4, |to| to.push_server_side(1));
+        assert_eq!(before_linux_6_18, None);
     }
 
     #[test]
     fn events_of_other_kinds_and_cut_ones_are_nothing() {
-        assert_eq!(event(1, &established().into()), None);
-        assert_eq!(event(EVENT_CLOSED, &Attributes::default()), None);
-        assert_eq!(
-            event(EVENT_ESTABLISHED, &established()[..3].to_vec().into()),
-            None
-        );
+        assert_eq!(told(EventType::Created, over_ipv4, |all| all), None);
+        assert_eq!(event(EventType::Closed as u8, &EventAttr::new(&[])), None);
+        assert_eq!(told(EventType::Established, |to| to, |all| all), None);
+        let closed = told(EventType::SubClosed, |to| to, |all| all);
+        assert_eq!(closed, Some(Event::SubflowClosed { token: 7 }));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_reader_panic(
+            command in 0_u8..18,
+            bytes in proptest::collection::vec(0_u8..24, 0..96),
+        ) {
+            let _ = event(command, &EventAttr::new(&bytes));
+            let _ = address_of(&Address::new(&bytes));
+        }
     }
 }

@@ -3,21 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use netlink_bindings::inet_diag::TcpState;
+
 use crate::adaptive::Sample;
 use crate::netlink::{DiagSocket, Error, TcpSocket};
 
-/// `MPTCP_SUBFLOW_ATTR_*`.
-const TOKEN_LOCAL: u16 = 2;
-const FLAGS: u16 = 8;
-const ID_LOCAL: u16 = 10;
 /// `MPTCP_SUBFLOW_FLAG_*`: what was asked for, and what the peer agreed to.
 const CAPABLE_REMOTE: u32 = 1 << 0;
 const CAPABLE_LOCAL: u32 = 1 << 1;
 const JOIN_REMOTE: u32 = 1 << 2;
 const JOIN_LOCAL: u32 = 1 << 3;
 const FULLY_ESTABLISHED: u32 = 1 << 6;
-/// `TCP_ESTABLISHED`.
-const ESTABLISHED: u8 = 1;
+const ESTABLISHED: u8 = TcpState::Established as u8;
 
 /// Reads the subflows of one namespace.
 pub struct Subflows {
@@ -73,15 +70,15 @@ fn by_confirmed_connection(sockets: &[TcpSocket]) -> BTreeMap<u32, Vec<Sample>> 
 /// does, whatever has become of the first.
 fn confirmed(socket: &TcpSocket) -> Option<u32> {
     let mptcp = socket.mptcp.as_ref()?;
-    let shows = mptcp.u32(FLAGS)? & (FULLY_ESTABLISHED | JOIN_LOCAL) != 0;
-    mptcp.u32(TOKEN_LOCAL).filter(|_| shows)
+    let shows = mptcp.flags & (FULLY_ESTABLISHED | JOIN_LOCAL) != 0;
+    shows.then_some(mptcp.token)
 }
 
 /// The connection's token, and what was counted; `None` for what is no subflow
 /// (any more), and for those of connections that the peer has opened.
 fn subflow(socket: &TcpSocket) -> Option<(u32, Sample)> {
     let mptcp = socket.mptcp.as_ref()?;
-    let flags = mptcp.u32(FLAGS)?;
+    let flags = mptcp.flags;
     if flags & (CAPABLE_LOCAL | JOIN_LOCAL) == 0 {
         return None;
     }
@@ -94,7 +91,7 @@ fn subflow(socket: &TcpSocket) -> Option<(u32, Sample)> {
     let sample = Sample {
         local: socket.local,
         remote: socket.remote,
-        address_id: mptcp.u8(ID_LOCAL)?,
+        address_id: mptcp.address_id,
         established,
         rtt_ns: ns(info.rtt),
         // Not measured yet, the kernel says ~0.
@@ -110,7 +107,7 @@ fn subflow(socket: &TcpSocket) -> Option<(u32, Sample)> {
         retransmitted_packets: info.total_retrans.into(),
         busy_ns: info.busy_time.saturating_mul(1_000),
     };
-    Some((mptcp.u32(TOKEN_LOCAL)?, sample))
+    Some((mptcp.token, sample))
 }
 
 #[cfg(test)]
@@ -118,25 +115,24 @@ mod tests {
     use netlink_bindings::inet_diag::TcpInfo;
 
     use super::*;
-    use crate::netlink::Attribute;
+    use crate::netlink::MptcpSubflow;
 
     const TOKEN: u32 = 7;
-    /// `TCP_SYN_SENT`.
-    const SYN_SENT: u8 = 2;
+    const SYN_SENT: u8 = TcpState::SynSent as u8;
 
     fn socket(state: u8, flags: u32) -> TcpSocket {
         let mut info = TcpInfo::new();
         info.state = state;
-        let mptcp = vec![
-            Attribute::u32(TOKEN_LOCAL, TOKEN),
-            Attribute::u32(FLAGS, flags),
-            Attribute::u8(ID_LOCAL, 0),
-        ];
+        let mptcp = MptcpSubflow {
+            token: TOKEN,
+            flags,
+            address_id: 0,
+        };
         TcpSocket {
             local: "10.1.1.1:40000".parse().unwrap(),
             remote: "10.2.1.1:5000".parse().unwrap(),
             info,
-            mptcp: Some(mptcp.into()),
+            mptcp: Some(mptcp),
         }
     }
 

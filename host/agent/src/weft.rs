@@ -1,56 +1,20 @@
-//! The kernel's generic netlink family `weft`, as
-//! host/kernel/include/uapi/weft.h defines it.
+//! The kernel's generic netlink family `weft`, as host/kernel/weft.yaml specifies it.
+
+pub mod spec;
 
 use std::net::Ipv4Addr;
 use std::path::Path;
 
+use netlink_bindings::builtin::BuiltinNfgenmsg;
+use netlink_bindings::traits::{NetlinkRequest, Protocol};
+use netlink_sys::protocols::NETLINK_GENERIC;
+use nix::libc::NLM_F_DUMP;
 use serde::Serialize;
+use spec::{Command, message, path, subflow};
 
-use crate::netlink::{Attribute, Attributes, Error, Family, GenericSocket};
+use crate::netlink::{Attributes, Error, Socket, Writer};
 
-const NAME: &str = "weft";
-const VERSION: u8 = 1;
-
-mod command {
-    pub const PATTERN_SET: u8 = 1;
-    pub const PATTERN_DEL: u8 = 2;
-    pub const PATTERN_GET: u8 = 3;
-    pub const FLOW_GET: u8 = 4;
-    pub const PATTERN_RENEW: u8 = 5;
-}
-
-mod attr {
-    pub const PREFIX: u16 = 1;
-    pub const PREFIX_LEN: u16 = 2;
-    pub const VERSION: u16 = 3;
-    pub const TTL_NS: u16 = 4;
-    pub const AGE_NS: u16 = 5;
-    pub const PATHS: u16 = 6;
-    pub const PATH: u16 = 7;
-    pub const SEQUENCE: u16 = 8;
-    pub const TOKEN: u16 = 9;
-    pub const SOURCE: u16 = 10;
-    pub const SCHEDULER: u16 = 11;
-    pub const SUBFLOWS: u16 = 12;
-    pub const SUBFLOW: u16 = 13;
-    pub const WAIT_UNIT_NS: u16 = 15;
-}
-
-mod path_attr {
-    pub const LOCAL: u16 = 1;
-    pub const GAP: u16 = 2;
-    pub const RTT_NS: u16 = 3;
-    pub const LOWEST_RTT_NS: u16 = 5;
-}
-
-mod subflow_attr {
-    pub const LOCAL: u16 = 1;
-    pub const REMOTE: u16 = 2;
-    pub const GAP: u16 = 3;
-    pub const RTT_NS: u16 = 4;
-    pub const PACKETS: u16 = 5;
-    pub const BYTES: u16 = 6;
-}
+pub use spec::Source;
 
 /// Destinations that a pattern is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -99,18 +63,6 @@ pub struct Pattern {
     pub wait_unit_ns: u32,
 }
 
-/// Where the pattern in use comes from (`enum weft_source`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Source {
-    /// No RTT yet: per-packet round robin.
-    None,
-    /// The kernel's own RTT.
-    Local,
-    /// The controller's, within its time to live.
-    Controller,
-}
-
 /// What a scheduler gave one subflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Subflow {
@@ -145,8 +97,7 @@ pub struct Flow {
 
 /// The family in one network namespace.
 pub struct Weft {
-    socket: GenericSocket,
-    family: Family,
+    socket: Socket,
 }
 
 impl Weft {
@@ -155,9 +106,9 @@ impl Weft {
     /// # Errors
     /// [`Error::NoFamily`] where the module is not loaded.
     pub fn open(netns: &Path) -> Result<Self, Error> {
-        let mut socket = GenericSocket::open(Some(netns))?;
-        let family = socket.family(NAME, VERSION)?;
-        Ok(Self { socket, family })
+        let mut socket = Socket::open(Some(netns), NETLINK_GENERIC)?;
+        socket.find(spec::NAME)?;
+        Ok(Self { socket })
     }
 
     /// Puts each of `patterns` in place of what its prefix had; gives those that the
@@ -166,9 +117,11 @@ impl Weft {
     /// # Errors
     /// [`Error::Io`].
     pub fn set(&mut self, patterns: &[Pattern]) -> Result<Vec<(usize, Error)>, Error> {
-        let patterns = patterns.iter().map(encode);
-        self.socket
-            .call_all(self.family, command::PATTERN_SET, patterns)
+        self.socket.request_all(patterns.iter().map(|pattern| {
+            let mut request = Request::new(Command::PatternSet);
+            encode(&mut request.attributes(), pattern);
+            request
+        }))
     }
 
     /// Lets all patterns live from now on.
@@ -176,8 +129,7 @@ impl Weft {
     /// # Errors
     /// The kernel's refusal.
     pub fn renew(&mut self) -> Result<(), Error> {
-        self.socket
-            .call(self.family, command::PATTERN_RENEW, Vec::new())
+        self.socket.call(&Request::new(Command::PatternRenew))
     }
 
     /// Takes the pattern of `prefix` away.
@@ -185,11 +137,9 @@ impl Weft {
     /// # Errors
     /// The kernel's refusal; `ENOENT` where there is none.
     pub fn delete(&mut self, prefix: Prefix) -> Result<(), Error> {
-        self.socket.call(
-            self.family,
-            command::PATTERN_DEL,
-            encode_prefix(prefix).into(),
-        )
+        let mut request = Request::new(Command::PatternDel);
+        encode_prefix(&mut request.attributes(), prefix);
+        self.socket.call(&request)
     }
 
     /// All patterns.
@@ -197,11 +147,9 @@ impl Weft {
     /// # Errors
     /// The kernel's refusal, or an answer that is not understood.
     pub fn patterns(&mut self) -> Result<Vec<Pattern>, Error> {
-        self.socket
-            .dump(self.family, command::PATTERN_GET)?
-            .iter()
-            .map(decode)
-            .collect()
+        self.dump(Command::PatternGet, |answer| {
+            decode(answer).ok_or("a pattern lacks an attribute")
+        })
     }
 
     /// All connections.
@@ -209,97 +157,148 @@ impl Weft {
     /// # Errors
     /// As [`patterns`](Self::patterns).
     pub fn flows(&mut self) -> Result<Vec<Flow>, Error> {
+        self.dump(Command::FlowGet, |answer| {
+            decode_flow(answer).ok_or("a flow lacks an attribute")
+        })
+    }
+
+    fn dump<T>(
+        &mut self,
+        command: Command,
+        decode: impl Fn(&Message<'_>) -> Result<T, &'static str>,
+    ) -> Result<Vec<T>, Error> {
+        let mut found = Vec::new();
+        let request = Request::dump(command);
         self.socket
-            .dump(self.family, command::FLOW_GET)?
-            .iter()
-            .map(decode_flow)
-            .collect()
+            .request(&request, |answer| found.push(decode(&answer)))?;
+        let all: Result<_, _> = found.into_iter().collect();
+        all.map_err(|lacks| Error::Decode(lacks.to_owned()))
     }
 }
 
-fn encode_prefix(prefix: Prefix) -> [Attribute; 2] {
-    [
-        Attribute::ipv4(attr::PREFIX, prefix.address),
-        Attribute::u8(attr::PREFIX_LEN, prefix.length),
-    ]
+type Message<'a> = Attributes<'a, message::Set>;
+
+/// A message to the family.
+struct Request {
+    payload: Vec<u8>,
+    flags: u16,
 }
 
-fn encode(pattern: &Pattern) -> Vec<Attribute> {
-    let path = |path: &LocalPath| {
-        let members = [
-            Attribute::ipv4(path_attr::LOCAL, path.local),
-            Attribute::u32(path_attr::GAP, path.gap),
-            Attribute::u64(path_attr::RTT_NS, path.rtt_ns),
-            Attribute::u64(path_attr::LOWEST_RTT_NS, path.lowest_rtt_ns),
-        ];
-        Attribute::nest(attr::PATH, &members)
-    };
-    let mut attributes = Vec::from(encode_prefix(pattern.prefix));
-    attributes.push(Attribute::u64(attr::VERSION, pattern.version));
-    attributes.push(Attribute::u64(attr::TTL_NS, pattern.time_to_live_ns));
-    attributes.push(Attribute::nest(
-        attr::PATHS,
-        &pattern.paths.iter().map(path).collect::<Vec<_>>(),
-    ));
-    attributes.push(Attribute::new(attr::SEQUENCE, pattern.sequence.clone()));
-    attributes.push(Attribute::u32(attr::WAIT_UNIT_NS, pattern.wait_unit_ns));
-    attributes
+impl Request {
+    fn new(command: Command) -> Self {
+        let header = BuiltinNfgenmsg {
+            cmd: command as u8,
+            version: spec::VERSION,
+            reserved: 0,
+        };
+        Self {
+            payload: header.as_slice().to_vec(),
+            flags: 0,
+        }
+    }
+
+    fn dump(command: Command) -> Self {
+        Self {
+            flags: NLM_F_DUMP as u16,
+            ..Self::new(command)
+        }
+    }
+
+    fn attributes(&mut self) -> Writer<'_, message::Set> {
+        Writer::new(&mut self.payload)
+    }
 }
 
-fn decode(answer: &Attributes) -> Result<Pattern, Error> {
-    let path = |path: &Attributes| {
+impl NetlinkRequest for Request {
+    type ReplyType<'a> = Message<'a>;
+
+    fn protocol(&self) -> Protocol {
+        Protocol::Generic(spec::NAME.as_bytes())
+    }
+
+    fn flags(&self) -> u16 {
+        self.flags
+    }
+
+    fn payload(&self) -> &[u8] {
+        &self.payload
+    }
+
+    fn decode_reply(payload: &[u8]) -> Message<'_> {
+        let attributes = payload.get(BuiltinNfgenmsg::len()..);
+        Message::new(attributes.unwrap_or_default())
+    }
+}
+
+fn encode_prefix(request: &mut Writer<'_, message::Set>, prefix: Prefix) {
+    request
+        .put(message::PREFIX, prefix.address)
+        .put(message::PREFIX_LEN, prefix.length);
+}
+
+fn encode(request: &mut Writer<'_, message::Set>, pattern: &Pattern) {
+    encode_prefix(request, pattern.prefix);
+    request
+        .put(message::VERSION, pattern.version)
+        .put(message::TTL_NS, pattern.time_to_live_ns)
+        .nest(message::PATHS, |paths| {
+            for one in &pattern.paths {
+                paths.nest(message::PATH, |members| {
+                    members
+                        .put(path::LOCAL, one.local)
+                        .put(path::GAP, one.gap)
+                        .put(path::RTT_NS, one.rtt_ns)
+                        .put(path::LOWEST_RTT_NS, one.lowest_rtt_ns);
+                });
+            }
+        })
+        .put(message::SEQUENCE, &pattern.sequence)
+        .put(message::WAIT_UNIT_NS, pattern.wait_unit_ns);
+}
+
+fn decode(answer: &Message<'_>) -> Option<Pattern> {
+    let path = |members: Attributes<'_, path::Set>| {
         Some(LocalPath {
-            local: path.ipv4(path_attr::LOCAL)?,
-            gap: path.u32(path_attr::GAP)?,
-            rtt_ns: path.u64(path_attr::RTT_NS)?,
-            lowest_rtt_ns: path.u64(path_attr::LOWEST_RTT_NS)?,
+            local: members.get(path::LOCAL)?,
+            gap: members.get(path::GAP)?,
+            rtt_ns: members.get(path::RTT_NS)?,
+            lowest_rtt_ns: members.get(path::LOWEST_RTT_NS)?,
         })
     };
-    let paths = answer.nested(attr::PATHS, attr::PATH)?;
-    let pattern = || {
-        Some(Pattern {
-            prefix: Prefix {
-                address: answer.ipv4(attr::PREFIX)?,
-                length: answer.u8(attr::PREFIX_LEN)?,
-            },
-            version: answer.u64(attr::VERSION)?,
-            time_to_live_ns: answer.u64(attr::TTL_NS)?,
-            age_ns: answer.u64(attr::AGE_NS)?,
-            paths: paths.iter().map(path).collect::<Option<_>>()?,
-            sequence: answer.bytes(attr::SEQUENCE)?.to_vec(),
-            wait_unit_ns: answer.u32(attr::WAIT_UNIT_NS)?,
-        })
-    };
-    pattern().ok_or_else(|| Error::Decode("a pattern lacks an attribute".to_owned()))
+    let paths = answer.get(message::PATHS)?.all(message::PATH);
+    Some(Pattern {
+        prefix: Prefix {
+            address: answer.get(message::PREFIX)?,
+            length: answer.get(message::PREFIX_LEN)?,
+        },
+        version: answer.get(message::VERSION)?,
+        time_to_live_ns: answer.get(message::TTL_NS)?,
+        age_ns: answer.get(message::AGE_NS)?,
+        paths: paths.map(|one| path(one?)).collect::<Option<_>>()?,
+        sequence: answer.get(message::SEQUENCE)?.to_vec(),
+        wait_unit_ns: answer.get(message::WAIT_UNIT_NS)?,
+    })
 }
 
-fn decode_flow(answer: &Attributes) -> Result<Flow, Error> {
-    let subflow = |subflow: &Attributes| {
+fn decode_flow(answer: &Message<'_>) -> Option<Flow> {
+    let subflow = |members: Attributes<'_, subflow::Set>| {
         Some(Subflow {
-            local: subflow.ipv4(subflow_attr::LOCAL)?,
-            remote: subflow.ipv4(subflow_attr::REMOTE)?,
-            gap: subflow.u32(subflow_attr::GAP)?,
-            rtt_ns: subflow.u64(subflow_attr::RTT_NS)?,
-            packets: subflow.u64(subflow_attr::PACKETS)?,
-            bytes: subflow.u64(subflow_attr::BYTES)?,
+            local: members.get(subflow::LOCAL)?,
+            remote: members.get(subflow::REMOTE)?,
+            gap: members.get(subflow::GAP)?,
+            rtt_ns: members.get(subflow::RTT_NS)?,
+            packets: members.get(subflow::PACKETS)?,
+            bytes: members.get(subflow::BYTES)?,
         })
     };
-    let subflows = answer.nested(attr::SUBFLOWS, attr::SUBFLOW)?;
-    let flow = || {
-        Some(Flow {
-            token: answer.u32(attr::TOKEN)?,
-            scheduler: answer.text(attr::SCHEDULER)?,
-            source: match answer.u8(attr::SOURCE)? {
-                0 => Source::None,
-                1 => Source::Local,
-                2 => Source::Controller,
-                _ => return None,
-            },
-            version: answer.u64(attr::VERSION),
-            subflows: subflows.iter().map(subflow).collect::<Option<_>>()?,
-        })
-    };
-    flow().ok_or_else(|| Error::Decode("a flow lacks an attribute".to_owned()))
+    let subflows = answer.get(message::SUBFLOWS)?.all(message::SUBFLOW);
+    Some(Flow {
+        token: answer.get(message::TOKEN)?,
+        scheduler: answer.get(message::SCHEDULER)?.into_owned(),
+        source: answer.get(message::SOURCE)?,
+        version: answer.get(message::VERSION),
+        subflows: subflows.map(|one| subflow(one?)).collect::<Option<_>>()?,
+    })
 }
 
 #[cfg(test)]
@@ -334,50 +333,47 @@ mod tests {
         }
     }
 
+    fn decoded(write: impl FnOnce(&mut Writer<'_, message::Set>)) -> Option<Pattern> {
+        let mut request = Request::new(Command::PatternGet);
+        write(&mut request.attributes());
+        decode(&Request::decode_reply(&request.payload))
+    }
+
     #[test]
     fn a_pattern_survives_the_way_into_attributes_and_back() {
-        let mut answer = encode(&pattern());
-        answer.push(Attribute::u64(attr::AGE_NS, 5));
-        assert_eq!(
-            decode(&answer.into()).unwrap(),
-            Pattern {
-                age_ns: 5,
-                ..pattern()
-            }
-        );
-    }
-
-    #[test]
-    fn an_answer_without_its_version_is_an_error() {
-        let mut answer = encode(&pattern());
-        answer.remove(2);
-        assert!(decode(&answer.into()).is_err());
-    }
-
-    #[test]
-    fn the_numbers_are_those_of_the_kernels_header() {
-        let header = include_str!("../../kernel/include/uapi/weft.h");
-        let number = |name: &str| {
-            let body = header
-                .split("\nenum weft_")
-                .find(|part| part.contains(&format!("\t{name},")))
-                .unwrap();
-            let names = body.lines().filter(|line| line.starts_with("\tWEFT_"));
-            names
-                .map(|line| line.trim().split(',').next().unwrap())
-                .position(|found| found == name)
-                .unwrap()
+        let answer = decoded(|to| {
+            encode(to, &pattern());
+            to.put(message::AGE_NS, 5);
+        });
+        let expected = Pattern {
+            age_ns: 5,
+            ..pattern()
         };
-        assert_eq!(number("WEFT_CMD_FLOW_GET"), usize::from(command::FLOW_GET));
-        let renew = usize::from(command::PATTERN_RENEW);
-        assert_eq!(number("WEFT_CMD_PATTERN_RENEW"), renew);
-        assert_eq!(number("WEFT_A_SUBFLOW"), usize::from(attr::SUBFLOW));
-        assert_eq!(number("WEFT_A_SEQUENCE"), usize::from(attr::SEQUENCE));
-        assert_eq!(number("WEFT_PATH_A_RTT_NS"), usize::from(path_attr::RTT_NS));
-        assert_eq!(
-            number("WEFT_SUBFLOW_A_BYTES"),
-            usize::from(subflow_attr::BYTES)
-        );
-        assert_eq!(number("WEFT_SOURCE_CONTROLLER"), 2);
+        assert_eq!(answer, Some(expected));
+    }
+
+    #[test]
+    fn an_answer_without_its_age_is_not_understood() {
+        assert_eq!(decoded(|to| encode(to, &pattern())), None);
+    }
+
+    #[test]
+    fn a_request_has_the_familys_header_before_its_attributes() {
+        let mut request = Request::new(Command::PatternDel);
+        encode_prefix(&mut request.attributes(), pattern().prefix);
+        let expected: &[u8] = &[
+            2, 1, 0, 0, // command, version
+            8, 0, 1, 0, 10, 2, 1, 0, // prefix
+            5, 0, 2, 0, 24, // its length
+        ];
+        assert_eq!(request.payload, expected);
+    }
+
+    #[test]
+    fn no_source_is_read_from_a_number_that_has_none() {
+        use crate::netlink::Type as _;
+        assert_eq!(Source::read(&[2]), Some(Source::Controller));
+        assert_eq!(Source::read(&[3]), None);
+        assert_eq!(Source::read(&[]), None);
     }
 }

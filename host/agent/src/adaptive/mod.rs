@@ -50,9 +50,9 @@ mod path;
 pub use connection::{Action, Connection};
 pub use measure::Sample;
 
-/// Subflows of a connection at most: `WEFT_PATHS_MAX` of the kernel module,
-/// whose schedulers use no more, and the kernel's own limit of its path manager.
-pub const SUBFLOWS_MAX: usize = 8;
+/// Subflows of a connection at most: the schedulers of the kernel module use no
+/// more, and it is the kernel's own limit of its path manager.
+pub const SUBFLOWS_MAX: usize = crate::weft::spec::PATHS_MAX;
 
 /// A window ends after so many intervals and not before so many RTTs.
 const WINDOW_INTERVALS: u64 = 10;

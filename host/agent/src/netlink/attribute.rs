@@ -1,195 +1,194 @@
-//! Netlink attributes: [`Attribute`] in requests, [`Attributes`] in answers.
+//! Attributes of families that have a table of them, as [`weft::spec`](crate::weft::spec):
+//! each [`Attribute`] knows its number, the set that it belongs to, and the type of its
+//! value. A [`Writer`] writes them into requests, [`Attributes`] finds them in answers.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::borrow::Cow;
+use std::marker::PhantomData;
+use std::net::Ipv4Addr;
 
-use netlink_packet_core::{
-    DecodeError, DefaultNla, Emitable, NLA_F_NESTED, NLA_TYPE_MASK, Nla, NlaBuffer, NlasIterator,
-    Parseable,
+use netlink_bindings::utils::{
+    IterableChunks, finalize_nested_header, find_attr, parse_ipv4, parse_u8, parse_u32, parse_u64,
+    push_header, push_nested_header,
 };
 
-/// One attribute of a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attribute(DefaultNla);
+/// An attribute of the set `S`, whose values are as `T` says.
+pub struct Attribute<S, T: ?Sized> {
+    number: u16,
+    of: PhantomData<fn(&S, &T)>,
+}
 
-impl Attribute {
-    /// `value` as it is.
+impl<S, T: ?Sized> Attribute<S, T> {
+    /// The attribute with this number in its set.
     #[must_use]
-    pub fn new(kind: u16, value: Vec<u8>) -> Self {
-        Self(DefaultNla::new(kind, value))
-    }
-
-    /// A byte.
-    #[must_use]
-    pub fn u8(kind: u16, value: u8) -> Self {
-        Self::new(kind, vec![value])
-    }
-
-    /// 16 bits in the machine's byte order.
-    #[must_use]
-    pub fn u16(kind: u16, value: u16) -> Self {
-        Self::new(kind, value.to_ne_bytes().into())
-    }
-
-    /// 32 bits in the machine's byte order.
-    #[must_use]
-    pub fn u32(kind: u16, value: u32) -> Self {
-        Self::new(kind, value.to_ne_bytes().into())
-    }
-
-    /// 64 bits in the machine's byte order.
-    #[must_use]
-    pub fn u64(kind: u16, value: u64) -> Self {
-        Self::new(kind, value.to_ne_bytes().into())
-    }
-
-    /// An address in network byte order.
-    #[must_use]
-    pub fn ipv4(kind: u16, value: Ipv4Addr) -> Self {
-        Self::new(kind, value.octets().into())
-    }
-
-    /// An address in network byte order.
-    #[must_use]
-    pub fn ipv6(kind: u16, value: Ipv6Addr) -> Self {
-        Self::new(kind, value.octets().into())
-    }
-
-    /// Attributes inside an attribute.
-    #[must_use]
-    pub fn nest(kind: u16, attributes: &[Self]) -> Self {
-        let mut value = vec![0; attributes.buffer_len()];
-        attributes.emit(&mut value);
-        Self::new(kind | NLA_F_NESTED, value)
+    pub const fn new(number: u16) -> Self {
+        Self {
+            number,
+            of: PhantomData,
+        }
     }
 }
 
-impl Nla for Attribute {
-    fn value_len(&self) -> usize {
-        self.0.value_len()
-    }
+/// How values of a type stand in an attribute.
+pub trait Type {
+    /// As Rust has them.
+    type Value<'a>;
 
-    fn kind(&self) -> u16 {
-        self.0.kind()
-    }
+    /// Reads one; `None` where there are too few bytes.
+    fn read(bytes: &[u8]) -> Option<Self::Value<'_>>;
+}
 
-    fn emit_value(&self, buffer: &mut [u8]) {
-        self.0.emit_value(buffer);
+/// A [`Type`] that requests carry.
+pub trait Writable: Type {
+    /// The bytes of `value`.
+    fn bytes(value: &Self::Value<'_>) -> Vec<u8>;
+}
+
+macro_rules! fixed {
+    ($($type:ty: $read:ident, $write:ident;)+) => {$(
+        impl Type for $type {
+            type Value<'a> = Self;
+
+            fn read(bytes: &[u8]) -> Option<Self> {
+                $read(bytes)
+            }
+        }
+
+        impl Writable for $type {
+            fn bytes(value: &Self) -> Vec<u8> {
+                value.$write().into()
+            }
+        }
+    )+};
+}
+
+// Numbers in the machine's byte order, addresses in that of the network.
+fixed! {
+    u8: parse_u8, to_ne_bytes;
+    u32: parse_u32, to_ne_bytes;
+    u64: parse_u64, to_ne_bytes;
+    Ipv4Addr: parse_ipv4, octets;
+}
+
+impl Type for [u8] {
+    type Value<'a> = &'a [u8];
+
+    fn read(bytes: &[u8]) -> Option<&[u8]> {
+        Some(bytes)
     }
 }
 
-/// The attributes of an answer, in their order. A look-up of one that is
-/// missing or too short gives `None`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Attributes(Vec<(u16, Vec<u8>)>);
-
-impl Attributes {
-    /// Takes `bytes` apart.
-    ///
-    /// # Errors
-    /// A length that runs over the end.
-    pub fn parse(bytes: &[u8]) -> Result<Self, DecodeError> {
-        parse(bytes).map(Self::from)
-    }
-
-    /// A byte.
-    #[must_use]
-    pub fn u8(&self, kind: u16) -> Option<u8> {
-        self.number(kind).map(u8::from_ne_bytes)
-    }
-
-    /// 16 bits in the machine's byte order.
-    #[must_use]
-    pub fn u16(&self, kind: u16) -> Option<u16> {
-        self.number(kind).map(u16::from_ne_bytes)
-    }
-
-    /// 32 bits in the machine's byte order.
-    #[must_use]
-    pub fn u32(&self, kind: u16) -> Option<u32> {
-        self.number(kind).map(u32::from_ne_bytes)
-    }
-
-    /// 64 bits in the machine's byte order.
-    #[must_use]
-    pub fn u64(&self, kind: u16) -> Option<u64> {
-        self.number(kind).map(u64::from_ne_bytes)
-    }
-
-    /// An address in network byte order.
-    #[must_use]
-    pub fn ipv4(&self, kind: u16) -> Option<Ipv4Addr> {
-        self.number::<4>(kind).map(Ipv4Addr::from)
-    }
-
-    /// An address in network byte order.
-    #[must_use]
-    pub fn ipv6(&self, kind: u16) -> Option<Ipv6Addr> {
-        self.number::<16>(kind).map(Ipv6Addr::from)
-    }
-
-    /// Text up to its NUL.
-    #[must_use]
-    pub fn text(&self, kind: u16) -> Option<String> {
-        let bytes = self.bytes(kind)?.split(|byte| *byte == 0).next()?;
-        Some(String::from_utf8_lossy(bytes).into_owned())
-    }
-
-    /// The value as it is.
-    #[must_use]
-    pub fn bytes(&self, kind: u16) -> Option<&[u8]> {
-        self.0
-            .iter()
-            .find(|(found, _)| *found == kind)
-            .map(|(_, value)| value.as_slice())
-    }
-
-    /// The members called `member` of the nest `kind`; none where it is not
-    /// there.
-    ///
-    /// # Errors
-    /// A nest that is cut short.
-    pub fn nested(&self, kind: u16, member: u16) -> Result<Vec<Self>, DecodeError> {
-        let nest = Self::parse(self.bytes(kind).unwrap_or_default())?;
-        nest.0
-            .iter()
-            .filter(|(found, _)| *found == member)
-            .map(|(_, value)| Self::parse(value))
-            .collect()
-    }
-
-    /// All members of the nest `kind`, whatever their own kinds; none where it
-    /// is not there.
-    ///
-    /// # Errors
-    /// A nest that is cut short.
-    pub fn members(&self, kind: u16) -> Result<Vec<Self>, DecodeError> {
-        let nest = Self::parse(self.bytes(kind).unwrap_or_default())?;
-        nest.0.iter().map(|(_, value)| Self::parse(value)).collect()
-    }
-
-    fn number<const N: usize>(&self, kind: u16) -> Option<[u8; N]> {
-        self.bytes(kind)?.get(..N)?.try_into().ok()
+impl Writable for [u8] {
+    fn bytes(value: &&[u8]) -> Vec<u8> {
+        value.to_vec()
     }
 }
 
-impl From<Vec<Attribute>> for Attributes {
-    fn from(attributes: Vec<Attribute>) -> Self {
-        let pair = |attribute: &Attribute| {
-            let mut value = vec![0; attribute.value_len()];
-            attribute.emit_value(&mut value);
-            (attribute.kind() & NLA_TYPE_MASK, value)
-        };
-        Self(attributes.iter().map(pair).collect())
+/// Text up to its NUL.
+impl Type for str {
+    type Value<'a> = Cow<'a, str>;
+
+    fn read(bytes: &[u8]) -> Option<Cow<'_, str>> {
+        let text = bytes.split(|byte| *byte == 0).next()?;
+        Some(String::from_utf8_lossy(text))
     }
 }
 
-/// The attributes that stand in `bytes`.
-pub(super) fn parse(bytes: &[u8]) -> Result<Vec<Attribute>, DecodeError> {
-    NlasIterator::new(bytes)
-        .map(|attribute| {
-            attribute.and_then(|buffer: NlaBuffer<&[u8]>| DefaultNla::parse(&buffer).map(Attribute))
+/// Attributes of the set `S`, inside an attribute.
+pub struct Nest<S>(PhantomData<S>);
+
+impl<S> Type for Nest<S> {
+    type Value<'a> = Attributes<'a, S>;
+
+    fn read(bytes: &[u8]) -> Option<Attributes<'_, S>> {
+        Some(Attributes::new(bytes))
+    }
+}
+
+/// Writes attributes of the set `S`.
+pub struct Writer<'a, S> {
+    bytes: &'a mut Vec<u8>,
+    of: PhantomData<S>,
+}
+
+impl<'a, S> Writer<'a, S> {
+    /// Appends to `bytes`.
+    pub fn new(bytes: &'a mut Vec<u8>) -> Self {
+        Self {
+            bytes,
+            of: PhantomData,
+        }
+    }
+
+    /// Writes `attribute` with `value`.
+    pub fn put<T: Writable + ?Sized>(
+        &mut self,
+        attribute: Attribute<S, T>,
+        value: T::Value<'_>,
+    ) -> &mut Self {
+        let value = T::bytes(&value);
+        push_header(self.bytes, attribute.number, value.len() as u16);
+        self.bytes.extend(value);
+        self
+    }
+
+    /// Writes `attribute` with what `write` puts into it.
+    pub fn nest<I>(
+        &mut self,
+        attribute: Attribute<S, Nest<I>>,
+        write: impl FnOnce(&mut Writer<'_, I>),
+    ) -> &mut Self {
+        let header = push_nested_header(self.bytes, attribute.number);
+        write(&mut Writer::new(self.bytes));
+        finalize_nested_header(self.bytes, header);
+        self
+    }
+}
+
+/// Attributes of the set `S`, in their order.
+#[derive(Debug)]
+pub struct Attributes<'a, S> {
+    bytes: &'a [u8],
+    of: PhantomData<S>,
+}
+
+impl<'a, S> Attributes<'a, S> {
+    /// Those that stand in `bytes`.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            of: PhantomData,
+        }
+    }
+
+    /// The value of `attribute`; `None` where it is missing or too short.
+    #[must_use]
+    pub fn get<T: Type + ?Sized>(&self, attribute: Attribute<S, T>) -> Option<T::Value<'a>> {
+        T::read(find_attr(self.bytes, attribute.number)?)
+    }
+
+    /// The values of all that are called `attribute`; `None` for one that is cut short.
+    pub fn all<T: Type + ?Sized>(
+        &self,
+        attribute: Attribute<S, T>,
+    ) -> impl Iterator<Item = Option<T::Value<'a>>> + use<'a, S, T> {
+        let mut rest = IterableChunks::new(self.bytes);
+        std::iter::from_fn(move || {
+            loop {
+                match rest.next() {
+                    Some((header, value)) if header.r#type == attribute.number => {
+                        return Some(T::read(value));
+                    }
+                    Some(_) => {}
+                    None if rest.is_empty() => return None,
+                    None => {
+                        rest = IterableChunks::default();
+                        return Some(None);
+                    }
+                }
+            }
         })
-        .collect()
+    }
 }
 
 #[cfg(test)]
@@ -197,30 +196,87 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    enum Outer {}
+    enum Inner {}
+    const PREFIX_LEN: Attribute<Outer, u8> = Attribute::new(2);
+    const PATHS: Attribute<Outer, Nest<Outer>> = Attribute::new(6);
+    const PATH: Attribute<Outer, Nest<Inner>> = Attribute::new(7);
+    const NAME: Attribute<Outer, str> = Attribute::new(8);
+    const GAP: Attribute<Inner, u32> = Attribute::new(2);
+    const RTT: Attribute<Inner, u64> = Attribute::new(3);
+    const SEQUENCE: Attribute<Inner, [u8]> = Attribute::new(4);
+
+    fn written() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        Writer::new(&mut bytes)
+            .put(PREFIX_LEN, 24)
+            .nest(PATHS, |paths| {
+                for gap in [4, 1] {
+                    paths.nest(PATH, |path| {
+                        path.put(GAP, gap)
+                            .put(SEQUENCE, &[1, 2, 3])
+                            .put(RTT, 1 << 40);
+                    });
+                }
+            });
+        bytes
+    }
+
+    #[test]
+    fn attributes_are_aligned_and_nests_are_marked() {
+        let mut bytes = Vec::new();
+        Writer::new(&mut bytes)
+            .put(PREFIX_LEN, 24)
+            .nest(PATH, |path| {
+                path.put(GAP, 5);
+            });
+        let expected: &[u8] = &[
+            5, 0, 2, 0, 24, 0, 0, 0, // u8, padded
+            12, 0, 7, 0x80, // NLA_F_NESTED
+            8, 0, 2, 0, 5, 0, 0, 0,
+        ];
+        assert_eq!(bytes, expected);
+    }
+
     #[test]
     fn nests_give_back_what_went_in() {
-        let path = |gap| Attribute::nest(7, &[Attribute::u32(2, gap), Attribute::u64(3, 1 << 40)]);
-        let read = Attributes::from(vec![
-            Attribute::u8(2, 24),
-            Attribute::nest(6, &[path(4), path(1)]),
-        ]);
-        let paths = read.nested(6, 7).unwrap();
-        assert_eq!(read.u8(2), Some(24));
+        let bytes = written();
+        let read = Attributes::<Outer>::new(&bytes);
+        let paths: Vec<_> = read
+            .get(PATHS)
+            .unwrap()
+            .all(PATH)
+            .collect::<Option<_>>()
+            .unwrap();
+        assert_eq!(read.get(PREFIX_LEN), Some(24));
         assert_eq!(
-            paths.iter().map(|path| path.u32(2)).collect::<Vec<_>>(),
+            paths.iter().map(|path| path.get(GAP)).collect::<Vec<_>>(),
             [Some(4), Some(1)]
         );
-        assert_eq!(paths[0].u64(3), Some(1 << 40));
-        assert!(read.nested(99, 7).unwrap().is_empty());
+        assert_eq!(paths[0].get(RTT), Some(1 << 40));
+        assert_eq!(paths[1].get(SEQUENCE), Some(&[1, 2, 3][..]));
+        assert!(read.get(NAME).is_none());
+        assert_eq!(read.all(PATH).count(), 0);
+    }
+
+    #[test]
+    fn a_list_that_is_cut_short_is_not_taken_for_a_shorter_one() {
+        let bytes = written();
+        let read = Attributes::<Outer>::new(&bytes[..bytes.len() - 4]);
+        assert!(read.get(PATHS).is_none());
+        let list = Attributes::<Outer>::new(&bytes[12..bytes.len() - 4]);
+        let paths: Vec<_> = list.all(PATH).map(|path| path.is_some()).collect();
+        assert_eq!(paths, [true, false]);
     }
 
     proptest! {
         #[test]
         fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
-            if let Ok(read) = Attributes::parse(&bytes) {
-                for kind in 0..8 {
-                    let _ = (read.u8(kind), read.u64(kind), read.text(kind), read.nested(kind, 1).is_ok());
-                }
+            let read = Attributes::<Outer>::new(&bytes);
+            let _ = (read.get(PREFIX_LEN), read.get(NAME));
+            let lists = read.all(PATHS).flatten();
+            for path in lists.flat_map(|paths| paths.all(PATH)).flatten() {
+                let _ = (path.get(GAP), path.get(RTT), path.get(SEQUENCE));
             }
         }
     }

@@ -5,20 +5,14 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use std::path::Path;
 
 use netlink_bindings::inet_diag::{
-    Msg, OpTcpDiagDump, ReplyAttrs, ReqV2, Request, TcpInfo, TcpState, UlpInfoAttrs,
+    IterableReplyAttrs, Msg, ReplyAttrs, ReqV2, Request, TcpInfo, TcpState, UlpInfoAttrs,
 };
-use netlink_bindings::traits::{NetlinkRequest, Protocol};
-use netlink_bindings::utils::ErrorContext;
-use netlink_packet_core::{
-    DecodeError, NLM_F_DUMP, NetlinkDeserializable, NetlinkHeader, NetlinkPayload,
-    NetlinkSerializable,
-};
+use netlink_bindings::mptcp_pm::SubflowAttribute;
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 use nix::libc::{AF_INET, AF_INET6, IPPROTO_TCP};
 use weft_topology::ipv4_in;
 
-use super::link::Link;
-use super::{Attributes, Error};
+use super::{Error, Socket};
 
 /// `INET_DIAG_INFO`: [`TcpInfo`] is asked for by its number.
 const INFO: u8 = 2;
@@ -32,13 +26,36 @@ pub struct TcpSocket {
     pub remote: SocketAddrV4,
     /// What getsockopt(TCP_INFO) gives.
     pub info: TcpInfo,
-    /// What MPTCP says of it (`MPTCP_SUBFLOW_ATTR_*`), if it is a subflow.
-    pub mptcp: Option<Attributes>,
+    /// What MPTCP says of it, if it is a subflow.
+    pub mptcp: Option<MptcpSubflow>,
+}
+
+/// What MPTCP says of a subflow (`MPTCP_SUBFLOW_ATTR_*`), as far as it matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MptcpSubflow {
+    /// This host's token of the connection.
+    pub token: u32,
+    /// `MPTCP_SUBFLOW_FLAG_*`.
+    pub flags: u32,
+    /// MPTCP's identifier of the local address.
+    pub address_id: u8,
+}
+
+impl MptcpSubflow {
+    /// `None` where an attribute is missing.
+    fn read(attributes: &[u8]) -> Option<Self> {
+        let attributes = SubflowAttribute::new(attributes);
+        Some(Self {
+            token: attributes.get_token_loc().ok()?,
+            flags: attributes.get_flags().ok()?,
+            address_id: attributes.get_id_loc().ok()?,
+        })
+    }
 }
 
 /// A `sock_diag` socket in one network namespace.
 pub struct DiagSocket {
-    link: Link,
+    socket: Socket,
 }
 
 impl DiagSocket {
@@ -47,8 +64,8 @@ impl DiagSocket {
     /// # Errors
     /// [`Error::Io`].
     pub fn open(netns: Option<&Path>) -> Result<Self, Error> {
-        let link = Link::open(netns, NETLINK_SOCK_DIAG)?;
-        Ok(Self { link })
+        let socket = Socket::open(netns, NETLINK_SOCK_DIAG)?;
+        Ok(Self { socket })
     }
 
     /// All TCP sockets that are open or begin to connect.
@@ -56,11 +73,18 @@ impl DiagSocket {
     /// # Errors
     /// The kernel's refusal, or an answer that is not understood.
     pub fn tcp_sockets(&mut self) -> Result<Vec<TcpSocket>, Error> {
+        let state = |state: TcpState| 1 << state as u32;
         let mut found = Vec::new();
         for family in [AF_INET, AF_INET6] {
-            let request = DiagMessage::tcp_sockets(family);
-            self.link.request(request, NLM_F_DUMP, |answer| {
-                found.push(socket(&answer.payload));
+            let request = Request::new().op_tcp_diag_dump(&ReqV2 {
+                family: family as u8,
+                protocol: IPPROTO_TCP as u8,
+                ext: 1 << (INFO - 1),
+                states: state(TcpState::Established) | state(TcpState::SynSent),
+                ..ReqV2::default()
+            });
+            self.socket.request(&request, |(header, attributes)| {
+                found.push(tcp_socket(&header, attributes));
             })?;
         }
         // One without TCP_INFO was closing while the kernel looked at it.
@@ -68,10 +92,12 @@ impl DiagSocket {
     }
 }
 
-fn socket(answer: &[u8]) -> Result<Option<TcpSocket>, Error> {
-    let (header, attributes) = OpTcpDiagDump::decode_reply(answer);
+fn tcp_socket(
+    header: &Msg,
+    attributes: IterableReplyAttrs<'_>,
+) -> Result<Option<TcpSocket>, Error> {
     let [Some(local), Some(remote)] =
-        [&header.sockid.src, &header.sockid.dst].map(|end| ipv4(&header, end))
+        [&header.sockid.src, &header.sockid.dst].map(|end| ipv4(header, end))
     else {
         return Ok(None);
     };
@@ -83,7 +109,7 @@ fn socket(answer: &[u8]) -> Result<Option<TcpSocket>, Error> {
             ReplyAttrs::UlpInfo(members) => {
                 for member in members {
                     if let UlpInfoAttrs::Mptcp(found) = member? {
-                        mptcp = Some(Attributes::parse(found)?);
+                        mptcp = MptcpSubflow::read(found);
                     }
                 }
             }
@@ -104,79 +130,6 @@ fn ipv4(header: &Msg, address: &[u8; 16]) -> Option<Ipv4Addr> {
         AF_INET => address.first_chunk::<4>().copied().map(Ipv4Addr::from),
         AF_INET6 => ipv4_in(Ipv6Addr::from(*address)),
         _ => None,
-    }
-}
-
-/// A message of `sock_diag` as it is.
-#[derive(Debug)]
-pub(super) struct DiagMessage {
-    kind: u16,
-    payload: Vec<u8>,
-}
-
-impl DiagMessage {
-    /// Asks for all TCP sockets of `family` that are open or begin to connect.
-    pub(super) fn tcp_sockets(family: i32) -> Self {
-        let state = |state: TcpState| 1 << state as u32;
-        let request = Request::new().op_tcp_diag_dump(&ReqV2 {
-            family: family as u8,
-            protocol: IPPROTO_TCP as u8,
-            ext: 1 << (INFO - 1),
-            states: state(TcpState::Established) | state(TcpState::SynSent),
-            ..ReqV2::default()
-        });
-        Self::from(&request)
-    }
-}
-
-impl<R: NetlinkRequest> From<&R> for DiagMessage {
-    fn from(request: &R) -> Self {
-        let kind = match request.protocol() {
-            Protocol::Raw { request_type, .. } => request_type,
-            // Generic netlink has messages of its own.
-            Protocol::Generic(_) => 0,
-        };
-        Self {
-            kind,
-            payload: request.payload().to_vec(),
-        }
-    }
-}
-
-impl NetlinkSerializable for DiagMessage {
-    fn message_type(&self) -> u16 {
-        self.kind
-    }
-
-    fn buffer_len(&self) -> usize {
-        self.payload.len()
-    }
-
-    fn serialize(&self, buffer: &mut [u8]) {
-        buffer.copy_from_slice(&self.payload);
-    }
-}
-
-impl NetlinkDeserializable for DiagMessage {
-    type Error = DecodeError;
-
-    fn deserialize(header: &NetlinkHeader, payload: &[u8]) -> Result<Self, DecodeError> {
-        Ok(Self {
-            kind: header.message_type,
-            payload: payload.to_vec(),
-        })
-    }
-}
-
-impl From<DiagMessage> for NetlinkPayload<DiagMessage> {
-    fn from(message: DiagMessage) -> Self {
-        Self::InnerMessage(message)
-    }
-}
-
-impl From<ErrorContext> for Error {
-    fn from(error: ErrorContext) -> Self {
-        Self::Decode(error.to_string())
     }
 }
 

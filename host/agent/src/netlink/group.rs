@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use netlink_packet_core::NetlinkPayload;
-use netlink_packet_generic::GenlMessage;
+use netlink_bindings::builtin::BuiltinNfgenmsg;
 use netlink_sys::protocols::NETLINK_GENERIC;
 use netlink_sys::{AsyncSocket, AsyncSocketExt, TokioSocket};
 use nix::errno::Errno;
+use nix::libc::NLMSG_MIN_TYPE;
 use tokio::runtime::Handle;
 
-use super::generic::Payload;
-use super::{Attributes, Error, GenericSocket, link};
+use super::{Error, Socket, socket};
 
 /// What the kernel's socket holds while the agent is busy. At 200 bytes an
 /// event, thousands.
@@ -32,10 +31,10 @@ impl Group {
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub fn join(netns: Option<&Path>, name: &str, group: &str) -> Result<Self, Error> {
-        let number = GenericSocket::open(netns)?.group(name, group)?;
+    pub fn join(netns: Option<&Path>, name: &'static str, group: &str) -> Result<Self, Error> {
+        let number = Socket::open(netns, NETLINK_GENERIC)?.group(name, group)?;
         let runtime = Handle::current();
-        let socket = link::open(netns, || {
+        let socket = socket::open(netns, || {
             // Another thread, which is in that namespace.
             let _entered = runtime.enter();
             let mut socket = TokioSocket::new(NETLINK_GENERIC)?;
@@ -46,16 +45,19 @@ impl Group {
         })?;
         Ok(Self {
             socket,
-            buffer: vec![0; link::DATAGRAM_BYTES],
+            buffer: vec![0; socket::DATAGRAM_BYTES],
         })
     }
 
-    /// Waits for messages: the command and the attributes of each. Cancelled,
-    /// it loses none.
+    /// Waits for messages, and gives what `read` makes of the command and the attributes
+    /// of each. Cancelled, it loses none.
     ///
     /// # Errors
     /// [`Error::Overrun`]: what is in the kernel has to be looked at anew.
-    pub async fn next(&mut self) -> Result<Vec<(u8, Attributes)>, Error> {
+    pub async fn next<T>(
+        &mut self,
+        read: impl Fn(u8, &[u8]) -> Option<T>,
+    ) -> Result<Vec<T>, Error> {
         let mut rest = &mut self.buffer[..];
         let received = self.socket.recv_from(&mut rest).await;
         let unused = rest.len();
@@ -71,10 +73,15 @@ impl Group {
             return Ok(Vec::new());
         }
         let mut found = Vec::new();
-        for message in link::messages::<GenlMessage<Payload>>(&self.buffer[..length]) {
-            if let NetlinkPayload::InnerMessage(message) = message?.payload {
-                found.push((message.payload.command, message.payload.attributes.into()));
+        for message in socket::messages(&self.buffer[..length]) {
+            let (header, payload) = message?;
+            if i32::from(header.r#type) < NLMSG_MIN_TYPE {
+                continue;
             }
+            let (header, attributes) = payload
+                .split_at_checked(BuiltinNfgenmsg::len())
+                .ok_or_else(|| Error::Decode("a message without its command".to_owned()))?;
+            found.extend(read(header[0], attributes));
         }
         Ok(found)
     }

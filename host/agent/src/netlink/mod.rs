@@ -1,21 +1,21 @@
-//! Netlink: generic netlink requests and their answers ([`GenericSocket`]),
-//! what a family tells of itself ([`Group`]), and the sockets of a namespace
-//! ([`DiagSocket`]).
+//! Netlink. Messages and attributes follow from specifications: those of the kernel's own
+//! families come from `netlink_bindings`, that of `weft` from [`weft::spec`](crate::weft::spec).
+//! Here is what sends and reads them: a [`Socket`] asks and reads the answers, a [`Group`]
+//! hears what a family tells of itself, [`DiagSocket`] lists the sockets of a namespace.
 
 mod attribute;
 mod diag;
-mod generic;
 mod group;
-mod link;
+mod socket;
 
 use std::io;
 
-use netlink_packet_core::DecodeError;
+use netlink_bindings::utils::ErrorContext;
 
-pub use attribute::{Attribute, Attributes};
-pub use diag::{DiagSocket, TcpSocket};
-pub use generic::{Family, GenericSocket};
+pub use attribute::{Attribute, Attributes, Nest, Type, Writable, Writer};
+pub use diag::{DiagSocket, MptcpSubflow, TcpSocket};
 pub use group::Group;
+pub use socket::Socket;
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
@@ -58,8 +58,8 @@ impl Error {
     }
 }
 
-impl From<DecodeError> for Error {
-    fn from(error: DecodeError) -> Self {
+impl From<ErrorContext> for Error {
+    fn from(error: ErrorContext) -> Self {
         Self::Decode(error.to_string())
     }
 }

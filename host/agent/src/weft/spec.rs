@@ -1,0 +1,148 @@
+//! Numbers and attributes of the generic netlink family `weft`.
+//!
+//! Generated from host/kernel/weft.yaml by `make -C host/kernel netlink`;
+//! do not edit.
+
+use netlink_bindings::utils::parse_u8;
+use serde::Serialize;
+
+use crate::netlink::Type;
+
+/// Name of the family.
+pub const NAME: &str = "weft";
+/// Version of its messages.
+pub const VERSION: u8 = 1;
+/// Local addresses in a pattern.
+pub const PATHS_MAX: usize = 8;
+/// Positions in a pattern.
+pub const SEQUENCE_MAX: usize = 256;
+/// Longest unit of the time that ACKs have waited.
+pub const WAIT_UNIT_NS_MAX: usize = 10000;
+
+/// What a message is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Command {
+    /// Replaces the pattern of one destination prefix atomically.
+    PatternSet = 1,
+    /// Removes one pattern (with PREFIX and PREFIX_LEN) or all of them.
+    PatternDel = 2,
+    /// Dumps all patterns.
+    PatternGet = 3,
+    /// Dumps the MPTCP connections that a scheduler of Weft serves; not for everybody, as a token
+    /// lets one join a connection.
+    FlowGet = 4,
+    /// Lets all patterns live from now on, as if they were set again.
+    PatternRenew = 5,
+}
+
+/// Where the pattern that a flow uses comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[repr(u8)]
+pub enum Source {
+    /// No RTT yet: per-packet round robin.
+    None = 0,
+    /// The kernel's own RTT.
+    Local = 1,
+    /// PATTERN_SET, within its time to live.
+    Controller = 2,
+}
+
+impl Type for Source {
+    type Value<'a> = Self;
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        match parse_u8(bytes)? {
+            0 => Some(Self::None),
+            1 => Some(Self::Local),
+            2 => Some(Self::Controller),
+            _ => None,
+        }
+    }
+}
+
+/// What messages carry.
+pub mod message {
+    use std::net::Ipv4Addr;
+
+    use crate::netlink::{Attribute, Nest};
+
+    /// The set that these attributes belong to.
+    #[derive(Debug)]
+    pub enum Set {}
+
+    /// IPv4 destination.
+    pub const PREFIX: Attribute<Set, Ipv4Addr> = Attribute::new(1);
+    /// Bits of it that count.
+    pub const PREFIX_LEN: Attribute<Set, u8> = Attribute::new(2);
+    /// Of the pattern; in FLOW_GET, of the one that the flow uses.
+    pub const VERSION: Attribute<Set, u64> = Attribute::new(3);
+    /// Time to live, counted from the SET or RENEW.
+    pub const TTL_NS: Attribute<Set, u64> = Attribute::new(4);
+    /// Time since then; GET only.
+    pub const AGE_NS: Attribute<Set, u64> = Attribute::new(5);
+    /// Local addresses of the pattern.
+    pub const PATHS: Attribute<Set, Nest<Set>> = Attribute::new(6);
+    /// One of them; stands in PATHS.
+    pub const PATH: Attribute<Set, Nest<super::path::Set>> = Attribute::new(7);
+    /// Per position, a u8 index into PATHS, or into SUBFLOWS in the answer to FLOW_GET.
+    pub const SEQUENCE: Attribute<Set, [u8]> = Attribute::new(8);
+    /// MPTCP token of the connection.
+    pub const TOKEN: Attribute<Set, u32> = Attribute::new(9);
+    /// Where the pattern in use comes from.
+    pub const SOURCE: Attribute<Set, super::Source> = Attribute::new(10);
+    /// Name of the scheduler.
+    pub const SCHEDULER: Attribute<Set, str> = Attribute::new(11);
+    /// Subflows of the connection.
+    pub const SUBFLOWS: Attribute<Set, Nest<Set>> = Attribute::new(12);
+    /// One of them; stands in SUBFLOWS.
+    pub const SUBFLOW: Attribute<Set, Nest<super::subflow::Set>> = Attribute::new(13);
+    /// Unit in which ACKs tell how long they have waited, in IPv4's identification or IPv6's flow
+    /// label; without it they do not.
+    pub const WAIT_UNIT_NS: Attribute<Set, u32> = Attribute::new(15);
+}
+
+/// One local address of a pattern.
+pub mod path {
+    use std::net::Ipv4Addr;
+
+    use crate::netlink::Attribute;
+
+    /// The set that these attributes belong to.
+    #[derive(Debug)]
+    pub enum Set {}
+
+    /// Local IPv4 address.
+    pub const LOCAL: Attribute<Set, Ipv4Addr> = Attribute::new(1);
+    /// Packets per pattern.
+    pub const GAP: Attribute<Set, u32> = Attribute::new(2);
+    /// RTT that the network measured.
+    pub const RTT_NS: Attribute<Set, u64> = Attribute::new(3);
+    /// RTT without any queue; 0: not known.
+    pub const LOWEST_RTT_NS: Attribute<Set, u64> = Attribute::new(5);
+}
+
+/// One subflow of a connection.
+pub mod subflow {
+    use std::net::Ipv4Addr;
+
+    use crate::netlink::Attribute;
+
+    /// The set that these attributes belong to.
+    #[derive(Debug)]
+    pub enum Set {}
+
+    /// Local address, zero over IPv6.
+    pub const LOCAL: Attribute<Set, Ipv4Addr> = Attribute::new(1);
+    /// Remote address, zero over IPv6.
+    pub const REMOTE: Attribute<Set, Ipv4Addr> = Attribute::new(2);
+    /// Packets per pattern, in the one in use.
+    pub const GAP: Attribute<Set, u32> = Attribute::new(3);
+    /// The kernel's own smoothed RTT.
+    pub const RTT_NS: Attribute<Set, u64> = Attribute::new(4);
+    /// Packets scheduled.
+    pub const PACKETS: Attribute<Set, u64> = Attribute::new(5);
+    /// Bytes scheduled.
+    pub const BYTES: Attribute<Set, u64> = Attribute::new(6);
+}
