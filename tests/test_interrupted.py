@@ -1,0 +1,68 @@
+"""A lab whose start is interrupted leaves nothing, and the next one starts."""
+
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from driver import Weft
+
+pytestmark = pytest.mark.lab
+
+MOMENTS = 20
+LEFT_S = 20
+
+
+def processes_of(name: str) -> list[str]:
+    """Return the command lines of everything that runs for a lab."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = file.read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if any(name in word for word in words):
+            found.append(" ".join(words))
+    return found
+
+
+def start(weft: Weft, name: str) -> subprocess.Popen[bytes]:
+    """Start a lab in a process group of its own, as a shell does."""
+    return subprocess.Popen(
+        weft.command("topo", "up", "--name", name),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        process_group=0,
+    )
+
+
+def test_a_start_interrupted_at_any_moment_leaves_nothing_and_the_next_works(weft: Weft) -> None:
+    name = f"interrupted{os.getpid()}"
+    begin = time.monotonic()
+    assert start(weft, name).wait() == 0
+    whole_s = time.monotonic() - begin
+    weft.run("topo", "down", "--name", name)
+
+    moments = random.Random(1)
+    for number in range(MOMENTS):
+        after_s = moments.uniform(0, whole_s)
+        how = (signal.SIGINT, signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)[number % 4]
+        starting = start(weft, name)
+        time.sleep(after_s)
+        if starting.poll() is None:
+            os.killpg(starting.pid, how)
+        what = f"{how.name} after {after_s:.2f} of {whole_s:.2f} s"
+        if starting.wait() == 0:
+            weft.run("topo", "down", "--name", name)
+        mounts = Path("/proc/self/mountinfo").read_text()
+        assert name not in mounts, what
+        end = time.monotonic() + LEFT_S
+        while (left := processes_of(name)) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert left == [], what
+        weft.run("topo", "up", "--name", name)
+        weft.run("topo", "down", "--name", name)
+        assert processes_of(name) == [], what
