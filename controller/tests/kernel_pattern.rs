@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rand::{Rng as _, SeedableRng as _};
-use weft_controller::pattern::{gaps, letters, sequence};
+use weft_controller::pattern::{PATHS_MAX, SEQUENCE_MAX, gaps, letters, sequence};
 
 /// Reads lines of RTTs, writes the kernel's pattern for each.
 const MAIN: &str = r#"
@@ -100,4 +100,19 @@ fn the_kernel_and_the_controller_agree() {
     for (rtts, kernel) in cases.iter().zip(expected) {
         assert_eq!(letters(&sequence(&gaps(rtts))), kernel, "RTTs {rtts:?}");
     }
+}
+
+#[test]
+fn patterns_have_as_many_paths_and_positions_as_the_kernel_takes() {
+    let header = include_str!("../../host/kernel/include/uapi/weft.h");
+    let number = |name: &str| -> usize {
+        let lines = header.lines().map(|line| line.split_whitespace());
+        let mut values = lines.filter_map(|mut words| {
+            let is_it = words.next() == Some("#define") && words.next() == Some(name);
+            words.next().filter(|_| is_it)
+        });
+        values.next().unwrap().parse().unwrap()
+    };
+    assert_eq!(PATHS_MAX, number("WEFT_PATHS_MAX"));
+    assert_eq!(SEQUENCE_MAX as usize, number("WEFT_SEQUENCE_MAX"));
 }
