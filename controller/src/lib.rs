@@ -1,4 +1,4 @@
-//! P4Runtime client, telemetry, pattern engine, query API, and the CLI weft
+//! P4Runtime client, telemetry, pattern engine, query API
 //!
 //! ```text
 //! switches --digests--> p4 -> engine (telemetry -> patterns) -> hub -> agents
@@ -10,6 +10,9 @@
 //! [`fabric`], [`pattern`], [`telemetry`], [`cost`], [`pacing`], [`liveness`], [`gray`]
 //! and [`engine`] are free of I/O: samples and the time go in, patterns, probes and
 //! deadlines come out.
+//!
+//! The daemon `weft-controller` runs it. The command line `weft` is a crate of its own
+//! (`cli/`) above this one, and nothing here knows its flags.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
