@@ -7,8 +7,9 @@ from weft_docs import book
 from weft_docs.errors import DocsError
 
 FILES = {
-    "README.md": "# Top\n\n[a](p4/README.md#tables) [b](https://x.example/y) `p4/leaf.p4`\n",
-    "p4/README.md": "# P4\n\n## Tables\n\n[up](../README.md#top) [here](#tables) [l](leaf.p4)\n",
+    "README.md": "# Top\n\n[a](p4/README.md#tables) [b](https://x.example/y) [l](p4/leaf.p4)\n",
+    "p4/README.md": "# P4\n\n## Tables\n\n[up](../README.md#top) [here](#tables) `docs/x.p4`\n",
+    "p4/docs/x.p4": "",
     "p4/leaf.p4": "",
 }
 
@@ -49,8 +50,16 @@ def test_pages_keep_their_places_in_the_book(tmp_path: Path) -> None:
 
 
 def test_a_page_that_the_summary_forgets_is_named(tmp_path: Path) -> None:
-    files = FILES | {"docs/src/SUMMARY.md": "[Top](../../README.md)\n", "docs/book.toml": ""}
-    with pytest.raises(DocsError, match=r"README\.md:3: p4/README\.md#tables is no page"):
+    summary = "[Top](../../README.md) [P4](../../p4/README.md)\n"
+    top = "# Top\n\n[c](CHANGELOG.md)\n"
+    files = FILES | {"README.md": top, "CHANGELOG.md": "", "docs/src/SUMMARY.md": summary}
+    with pytest.raises(DocsError, match=r"README\.md:3: CHANGELOG\.md is no page"):
+        book.assemble(tmp_path, written(tmp_path, files), tmp_path / "out")
+
+
+def test_every_readme_is_a_page(tmp_path: Path) -> None:
+    files = FILES | {"docs/src/SUMMARY.md": "[Top](../../README.md)\n"}
+    with pytest.raises(DocsError, match=r"^p4/README\.md: no page of the book"):
         book.assemble(tmp_path, written(tmp_path, files), tmp_path / "out")
 
 

@@ -39,7 +39,8 @@ def broken_links(root: Path, files: list[Path]) -> list[str]:
             if wrong:
                 said.append(f"{page}:{line}: {link}: {wrong}")
         for line, name in markdown.paths(text, tops):
-            if _within(Path(), name) not in known and not _is_made(name):
+            places = {_within(Path(), name), _within(page.parent, name)}
+            if places.isdisjoint(known) and not _is_made(name):
                 said.append(f"{page}:{line}: `{name}`: no such file")
     return said
 
@@ -86,6 +87,9 @@ def assemble(root: Path, files: list[Path], out: Path) -> None:
     source.mkdir(parents=True)
     summary = (root / SUMMARY).read_text(encoding="utf-8")
     pages = {_within(SUMMARY.parent, link) for _, link in markdown.links(summary)}
+    forgotten = [str(file) for file in files if file.name == "README.md" and file not in pages]
+    if forgotten:
+        raise DocsError(f"{', '.join(forgotten)}: no page of the book, add to {SUMMARY}")
     for page in pages:
         text = (root / page).read_text(encoding="utf-8")
         _write(source / page, text)

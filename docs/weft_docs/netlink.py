@@ -7,7 +7,7 @@ from weft_docs import markdown
 from weft_docs.errors import DocsError
 
 _ENUM = re.compile(r"enum (\w+) \{\n(.*?)^\};", re.M | re.S)
-_ENTRY = re.compile(r"^\t([A-Z]\w*)(?: = (\d+))?,(?:\s*/\*(.*?)\*/)?", re.M | re.S)
+_ENTRY = re.compile(r"^\t([A-Z]\w*)(?: = (\d+))?,", re.M)
 _DEFINE = re.compile(r"^#define (WEFT_\w+)[ \t]+(\d+|\"\w+\")(?:\s*/\*(.*?)\*/)?", re.M | re.S)
 _KERNEL_DOC = re.compile(r"/\*\*\n \* enum (\w+) - (.*?)\n \*/", re.S)
 _OPENING = re.compile(r"^/\*\n(.*?)\n \*/", re.M | re.S)
@@ -35,12 +35,10 @@ def page(source: Path) -> str:
 def _rows(body: str, notes: dict[str, str]) -> list[list[str]]:
     rows = []
     value = -1
-    for name, given, said in _ENTRY.findall(body):
+    for name, given in _ENTRY.findall(body):
         value = int(given) if given else value + 1
         if not name.startswith("__") and not name.endswith(("_UNSPEC", "_PAD")):
-            rows.append(
-                [str(value), f"`{name}`", markdown.text(notes.get(name, "")) or _said(said)]
-            )
+            rows.append([str(value), f"`{name}`", markdown.text(notes.get(name, ""))])
     return rows
 
 
@@ -56,7 +54,8 @@ def _kernel_doc(comment: str) -> tuple[str, dict[str, str]]:
 
 def _paragraphs(comment: str) -> list[str]:
     lines = [line.removeprefix(" *").strip() for line in comment.splitlines()]
-    return [markdown.text(part) for part in re.split(r"\n\n+", "\n".join(lines))]
+    parts = re.split(r"\n\n+", "\n".join(lines))
+    return [markdown.text(part) for part in parts if not part.startswith("Generated from")]
 
 
 def _said(comment: str) -> str:
