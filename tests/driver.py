@@ -34,6 +34,19 @@ def sent_bytes(out: Path, switch: str) -> dict[str, int]:
     }
 
 
+def processes_of(name: str) -> list[str]:
+    """Give the command lines of processes that have `name` in one of their words."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = file.read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if any(name in word for word in words):
+            found.append(" ".join(words))
+    return found
+
+
 class Weft:
     """The command line, started in a folder of the test's own."""
 

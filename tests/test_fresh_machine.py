@@ -1,11 +1,13 @@
 """What README says is what `tests/fresh` types, and nothing is skipped where it is the point."""
 
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
-from driver import ROOT
+from driver import ROOT, processes_of
 from fresh_machine import plan, readme, reasons, root
 
 FRESH = ROOT / "tests" / "fresh"
@@ -89,3 +91,26 @@ def test_remains_of_a_killed_run_are_removed_and_those_of_a_running_one_are_not(
         root.remove_remains(tmp_path)
         assert set(tmp_path.iterdir()) == {running, root.log(running)}
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(reasons.why_not() is not None, reason=str(reasons.why_not()))
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_twice_it_leaves_no_folder_no_mount_and_no_process(
+    how: signal.Signals, tmp_path: Path
+) -> None:
+    running = subprocess.Popen(
+        [sys.executable, FRESH, "--debian", "13", "--folder", tmp_path],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("*/debootstrap")) and time.monotonic() < deadline:
+        assert running.poll() is None
+        time.sleep(0.05)
+    running.send_signal(how)
+    time.sleep(0.05)
+    running.send_signal(how)
+    assert running.wait(60) == 130
+    assert list(tmp_path.iterdir()) == []
+    assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
+    assert processes_of(str(tmp_path)) == []

@@ -8,25 +8,12 @@ import time
 from pathlib import Path
 
 import pytest
-from driver import Weft
+from driver import Weft, processes_of
 
 pytestmark = pytest.mark.lab
 
 MOMENTS = 20
 LEFT_S = 20
-
-
-def processes_of(name: str) -> list[str]:
-    """Return the command lines of everything that runs for a lab."""
-    found = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = file.read_bytes().decode(errors="replace").split("\0")
-        except OSError:
-            continue
-        if any(name in word for word in words):
-            found.append(" ".join(words))
-    return found
 
 
 def start(weft: Weft, name: str) -> subprocess.Popen[bytes]:
