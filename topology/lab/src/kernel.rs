@@ -142,7 +142,7 @@ fn fix_addresses() -> Result<()> {
     let fixed = |persona| personality::set(persona | Persona::ADDR_NO_RANDOMIZE);
     personality::get().and_then(fixed).map(drop).context(|| {
         "switch address randomisation off (a container's seccomp profile may forbid it; \
-             Docker: --security-opt seccomp=unconfined)"
+             podman and Docker: --security-opt seccomp=unconfined)"
             .into()
     })
 }
