@@ -26,6 +26,14 @@ def start(weft: Weft, name: str) -> subprocess.Popen[bytes]:
     )
 
 
+def left_of(name: str) -> list[str]:
+    """Give what still runs for a lab after it had time to end."""
+    end = time.monotonic() + LEFT_S
+    while (left := processes_of(name)) and time.monotonic() < end:
+        time.sleep(0.05)
+    return left
+
+
 def test_a_start_interrupted_at_any_moment_leaves_nothing_and_the_next_works(weft: Weft) -> None:
     name = f"interrupted{os.getpid()}"
     begin = time.monotonic()
@@ -46,10 +54,7 @@ def test_a_start_interrupted_at_any_moment_leaves_nothing_and_the_next_works(wef
             weft.run("topo", "down", "--name", name)
         mounts = Path("/proc/self/mountinfo").read_text()
         assert name not in mounts, what
-        end = time.monotonic() + LEFT_S
-        while (left := processes_of(name)) and time.monotonic() < end:
-            time.sleep(0.05)
-        assert left == [], what
+        assert left_of(name) == [], what
         weft.run("topo", "up", "--name", name)
         weft.run("topo", "down", "--name", name)
-        assert processes_of(name) == [], what
+        assert left_of(name) == [], what
