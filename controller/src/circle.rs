@@ -126,7 +126,7 @@ impl Packet {
         ip.extend(self.destination.octets());
         let sum: u32 = ip
             .chunks(2)
-            .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
+            .map(|pair| (u32::from(pair[0]) << 8) | u32::from(pair[1]))
             .sum();
         let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
         ip[10..12].copy_from_slice(&checksum.to_be_bytes());

@@ -105,7 +105,7 @@ pub fn decode(frame: &[u8]) -> Option<Probe> {
 fn checksum(header: &[u8]) -> u16 {
     let sum: u32 = header
         .chunks(2)
-        .map(|pair| u32::from(pair[0]) << 8 | pair.get(1).copied().map_or(0, u32::from))
+        .map(|pair| (u32::from(pair[0]) << 8) | pair.get(1).copied().map_or(0, u32::from))
         .sum();
     // At most ten words: one carry.
     !((sum & 0xffff) + (sum >> 16)) as u16

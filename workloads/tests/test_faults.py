@@ -129,11 +129,12 @@ out.mkdir()
 
 
 ON_A_SMALL_DISK = """
-mount -t tmpfs -o size=3m none "$1" || exit 77
+mount -t tmpfs -o size=64m none "$1" || exit 77
 shift
+head -c 61m /dev/zero >"$STORE/.others" || exit 77
 "$@"; echo "status $?"
+rm "$STORE/.others"
 cp -r "$STORE" "$KEPT"
-mount -o remount,size=100m "$STORE"
 "$@"; echo "status $?"
 cp -r "$STORE" "$KEPT.resumed"
 """

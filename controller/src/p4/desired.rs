@@ -461,7 +461,7 @@ fn prefix(address: u32, length: u8) -> Key {
 /// `02:00:00:00:01:02` as a number.
 fn mac(text: &str) -> u128 {
     text.split(':').fold(0, |mac, byte| {
-        mac << 8 | u128::from_str_radix(byte, 16).unwrap_or(0)
+        (mac << 8) | u128::from_str_radix(byte, 16).unwrap_or(0)
     })
 }
 

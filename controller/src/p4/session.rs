@@ -347,7 +347,7 @@ fn elected(answer: &MasterArbitrationUpdate) -> u128 {
     answer
         .election_id
         .as_ref()
-        .map_or(0, |id| u128::from(id.high) << 64 | u128::from(id.low))
+        .map_or(0, |id| (u128::from(id.high) << 64) | u128::from(id.low))
 }
 
 fn uint128(value: u128) -> Uint128 {

@@ -42,7 +42,7 @@ pub fn decode(bytes: &[u8], width_bits: u32) -> Result<u128, Error> {
         Some(
             bytes
                 .iter()
-                .fold(0, |value, &byte| value << 8 | u128::from(byte)),
+                .fold(0, |value, &byte| (value << 8) | u128::from(byte)),
         )
     };
     match value {
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn every_value_survives_the_way_there_and_back() {
         for shift in 0..128 {
-            let value = 1 << shift | 1;
+            let value = (1 << shift) | 1;
             assert_eq!(decode(&encode(value), 128), Ok(value));
         }
     }

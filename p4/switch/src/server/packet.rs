@@ -82,7 +82,7 @@ impl Header {
         }
         frame.extend(
             bits.chunks(8)
-                .map(|byte| byte.iter().fold(0, |value, bit| value << 1 | bit)),
+                .map(|byte| byte.iter().fold(0, |value, bit| (value << 1) | bit)),
         );
         frame.extend_from_slice(&message.payload);
         Ok(frame)

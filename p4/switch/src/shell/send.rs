@@ -41,12 +41,14 @@ impl Sender {
         }
         // SAFETY: just opened, owned by nobody else.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-        set(
-            fd,
-            libc::SOL_SOCKET,
-            libc::SO_SNDBUFFORCE,
-            &SEND_BUFFER_BYTES,
-        )?;
+        let buffer = |option| set(fd, libc::SOL_SOCKET, option, &SEND_BUFFER_BYTES);
+        match buffer(libc::SO_SNDBUFFORCE) {
+            // Root of a user namespace gets as much as any user (`net.core.wmem_max`).
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                buffer(libc::SO_SNDBUF)?;
+            }
+            result => result?,
+        }
         let clock = sock_txtime {
             clockid: libc::CLOCK_MONOTONIC,
             flags: 0,

@@ -16,9 +16,9 @@ impl Token {
     pub(super) fn encode(self) -> u64 {
         match self {
             Self::Listener(host) => (host as u64) << 2,
-            Self::Sender(connection) => (connection as u64) << 2 | 1,
-            Self::Receiver(connection) => (connection as u64) << 2 | 2,
-            Self::Background(end) => (end as u64) << 2 | 3,
+            Self::Sender(connection) => ((connection as u64) << 2) | 1,
+            Self::Receiver(connection) => ((connection as u64) << 2) | 2,
+            Self::Background(end) => ((end as u64) << 2) | 3,
         }
     }
 
