@@ -1,6 +1,7 @@
 """The steps in a bare system, with a line of output for each."""
 
 import ctypes
+import shutil
 import signal
 import subprocess
 import time
@@ -84,10 +85,16 @@ def say(machine: Machine, step: str, outcome: str, begin: float) -> None:
 
 
 def say_failed(machine: Machine, step: str, begin: float, log: Path) -> int:
-    """Print the line of a step that failed, and the end of its output; return 1."""
+    """Print the line of a step that failed, and the end of its output; return 1.
+
+    All of it is kept in `target/`, because the system goes.
+    """
     say(machine, step, "FAILED", begin)
+    kept = readme.REPOSITORY / "target" / f"fresh-debian-{machine.release}.log"
+    kept.parent.mkdir(exist_ok=True)
+    shutil.copyfile(log, kept)
     lines = log.read_text(errors="replace").splitlines()
     for line in lines[-LAST_LINES:]:
         print(f"    {line}")
-    print(end="", flush=True)
+    print(f"all of it: {kept}", flush=True)
     return 1
