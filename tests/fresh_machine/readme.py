@@ -7,6 +7,9 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = REPOSITORY / "README.md"
 
+BUNDLE = "weft.bundle"
+"""The last commit, as a file in the system's root."""
+
 PREPARE = re.compile(r"^ {4}(sudo apt-get .*\bmake git)$", re.MULTILINE)
 
 
@@ -37,7 +40,7 @@ def steps() -> list[Step]:
     """Return what is typed, from the bare system on."""
     return [
         Step("make and git", prepare(README.read_text()), in_checkout=False),
-        Step("clone", "git clone -q /weft.bundle .", in_checkout=True),
+        Step("clone", f"git clone -q /{BUNDLE} ."),
         Step("make topo", "make topo"),
         Step("make workload", "make workload FLOWS=50"),
         Step("make patterns", "make patterns"),

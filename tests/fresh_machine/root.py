@@ -17,7 +17,7 @@ from pathlib import Path
 from weft_kernel import sources
 
 from fresh_machine.plan import Machine
-from fresh_machine.readme import REPOSITORY
+from fresh_machine.readme import BUNDLE, REPOSITORY
 
 CLONE_NEWNS = 0x20000
 MS_REC = 0x4000
@@ -27,9 +27,6 @@ SYS_PIVOT_ROOT = 155
 """Numbers of x86-64 Linux, the only machine that a lab runs on."""
 
 PREFIX = "weft-fresh-"
-
-BUNDLE = "weft.bundle"
-"""The last commit, in the system's root."""
 
 CONFIGURATION = (
     "etc/hosts",
