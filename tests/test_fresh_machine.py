@@ -1,5 +1,6 @@
 """What README says is what `tests/fresh` types, and nothing is skipped where it is the point."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -91,6 +92,41 @@ def test_remains_of_a_killed_run_are_removed_and_those_of_a_running_one_are_not(
         root.remove_remains(tmp_path)
         assert set(tmp_path.iterdir()) == {running, root.log(running)}
     assert list(tmp_path.iterdir()) == []
+
+
+MANY = """
+import sys
+from driver import processes_of
+from fresh_machine import walk
+
+ready = sys.argv[1]
+script = "for i in $(seq 300); do sh -c 'sleep 600; :' %s & done; touch %s; wait" % (ready, ready)
+try:
+    walk.in_namespaces(["sh", "-c", script])
+except KeyboardInterrupt:
+    print(len(processes_of(ready)) - 1)
+"""
+"""Counts what still runs when the namespaces should have ended; one of them is itself."""
+
+
+@pytest.mark.skipif(
+    reasons.why_not() is not None or os.geteuid() != 0,
+    reason=str(reasons.why_not() or "needs root"),
+)
+def test_interrupted_with_many_processes_none_runs_afterwards(tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    with subprocess.Popen(
+        [sys.executable, "-c", MANY, ready],
+        env=os.environ | {"PYTHONPATH": f"{ROOT}/tests:{ROOT}/topology/lab/kernel"},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as running:
+        deadline = time.monotonic() + 60
+        while not ready.exists() and time.monotonic() < deadline:
+            assert running.poll() is None
+            time.sleep(0.01)
+        running.send_signal(signal.SIGINT)
+        assert running.communicate(timeout=60)[0] == "0\n"
 
 
 @pytest.mark.skipif(reasons.why_not() is not None, reason=str(reasons.why_not()))

@@ -1,6 +1,8 @@
 """The steps in a bare system, with a line of output for each."""
 
+import contextlib
 import ctypes
+import os
 import shutil
 import signal
 import subprocess
@@ -35,7 +37,26 @@ def in_namespaces(words: list[str]) -> int:
         try:
             return process.wait()
         finally:
-            process.kill()
+            end(process)
+
+
+def end(unshare: subprocess.Popen[bytes]) -> None:
+    """End all processes of the namespaces; when it returns, none of them writes any more.
+
+    Killing `unshare` would not do: nobody would wait for the others. When process 1 of
+    the namespace has ended, the kernel has ended and reaped all others (pid_namespaces(7)),
+    and only then does `unshare`, which waits for it.
+    """
+    children = Path(f"/proc/{unshare.pid}/task/{unshare.pid}/children")
+    while unshare.poll() is None:
+        first = children.read_text().split()
+        for process in first:
+            os.kill(int(process), signal.SIGKILL)
+        if not first:
+            # It has made no process yet: it may be killed itself.
+            unshare.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            unshare.wait(1)
 
 
 def inside(folder: Path, machine: Machine, until: str | None, cache: Path | None) -> int:
