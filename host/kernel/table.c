@@ -13,8 +13,12 @@
 #include <linux/rculist.h>
 #include <linux/slab.h>
 #include <net/inet_sock.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
 
 #include "weft.h"
+
+static unsigned int weft_net_id __ro_after_init;
 
 /**
  * weft_prefix_mask() - netmask of a prefix length
@@ -245,4 +249,51 @@ void weft_table_exit(struct weft_table *table)
 {
 	weft_table_clear(table);
 	mutex_destroy(&table->lock);
+}
+
+/**
+ * weft_table() - the controller's patterns of a namespace
+ * @net: namespace
+ *
+ * Return: its table, which lives as long as the namespace.
+ */
+struct weft_table *weft_table(const struct net *net)
+{
+	return net_generic(net, weft_net_id);
+}
+
+static int __net_init weft_net_init(struct net *net)
+{
+	weft_table_init(weft_table(net));
+	return 0;
+}
+
+static void __net_exit weft_net_exit(struct net *net)
+{
+	weft_table_exit(weft_table(net));
+}
+
+static struct pernet_operations weft_net_ops = {
+	.init	= weft_net_init,
+	.exit	= weft_net_exit,
+	.id	= &weft_net_id,
+	.size	= sizeof(struct weft_table),
+};
+
+/**
+ * weft_tables_register() - give each namespace a table, now and when it is made
+ *
+ * Return: 0 or a negative errno.
+ */
+int weft_tables_register(void)
+{
+	return register_pernet_subsys(&weft_net_ops);
+}
+
+/**
+ * weft_tables_unregister() - free the tables of all namespaces
+ */
+void weft_tables_unregister(void)
+{
+	unregister_pernet_subsys(&weft_net_ops);
 }

@@ -2,12 +2,13 @@
 /*
  * Weft's MPTCP schedulers: what their files share.
  *
- *	main.c		module, per-namespace state
+ *	main.c		module: registers the schedulers
  *	connection.c	state of a connection, usable subflows, accounting
  *	reinject.c	what becomes of data that a subflow holds up
  *	pattern.c	RTTs -> gaps -> sequence (no kernel in it)
  *	view.h		what decisions look at (no kernel in it)
- *	table.c		patterns of the controller by destination prefix
+ *	table.c		patterns of the controller: a table per namespace,
+ *			by destination prefix
  *	netlink.c	generic netlink family "weft"; weft.yaml specifies it,
  *			netlink_gen.c and the UAPI header follow from that
  *	trail.h		which subflow has carried which data (no kernel in it)
@@ -28,7 +29,6 @@
 #include <linux/mutex.h>
 #include <linux/types.h>
 #include <net/mptcp.h>
-#include <net/netns/generic.h>
 
 #include "protocol.h"		/* net/mptcp/protocol.h */
 
@@ -185,7 +185,6 @@ static inline struct weft_conn *weft_conn(const struct mptcp_sock *msk)
 
 /* main.c */
 extern struct mptcp_sched_ops *const weft_schedulers[];	/* ends with NULL */
-struct weft_table *weft_table(const struct net *net);
 
 /* connection.c */
 void weft_conn_init(struct mptcp_sock *msk);
@@ -226,6 +225,9 @@ const struct weft_pattern *weft_table_find(const struct weft_table *table,
 u64 weft_pattern_dies_ns(const struct weft_pattern *pattern);
 int weft_pattern_path(const struct weft_pattern *pattern, const struct sock *ssk);
 __be32 weft_prefix_mask(u8 prefix_len);
+struct weft_table *weft_table(const struct net *net);
+int weft_tables_register(void);
+void weft_tables_unregister(void);
 
 /* netlink.c */
 int weft_netlink_init(void);
