@@ -117,7 +117,7 @@ static int slot_of(struct mptcp_sock *msk, struct weft_conn *conn,
 			conn->sent = 0;
 		}
 		*entry = (struct weft_subflow){ .id = slot_id(subflow) };
-		conn->length = 0;
+		conn->slot_changes++;
 		return slot;
 	}
 	return -ENOSPC;

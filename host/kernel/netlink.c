@@ -14,6 +14,7 @@
 #include <net/sock.h>
 
 #include "netlink_gen.h"
+#include "rb.h"
 #include "weft.h"
 
 /* --- PATTERN_SET, PATTERN_DEL, PATTERN_RENEW ------------------------------- */
@@ -298,6 +299,7 @@ static int put_subflow(struct sk_buff *skb, struct mptcp_sock *msk,
 	const struct sock *ssk = mptcp_subflow_tcp_sock(subflow);
 	u64 rtt_ns = (u64)(READ_ONCE(tcp_sk(ssk)->srtt_us) >> 3) * NSEC_PER_USEC;
 	const struct weft_conn *conn = weft_conn(msk);
+	const struct weft_rb *rb = weft_rb_state(msk);
 	struct weft_subflow carried = { 0 };
 	__be32 local = 0, remote = 0;
 	struct nlattr *nest;
@@ -313,7 +315,8 @@ static int put_subflow(struct sk_buff *skb, struct mptcp_sock *msk,
 	if (!nest ||
 	    nla_put_be32(skb, WEFT_SUBFLOW_A_LOCAL, local) ||
 	    nla_put_be32(skb, WEFT_SUBFLOW_A_REMOTE, remote) ||
-	    nla_put_u32(skb, WEFT_SUBFLOW_A_GAP, carried.gap) ||
+	    nla_put_u32(skb, WEFT_SUBFLOW_A_GAP,
+			rb && slot >= 0 ? rb->gap[slot] : 0) ||
 	    nla_put_u64_64bit(skb, WEFT_SUBFLOW_A_RTT_NS, rtt_ns,
 			      WEFT_SUBFLOW_A_PAD) ||
 	    nla_put_u64_64bit(skb, WEFT_SUBFLOW_A_PACKETS, carried.packets,
@@ -326,7 +329,8 @@ static int put_subflow(struct sk_buff *skb, struct mptcp_sock *msk,
 }
 
 /* The sequence as indices into the subflows, in the order of the message. */
-static int put_flow_sequence(struct sk_buff *skb, struct mptcp_sock *msk)
+static int put_flow_sequence(struct sk_buff *skb, struct mptcp_sock *msk,
+			     const struct weft_rb *rb)
 {
 	const struct weft_conn *conn = weft_conn(msk);
 	u8 index_of_slot[WEFT_PATHS_MAX] = { 0 };
@@ -342,20 +346,20 @@ static int put_flow_sequence(struct sk_buff *skb, struct mptcp_sock *msk)
 			index_of_slot[slot] = i;
 		i++;
 	}
-	attr = nla_reserve(skb, WEFT_A_SEQUENCE, conn->length);
+	attr = nla_reserve(skb, WEFT_A_SEQUENCE, rb->length);
 	if (!attr)
 		return -EMSGSIZE;
 	sequence = nla_data(attr);
-	for (i = 0; i < conn->length; i++)
-		sequence[i] = index_of_slot[conn->sequence[i]];
+	for (i = 0; i < rb->length; i++)
+		sequence[i] = index_of_slot[rb->sequence[i]];
 	return 0;
 }
 
 /* Caller owns the socket, whose scheduler is one of ours. */
 static int put_flow(struct sk_buff *skb, struct mptcp_sock *msk)
 {
-	const struct weft_conn *conn = weft_conn(msk);
-	u8 source = conn ? conn->source : WEFT_SOURCE_NONE;
+	const struct weft_rb *rb = weft_rb_state(msk);
+	u8 source = rb ? rb->source : WEFT_SOURCE_NONE;
 	struct mptcp_subflow_context *subflow;
 	struct nlattr *nest;
 
@@ -363,10 +367,10 @@ static int put_flow(struct sk_buff *skb, struct mptcp_sock *msk)
 	    nla_put_string(skb, WEFT_A_SCHEDULER, msk->sched->name) ||
 	    nla_put_u8(skb, WEFT_A_SOURCE, source))
 		return -EMSGSIZE;
-	if (conn && conn->length && put_flow_sequence(skb, msk))
+	if (rb && rb->length && put_flow_sequence(skb, msk, rb))
 		return -EMSGSIZE;
 	if (source == WEFT_SOURCE_CONTROLLER &&
-	    nla_put_u64_64bit(skb, WEFT_A_VERSION, conn->version, WEFT_A_PAD))
+	    nla_put_u64_64bit(skb, WEFT_A_VERSION, rb->version, WEFT_A_PAD))
 		return -EMSGSIZE;
 
 	nest = nla_nest_start(skb, WEFT_A_SUBFLOWS);

@@ -40,7 +40,7 @@
 #include <linux/moduleparam.h>
 #include <net/tcp.h>
 
-#include "weft.h"
+#include "rb.h"
 
 /* How long a pattern from the kernel's RTTs holds: the paper's 10 ms. */
 static unsigned int rb_update_interval_ms = 10;
@@ -86,13 +86,12 @@ static unsigned int map_pattern(const struct weft_pattern *pattern,
 }
 
 /* The controller's pattern, if there is one that fits; length or 0. */
-static unsigned int from_controller(struct mptcp_sock *msk,
+static unsigned int from_controller(struct weft_rb *rb,
 				    const struct weft_usable *usable, u64 now,
 				    u32 *gap, u8 *sequence)
 {
-	const struct weft_table *table = weft_table(sock_net((struct sock *)msk));
 	const struct sock *ssk = mptcp_subflow_tcp_sock(usable->subflow[0]);
-	struct weft_conn *conn = weft_conn(msk);
+	const struct weft_table *table = weft_table(sock_net(ssk));
 	const struct weft_pattern *pattern;
 	unsigned int length = 0;
 	__be32 local, remote;
@@ -105,9 +104,9 @@ static unsigned int from_controller(struct mptcp_sock *msk,
 	if (pattern)
 		length = map_pattern(pattern, usable, gap, sequence);
 	if (length) {
-		conn->version = pattern->version;
-		conn->refresh_ns = min(conn->refresh_ns,
-				       weft_pattern_dies_ns(pattern));
+		rb->version = pattern->version;
+		rb->refresh_ns = min(rb->refresh_ns,
+				     weft_pattern_dies_ns(pattern));
 	}
 	rcu_read_unlock();
 	return length;
@@ -152,64 +151,67 @@ static unsigned int take_turns(const struct weft_usable *usable,
  * Make the sequence anew. The position is kept when it comes out as before: the
  * data sequence goes on.
  */
-static void refresh(struct mptcp_sock *msk, const struct weft_usable *usable,
+static void refresh(struct weft_rb *rb, const struct weft_usable *usable,
 		    u64 now, u32 generation)
 {
-	struct weft_conn *conn = weft_conn(msk);
 	u8 sequence[WEFT_SEQUENCE_MAX];
 	u32 gap[WEFT_PATHS_MAX] = { 0 };
-	unsigned int i, length;
+	unsigned int length;
 
-	conn->generation = generation;
-	conn->members = usable->members;
-	conn->refresh_ns = now + (u64)rb_update_interval_ms * NSEC_PER_MSEC;
-	conn->version = 0;
+	rb->generation = generation;
+	rb->members = usable->members;
+	rb->refresh_ns = now + (u64)rb_update_interval_ms * NSEC_PER_MSEC;
+	rb->version = 0;
 
-	conn->source = WEFT_SOURCE_CONTROLLER;
-	length = from_controller(msk, usable, now, gap, sequence);
+	rb->source = WEFT_SOURCE_CONTROLLER;
+	length = from_controller(rb, usable, now, gap, sequence);
 	if (!length) {
-		conn->source = WEFT_SOURCE_LOCAL;
+		rb->source = WEFT_SOURCE_LOCAL;
 		memset(gap, 0, sizeof(gap));
 		length = from_rtt(usable, gap, sequence);
 	}
 	if (!length) {
-		conn->source = WEFT_SOURCE_NONE;
+		rb->source = WEFT_SOURCE_NONE;
 		length = take_turns(usable, gap, sequence);
 	}
 
-	for (i = 0; i < WEFT_PATHS_MAX; i++)
-		conn->subflow[i].gap = gap[i];
-	if (length == conn->length &&
-	    !memcmp(conn->sequence, sequence, length))
+	memcpy(rb->gap, gap, sizeof(gap));
+	if (length == rb->length && !memcmp(rb->sequence, sequence, length))
 		return;
-	memcpy(conn->sequence, sequence, length);
-	conn->length = length;
-	conn->position = 0;
+	memcpy(rb->sequence, sequence, length);
+	rb->length = length;
+	rb->position = 0;
 }
 
 static int weft_rb_get_send(struct mptcp_sock *msk)
 {
 	struct weft_usable usable;
-	struct weft_conn *conn;
+	struct weft_rb *rb;
 	u32 generation;
 	unsigned int i;
 	u64 now;
 
 	if (!weft_usable(msk, &usable))
 		return -EINVAL;
-	conn = weft_conn(msk);
+	rb = weft_state(msk, sizeof(*rb));
+	if (!rb)
+		return -ENOMEM;
 
-	if (weft_account(msk) && ++conn->position >= conn->length)
-		conn->position = 0;
+	if (rb->slot_changes != weft_conn(msk)->slot_changes) {
+		rb->slot_changes = weft_conn(msk)->slot_changes;
+		rb->length = 0;
+	}
+	if (weft_account(msk) && ++rb->position >= rb->length)
+		rb->position = 0;
 
 	now = ktime_get_ns();
 	generation = READ_ONCE(weft_table(sock_net((struct sock *)msk))->generation);
-	if (!conn->length || conn->members != usable.members ||
-	    conn->generation != generation || now >= conn->refresh_ns)
-		refresh(msk, &usable, now, generation);
+	if (!rb->length || rb->members != usable.members ||
+	    rb->generation != generation || now >= rb->refresh_ns)
+		refresh(rb, &usable, now, generation);
 
 	for (i = 0; i < usable.count; i++)
-		if (usable.slot[i] == conn->sequence[conn->position])
+		if (usable.slot[i] == rb->sequence[rb->position])
 			break;
 	if (WARN_ON_ONCE(i == usable.count))
 		return -EINVAL;
@@ -218,6 +220,20 @@ static int weft_rb_get_send(struct mptcp_sock *msk)
 	if (!sk_stream_memory_free(mptcp_subflow_tcp_sock(usable.subflow[i])))
 		return -EAGAIN;
 	return weft_grant(msk, usable.subflow[i], usable.slot[i], 1);
+}
+
+/**
+ * weft_rb_state() - the pattern that a connection uses
+ * @msk: connection, owned
+ *
+ * Return: rb's state; NULL while rb has not decided anything, or when another
+ * scheduler decides.
+ */
+const struct weft_rb *weft_rb_state(const struct mptcp_sock *msk)
+{
+	const struct weft_conn *conn = weft_conn(msk);
+
+	return conn && msk->sched == &weft_rb ? conn->state : NULL;
 }
 
 WEFT_SCHED_CALLBACKS(weft_rb_get_send)

@@ -14,7 +14,8 @@
  *	trail.h		which subflow has carried which data (no kernel in it)
  *	rb.c, roundrobin.c, minrtt.c, ...	one scheduler each; stms_a and
  *			stms_c share stms.c, weft is weft_sched.c with
- *			weft_window.h
+ *			weft_window.h; rb.h is for netlink.c, which dumps
+ *			the sequences in use
  *
  * Locks. get_send() and get_retrans() run with the msk socket owned, or with its
  * data lock held while nobody owns it; struct weft_conn is protected by that.
@@ -107,13 +108,11 @@ struct weft_table {
 /**
  * struct weft_subflow - what a scheduler did with one subflow
  * @id: subflow_id of the kernel plus one; 0 when the slot is empty
- * @gap: packets per pattern in use, 0 when there is no pattern
  * @packets: scheduled
  * @bytes: scheduled
  */
 struct weft_subflow {
 	u32	id;
-	u32	gap;
 	u64	packets;
 	u64	bytes;
 };
@@ -125,32 +124,16 @@ struct weft_subflow {
  * @picked: slot of the last decision
  * @granted: what is left of its burst as of the last look at msk->snd_burst, bytes
  * @sent: what has been sent of it, bytes
- * @source: enum weft_source of @sequence
- * @length: entries of @sequence, 0 when it must be made
- * @position: of @sequence, for the next packet
- * @generation: of the table when @sequence was made
- * @version: of the controller's pattern behind @sequence
- * @refresh_ns: ktime_get_ns() at which @sequence is made anew
- * @members: the usable subflows for which @sequence was made, as slots
- * @sequence: slot for each position
+ * @slot_changes: how often a slot has got another subflow
  * @rescue_seq: reinjections go on for data before this, which a stalled subflow may hold
- * @state: what the scheduler keeps besides, freed with the connection
+ * @state: the scheduler's own, see weft_state(); freed with the connection
  */
 struct weft_conn {
 	struct weft_subflow	subflow[WEFT_PATHS_MAX];
 	u8			picked;
 	int			granted;
 	int			sent;
-	/* the rest is rb's */
-	u8			source;
-	u16			length;
-	u16			position;
-	u32			generation;
-	u64			version;
-	u64			refresh_ns;
-	u32			members;
-	u8			sequence[WEFT_SEQUENCE_MAX];
-	/* and this the others' */
+	u32			slot_changes;
 	u64			rescue_seq;
 	void			*state;
 };
