@@ -4,10 +4,10 @@
  * Estimation-based MPTCP Scheduler for Heterogeneous Networks", IFIP Networking
  * 2016).
  *
- * While the fastest subflow F has room, packets go there. When it has none, a
- * slower one S may take the packet, but that packet then occupies the connection's
- * send window M for RTT_S, and F must not run out of window meanwhile. What F
- * would send in that time, its window growing by one packet per round trip, is
+ * While the fastest subflow F has room, packets go there. When F has none, a slower
+ * subflow S may take the packet. That packet occupies the connection's send window M
+ * for RTT_S, and F must not run out of window meanwhile. In that time F would send,
+ * its window growing by one packet per round trip,
  *
  *	rtts = RTT_S / RTT_F
  *	X    = MSS_F (CWND_F + (rtts - 1) / 2) rtts
@@ -16,14 +16,13 @@
  *
  *	X lambda > |M| - MSS_S (inflight_S + 1)
  *
- * lambda corrects the estimate by what comes of it: it starts at 1, grows when
- * the connection was blocked nevertheless (the window was full while F had room)
- * and shrinks when it was not, once per round trip of F. How fast, and within
- * which bounds, the paper leaves to the implementation; here they are module
- * parameters.
+ * lambda corrects that estimate once per round trip of F. It starts at 1. It grows when
+ * the connection was blocked all the same (the window was full while F had room), and
+ * shrinks when it was not. The paper leaves its step and bounds to the implementation;
+ * here they are module parameters.
  *
- * |M| is the smaller one of the peer's receive window and the send buffer: either
- * blocks.
+ * |M| is the smaller one of the peer's receive window and the send buffer, since either
+ * blocks the connection.
  */
 #include "view.h"
 
@@ -33,7 +32,7 @@
  * struct weft_blest - state of a connection
  * @lambda: in thousandths, 0 before the first decision
  * @update_us: when lambda was last looked at
- * @blocked: the window was full while F had room, since then
+ * @blocked: since then, the window was full while F had room
  */
 struct weft_blest {
 	u32	lambda;
@@ -71,7 +70,7 @@ static void update_lambda(struct weft_blest *blest, u32 fast_srtt_us, u64 now_us
  * rtts is kept in 1/1024; at most 2^20 (an RTT ratio of 1000 is cut there), CWND
  * below 2^20 packets and MSS below 2^16, so that 64 bits hold the product.
  */
-static u64 sent_meanwhile(const struct weft_view *f, const struct weft_view *s)
+static u64 sent_meanwhile(const struct weft_subflow_view *f, const struct weft_subflow_view *s)
 {
 	u64 rtts = min_t(u64, div64_u64((u64)s->srtt_us << 10,
 					max(f->srtt_us, 1U)), 1U << 20);
@@ -81,17 +80,17 @@ static u64 sent_meanwhile(const struct weft_view *f, const struct weft_view *s)
 	return (packets >> 20) * f->payload_bytes;
 }
 
-static int weft_blest_choose(void *state, const struct weft_view *view,
-			     unsigned int n, const struct weft_outlook *outlook)
+static int weft_blest_choose(void *state, const struct weft_subflow_view *view,
+			     unsigned int n, const struct weft_conn_view *conn)
 {
 	int fast = weft_fastest(view, n, false);
 	int slow = weft_fastest(view, n, true);
-	const struct weft_view *f = &view[fast];
+	const struct weft_subflow_view *f = &view[fast];
 	struct weft_blest *blest = state;
 	u64 sent, taken;
 
-	update_lambda(blest, f->srtt_us, outlook->now_us);
-	if (f->space_bytes && !outlook->window_bytes)
+	update_lambda(blest, f->srtt_us, conn->now_us);
+	if (f->space_bytes && !conn->window_bytes)
 		blest->blocked = true;
 	if (slow == fast || slow == WEFT_WAIT)
 		return slow;
@@ -99,7 +98,7 @@ static int weft_blest_choose(void *state, const struct weft_view *view,
 	sent = div64_u64(sent_meanwhile(f, &view[slow]) * blest->lambda,
 			 LAMBDA_ONE);
 	taken = ((u64)view[slow].in_flight_packets + 1) * view[slow].payload_bytes;
-	if (sent + taken > outlook->send_window_bytes && weft_ack_is_due(f))
+	if (sent + taken > conn->send_window_bytes && weft_ack_is_due(f))
 		return WEFT_WAIT;
 	return slow;
 }
@@ -112,7 +111,7 @@ static int weft_blest_choose(void *state, const struct weft_view *view,
 module_param(blest_lambda_up_permille, uint, 0644);
 MODULE_PARM_DESC(blest_lambda_up_permille, "blest: added to lambda after blocking");
 module_param(blest_lambda_down_permille, uint, 0644);
-MODULE_PARM_DESC(blest_lambda_down_permille, "blest: taken off lambda without blocking");
+MODULE_PARM_DESC(blest_lambda_down_permille, "blest: subtracted from lambda without blocking");
 module_param(blest_lambda_max_permille, uint, 0644);
 MODULE_PARM_DESC(blest_lambda_max_permille, "blest: lambda is at most this");
 
@@ -122,8 +121,8 @@ static int weft_blest_get_send(struct mptcp_sock *msk)
 }
 
 /*
- * A full send buffer blocks as a full receive window does, but nobody asks for a
- * decision then.
+ * A full send buffer blocks the connection as a full receive window does, but the core
+ * asks for no decision then.
  */
 static void weft_blest_data_acked(struct mptcp_sock *msk, struct sock *ssk,
 				  const struct sk_buff *skb, u64 snd_una)
@@ -131,7 +130,7 @@ static void weft_blest_data_acked(struct mptcp_sock *msk, struct sock *ssk,
 	struct weft_conn *conn = weft_conn(msk);
 	struct weft_blest *blest = conn ? conn->state : NULL;
 
-	/* subflows come and go while a user has the socket; the next ACK tells */
+	/* the owner of the socket may change the list of subflows; wait for the next ACK */
 	if (blest && !sock_owned_by_user((struct sock *)msk) &&
 	    weft_sender_is_blocked(msk) && weft_fastest_idle(msk))
 		blest->blocked = true;

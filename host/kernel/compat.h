@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Both generations of the scheduler interface: get_subflow(), which is told
- * whether it reinjects (up to 6.14), and get_send() beside get_retrans().
+ * Both generations of the scheduler interface. Up to 6.14 there is get_subflow(), with
+ * an argument that says whether it is for a reinjection. Later there are get_send() and
+ * get_retrans().
  *
- * WEFT_SCHED_OPS(send) fills the callbacks of a struct mptcp_sched_ops;
- * WEFT_SCHED_CALLBACKS(send) stands at file scope before it. A scheduler with a
- * reinjection of its own has the same of both with "_RETRANS", as has one that looks
- * at Data ACKs itself and calls weft_data_acked().
+ * WEFT_SCHED_OPS(send) fills the callbacks of a struct mptcp_sched_ops, and
+ * WEFT_SCHED_CALLBACKS(send) is at file scope before it. A scheduler that reinjects in
+ * its own way uses the same macros with "_RETRANS". So does one that has its own
+ * data_acked(), which then calls weft_data_acked().
  */
 #ifndef _WEFT_COMPAT_H
 #define _WEFT_COMPAT_H

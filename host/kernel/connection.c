@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What every scheduler needs of a connection: which subflows may carry data,
- * how a decision is handed to the core, and how much came of it.
+ * What every scheduler needs of a connection: which subflows may carry data, how a
+ * decision is handed to the core, and how much the core sent because of it.
  *
- * A decision is a subflow and a burst: the core gives that subflow msk->snd_burst
- * bytes, rounded up to whole packets (ops.exact_burst), and asks again when they
- * are used up. It may give less, when it runs out of data, window or memory; the
- * next call of the scheduler then finds the rest in msk->snd_burst. So nothing is
- * counted when it is granted, all is counted when the next decision is due.
+ * A decision is a subflow and a burst. The core gives that subflow msk->snd_burst
+ * bytes, rounded up to whole packets (ops.exact_burst), and asks again when they are
+ * used up. It gives less when it runs out of data, window or memory. The next call of
+ * the scheduler then finds the rest in msk->snd_burst. So a burst is counted when the
+ * next decision is due, not when it is granted.
  */
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -24,7 +24,7 @@
  * weft_conn_init() - set up the state of a new connection
  * @msk: connection, not in use yet; possibly in softirq
  *
- * Without memory the connection goes without: see weft_usable().
+ * If there is no memory, weft_usable() tries again later.
  */
 void weft_conn_init(struct mptcp_sock *msk)
 {
@@ -48,11 +48,13 @@ void weft_conn_release(struct mptcp_sock *msk)
 }
 
 /**
- * weft_state() - the scheduler's own state of a connection, made when need be
+ * weft_state() - the scheduler's own state of a connection
  * @msk: connection with weft_conn()
- * @size: bytes, always the same for one scheduler; zeroed at first
+ * @size: bytes, always the same for one scheduler
  *
- * Return: it, or NULL without memory.
+ * The first call allocates it, zeroed.
+ *
+ * Return: the state, or NULL without memory.
  */
 void *weft_state(struct mptcp_sock *msk, size_t size)
 {
@@ -74,7 +76,7 @@ static u32 slot_id(const struct mptcp_subflow_context *subflow)
  * @conn: state of its connection
  * @subflow: subflow
  *
- * Return: the slot, or -ENOENT when no scheduler has met the subflow yet.
+ * Return: the slot, or -ENOENT when the subflow has never been usable.
  */
 int weft_slot(const struct weft_conn *conn,
 	      const struct mptcp_subflow_context *subflow)
@@ -97,7 +99,7 @@ static bool slot_is_alive(struct mptcp_sock *msk, u32 id)
 	return false;
 }
 
-/* The slot of @subflow, a new one if need be; -ENOSPC when all are taken. */
+/* The slot of @subflow, a new one if it has none; -ENOSPC when all are taken. */
 static int slot_of(struct mptcp_sock *msk, struct weft_conn *conn,
 		   const struct mptcp_subflow_context *subflow)
 {
@@ -111,7 +113,7 @@ static int slot_of(struct mptcp_sock *msk, struct weft_conn *conn,
 
 		if (entry->id && slot_is_alive(msk, entry->id))
 			continue;
-		/* the last decision must not be booked on the newcomer */
+		/* the new subflow has not sent the burst of the last decision */
 		if (slot == conn->picked) {
 			conn->granted = 0;
 			conn->sent = 0;
@@ -124,10 +126,10 @@ static int slot_of(struct mptcp_sock *msk, struct weft_conn *conn,
 }
 
 /**
- * weft_rank() - how fit a subflow is to carry data
+ * weft_rank() - how suitable a subflow is for data
  * @subflow: subflow
  *
- * Return: the lower, the fitter.
+ * Return: its rank; lower is better.
  */
 enum weft_rank weft_rank(struct mptcp_subflow_context *subflow)
 {
@@ -141,7 +143,7 @@ enum weft_rank weft_rank(struct mptcp_subflow_context *subflow)
 	return loss ? WEFT_RANK_REGULAR_LOSS : WEFT_RANK_REGULAR;
 }
 
-/* No room and nothing in flight: its peer's window is closed, or seems to be. */
+/* No room and nothing in flight: its peer's window seems to be closed. */
 static bool is_blocked(const struct sock *ssk)
 {
 	return !READ_ONCE(tcp_sk(ssk)->packets_out) && !weft_window_space(ssk);
@@ -152,16 +154,16 @@ static bool is_blocked(const struct sock *ssk)
  * @msk: connection
  * @usable: result
  *
- * Those are the active ones (established, not closing, not stale). A subflow that
- * recovers from a retransmission timeout has to resend first, and is left out while
- * there is another; backup subflows count only when there is no other at all, or
- * all others have a closed window and nothing in flight, as when their links fail. No
- * more than WEFT_PATHS_MAX subflows of a connection are ever used.
+ * Usable subflows are active (established, not closing, not stale). One that recovers
+ * from a retransmission timeout has to resend first; it is left out while there is
+ * another. Backup subflows are used only when there is no other subflow, or when all
+ * others have a closed window and nothing in flight, as when their links fail. At most
+ * WEFT_PATHS_MAX subflows of a connection are used.
  *
- * Also refreshes the connection-level retransmission timeout, as a scheduler has
- * to before data goes out.
+ * This also refreshes the connection-level retransmission timeout, as every scheduler
+ * has to before data are sent.
  *
- * Return: false when there is none, or the connection has no state.
+ * Return: false when there is none, or no memory for the connection's state.
  */
 bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable)
 {
@@ -172,7 +174,7 @@ bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable)
 	usable->count = 0;
 	usable->members = 0;
 
-	/* a connection that was short of memory when it began */
+	/* there was no memory for it when the connection began */
 	if (unlikely(!conn)) {
 		weft_conn_init(msk);
 		conn = weft_conn(msk);
@@ -180,7 +182,7 @@ bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable)
 			return false;
 	}
 
-	/* one that can neither send nor expect an ACK would be waited for in vain */
+	/* a blocked subflow neither sends nor gets an ACK: nothing would end the wait */
 	mptcp_for_each_subflow(msk, subflow) {
 		enum weft_rank rank = weft_rank(subflow);
 
@@ -210,7 +212,7 @@ bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable)
 }
 
 #if IS_ENABLED(CONFIG_MPTCP_IPV6)
-/* fd57:6566:7400::/96; behind it is the host's IPv4 address (RFC 6052, 2.2). */
+/* fd57:6566:7400::/96, then the host's IPv4 address (RFC 6052, 2.2). */
 static bool is_of_fabric(const struct in6_addr *address)
 {
 	return address->s6_addr32[0] == htonl(0xfd576566) &&
@@ -220,17 +222,17 @@ static bool is_of_fabric(const struct in6_addr *address)
 #endif
 
 /**
- * weft_ends() - what the two ends of a subflow are called
+ * weft_endpoints() - the IPv4 addresses that identify the two ends of a subflow
  * @ssk: TCP socket of the subflow
- * @local: where to put this host's address
- * @remote: where to put the peer's
+ * @local: result, this host's address
+ * @remote: result, the peer's address
  *
- * Patterns and messages know hosts by their IPv4 addresses. Each of these is in an
- * IPv6 address of the same host, as switches have it (p4/src/stages/headers.p4).
+ * Patterns and messages identify hosts by IPv4 addresses. The fabric's IPv6 addresses
+ * contain them, and switches map them the same way (p4/src/stages/headers.p4).
  *
- * Return: false when they have no such names, because they are other IPv6 addresses.
+ * Return: false for other IPv6 addresses, which have no such part.
  */
-bool weft_ends(const struct sock *ssk, __be32 *local, __be32 *remote)
+bool weft_endpoints(const struct sock *ssk, __be32 *local, __be32 *remote)
 {
 #if IS_ENABLED(CONFIG_MPTCP_IPV6)
 	if (ssk->sk_family == AF_INET6 &&
@@ -253,7 +255,7 @@ bool weft_ends(const struct sock *ssk, __be32 *local, __be32 *remote)
  * weft_packet_payload() - data in a full packet of a subflow
  * @ssk: TCP socket of the subflow
  *
- * What mss_cache has less the DSS option, which is at times a few bytes shorter.
+ * That is mss_cache without the DSS option, which is sometimes a few bytes shorter.
  *
  * Return: bytes, at least 1.
  */
@@ -262,7 +264,7 @@ int weft_packet_payload(const struct sock *ssk)
 	return max_t(int, tcp_sk(ssk)->mss_cache - DSS_OPTION_LEN, 1);
 }
 
-/* The subflow of a slot, NULL when it is gone. */
+/* The subflow with this number, NULL when it is gone. */
 static struct mptcp_subflow_context *subflow_of(struct mptcp_sock *msk, u32 id)
 {
 	struct mptcp_subflow_context *subflow;
@@ -273,7 +275,7 @@ static struct mptcp_subflow_context *subflow_of(struct mptcp_sock *msk, u32 id)
 	return NULL;
 }
 
-/* Packets of the last decision, if it was over after as many bytes. */
+/* Packets of the last decision if it ended after this many bytes. */
 static int packets_of(struct mptcp_sock *msk, int sent)
 {
 	const struct weft_conn *conn = weft_conn(msk);
@@ -288,7 +290,7 @@ static int packets_of(struct mptcp_sock *msk, int sent)
 	return max(DIV_ROUND_CLOSEST(sent, payload), 1);
 }
 
-/* Count the packets of the decision that is over. */
+/* Count the packets of the decision that has ended. */
 static void book_packets(struct mptcp_sock *msk)
 {
 	struct weft_conn *conn = weft_conn(msk);
@@ -297,7 +299,7 @@ static void book_packets(struct mptcp_sock *msk)
 	conn->sent = 0;
 }
 
-/* Bytes that were sent by the last decision since weft_account() looked. */
+/* Bytes of the last decision that were sent since the last weft_account(). */
 static int sent_since(const struct mptcp_sock *msk)
 {
 	const struct weft_conn *conn = weft_conn(msk);
@@ -306,11 +308,11 @@ static int sent_since(const struct mptcp_sock *msk)
 }
 
 /**
- * weft_account() - book what became of the last decision
+ * weft_account() - count what was sent of the last decision's burst
  * @msk: connection with state
  *
- * Return: true when the burst of that decision has been used up since the last
- * call, so that the next packet is a new decision.
+ * Return: true when that burst has been used up since the last call, so that the
+ * next packet needs a new decision.
  */
 bool weft_account(struct mptcp_sock *msk)
 {
@@ -329,15 +331,16 @@ bool weft_account(struct mptcp_sock *msk)
 }
 
 /**
- * weft_carried() - what a subflow has been given up to now
+ * weft_slot_totals() - what a subflow has been given so far
  * @msk: connection with state
  * @slot: slot of the subflow
  *
- * Changes nothing: that a decision is used up is for its scheduler to hear.
+ * This changes nothing, because only the scheduler may learn from weft_account() that
+ * a burst has been used up.
  *
- * Return: what weft_account() would leave of @slot.
+ * Return: what @slot would hold after weft_account().
  */
-struct weft_subflow weft_carried(struct mptcp_sock *msk, u8 slot)
+struct weft_subflow weft_slot_totals(struct mptcp_sock *msk, u8 slot)
 {
 	const struct weft_conn *conn = weft_conn(msk);
 	struct weft_subflow carried = conn->subflow[slot];
@@ -352,7 +355,7 @@ struct weft_subflow weft_carried(struct mptcp_sock *msk, u8 slot)
 }
 
 /**
- * weft_grant() - make a decision: the next data go to this subflow
+ * weft_grant() - hand a decision to the core: the next data go to this subflow
  * @msk: connection with state
  * @subflow: subflow
  * @slot: its slot
@@ -378,9 +381,9 @@ int weft_grant(struct mptcp_sock *msk, struct mptcp_subflow_context *subflow,
  * weft_window_space() - room in a subflow's window for data not handed to it yet
  * @ssk: TCP socket of the subflow; not locked, so this is an estimate
  *
- * The window is the smaller one of congestion and receive window; data that wait
- * in the subflow's queue have taken their part of it. A subflow in loss recovery
- * after a timeout has none: it resends first (as the 0.9x kernels had it).
+ * The window is the smaller one of congestion and receive window. Data that wait in
+ * the subflow's queue have taken their part of it. A subflow that recovers from a
+ * timeout has no room: it resends first, as in the 0.9x kernels.
  *
  * Return: bytes, or 0 when the window or the send buffer is full.
  */
@@ -401,7 +404,7 @@ int weft_window_space(const struct sock *ssk)
 	return clamp_t(s64, min(space, receiver), 0, S32_MAX / 2);
 }
 
-static void look_at(const struct sock *ssk, struct weft_view *view)
+static void view_subflow(const struct sock *ssk, struct weft_subflow_view *view)
 {
 	const struct tcp_sock *tp = tcp_sk(ssk);
 	u32 unsent = READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_nxt);
@@ -420,40 +423,40 @@ static void look_at(const struct sock *ssk, struct weft_view *view)
 	view->space_bytes = weft_window_space(ssk);
 	view->writable = sk_stream_memory_free(ssk);
 	/* tcp_nagle_check(), with Minshall's modification */
-	view->keeps_short = !tp->nonagle && after(tp->snd_sml, tp->snd_una) &&
+	view->nagle_delays_short = !tp->nonagle && after(tp->snd_sml, tp->snd_una) &&
 			    !after(tp->snd_sml, tp->snd_nxt);
 }
 
 /**
- * weft_look() - put what a decision needs of the subflows into numbers
+ * weft_view_subflows() - collect what a decision sees of the subflows
  * @msk: connection
  * @usable: its usable subflows
  * @view: result, an entry for each of them
  */
-void weft_look(struct mptcp_sock *msk, const struct weft_usable *usable,
-	       struct weft_view *view)
+void weft_view_subflows(struct mptcp_sock *msk, const struct weft_usable *usable,
+			struct weft_subflow_view *view)
 {
 	unsigned int i;
 
 	for (i = 0; i < usable->count; i++) {
-		look_at(mptcp_subflow_tcp_sock(usable->subflow[i]), &view[i]);
+		view_subflow(mptcp_subflow_tcp_sock(usable->subflow[i]), &view[i]);
 		view[i].slot = usable->slot[i];
 	}
 }
 
-static void look_ahead(struct mptcp_sock *msk, struct weft_outlook *outlook)
+static void view_conn(struct mptcp_sock *msk, struct weft_conn_view *conn)
 {
 	u64 next = msk->snd_nxt, una = READ_ONCE(msk->snd_una);
 	const struct sock *sk = (const struct sock *)msk;
 	u64 end = READ_ONCE(msk->wnd_end);
 
-	outlook->now_us = div_u64(ktime_get_ns(), NSEC_PER_USEC);
-	outlook->next_seq = next;
-	outlook->unsent_bytes = READ_ONCE(msk->write_seq) - next;
-	outlook->window_bytes = after64(end, next) ? end - next : 0;
-	outlook->more_follows = sk->sk_socket &&
+	conn->now_us = div_u64(ktime_get_ns(), NSEC_PER_USEC);
+	conn->next_seq = next;
+	conn->unsent_bytes = READ_ONCE(msk->write_seq) - next;
+	conn->window_bytes = after64(end, next) ? end - next : 0;
+	conn->app_is_blocked = sk->sk_socket &&
 		test_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-	outlook->send_window_bytes =
+	conn->send_window_bytes =
 		min_t(u64, after64(end, una) ? end - una : 0,
 		      READ_ONCE(sk->sk_sndbuf));
 }
@@ -464,14 +467,14 @@ static void look_ahead(struct mptcp_sock *msk, struct weft_outlook *outlook)
  * @state_size: bytes of the scheduler's state of a connection, may be 0
  * @choose: its decision
  *
- * Return: 0, -EAGAIN when the decision is to wait, -EINVAL when no subflow is
- * usable, -ENOMEM.
+ * Return: 0; -EAGAIN when the decision is to wait; -EINVAL when no subflow is usable;
+ * -ENOMEM.
  */
 int weft_send_packet(struct mptcp_sock *msk, size_t state_size,
 		     weft_choose_fn *choose)
 {
-	struct weft_view view[WEFT_PATHS_MAX];
-	struct weft_outlook outlook;
+	struct weft_subflow_view view[WEFT_PATHS_MAX];
+	struct weft_conn_view conn;
 	struct weft_usable usable;
 	void *state = NULL;
 	int choice;
@@ -483,11 +486,11 @@ int weft_send_packet(struct mptcp_sock *msk, size_t state_size,
 		if (!state)
 			return -ENOMEM;
 	}
-	outlook.placed = weft_account(msk) ? weft_conn(msk)->picked : -1;
-	weft_look(msk, &usable, view);
-	look_ahead(msk, &outlook);
+	conn.last_slot = weft_account(msk) ? weft_conn(msk)->picked : -1;
+	weft_view_subflows(msk, &usable, view);
+	view_conn(msk, &conn);
 
-	choice = choose(state, view, usable.count, &outlook);
+	choice = choose(state, view, usable.count, &conn);
 	if (choice == WEFT_WAIT)
 		return -EAGAIN;
 	return weft_grant(msk, usable.subflow[choice], usable.slot[choice], 1);

@@ -3,23 +3,23 @@
  * daps: Delay-Aware Packet Scheduler (Kuhn, Lochin, Mifdaoui, Sarwar, Mehani,
  * Boreli, ICC 2014; algorithm 1 in the appendix of the BLEST talk).
  *
- * DAPS plans a whole run of packets such that they arrive in order, and follows
- * the plan to its end. The run spans the least common multiple of the forward
- * delays D_i, in which path i transmits lcm / D_i times, C_i packets (its
- * congestion window) each time. Ordered by when they arrive, these transmissions
- * get the data sequence: the one that arrives first, the lowest numbers.
+ * DAPS plans a whole run of packets so that they arrive in order, and follows the plan
+ * to its end. The run spans the least common multiple of the forward delays D_i. In
+ * that time path i transmits lcm / D_i times, C_i packets (its congestion window) each
+ * time. These transmissions get the data in the order in which they arrive: the one
+ * that arrives first carries the lowest sequence numbers.
  *
  *	D = 1, 3   C = 2, 2	arrivals at 1 2 3 of path A, at 3 of path B
  *				AA AA AA BB, and so on
  *
- * Packets are placed in a path's queue whether its window has room or not, all
- * paths are used, and nothing that happens during a run changes it: DAPS as the
- * BLEST authors found it.
+ * As in the DAPS that the BLEST authors examined, packets go to a path's queue whether
+ * its window has room or not, all paths are used, and a run never changes once it has
+ * begun.
  *
- * Forward delays are taken for half of the RTTs and counted in quarters of the
- * smallest one, rounded; the least common multiple of delays in microseconds would
- * be hours. One that still needs more than DAPS_TURNS_MAX transmissions is replaced
- * by as many whole periods of the slowest path as fit.
+ * Forward delays are assumed to be half of the RTTs, and are rounded to quarters of the
+ * smallest one. (The least common multiple of delays in microseconds would be hours.)
+ * If a run still needs more than DAPS_TURNS_MAX transmissions, it spans as many whole
+ * periods of the slowest path as fit.
  */
 #include "view.h"
 
@@ -39,7 +39,7 @@ struct weft_daps_turn {
 
 /**
  * struct weft_daps - state of a connection
- * @turns: of the run; 0 when it must be planned
+ * @turns: of the run; 0 when it has to be planned
  * @turn: the current one
  * @left: packets left of it
  * @run: the plan
@@ -63,7 +63,7 @@ static u32 greatest_common_divisor(u32 a, u32 b)
 }
 
 /* Delays in quarters of the smallest one. */
-static void relative_delays(const struct weft_view *view, unsigned int n,
+static void relative_delays(const struct weft_subflow_view *view, unsigned int n,
 			    u32 *delay)
 {
 	u32 smallest = ~0U;
@@ -98,7 +98,7 @@ static u32 span_of(const u32 *delay, unsigned int n)
 
 	for (i = 1; i < n; i++) {
 		slowest = max(slowest, delay[i]);
-		/* once it is too long it stays so; keep it from overflowing */
+		/* a span that is too long stays too long; do not let it overflow */
 		if (turns_in(span, delay, n) <= DAPS_TURNS_MAX)
 			span *= delay[i] / greatest_common_divisor(delay[i], span);
 	}
@@ -108,7 +108,7 @@ static u32 span_of(const u32 *delay, unsigned int n)
 }
 
 /* Plan a run: transmissions in the order of their arrivals. */
-static void plan(struct weft_daps *daps, const struct weft_view *view,
+static void plan(struct weft_daps *daps, const struct weft_subflow_view *view,
 		 unsigned int n)
 {
 	u32 delay[WEFT_PATHS_MAX], arrival[WEFT_PATHS_MAX];
@@ -141,7 +141,7 @@ static void plan(struct weft_daps *daps, const struct weft_view *view,
 	daps->left = daps->run[0].packets;
 }
 
-/* On to the next turn of the run, if there is one. */
+/* Go to the next turn of the run, if there is one. */
 static void next_turn(struct weft_daps *daps)
 {
 	if (++daps->turn < daps->turns)
@@ -150,27 +150,27 @@ static void next_turn(struct weft_daps *daps)
 		daps->turns = 0;
 }
 
-static int weft_daps_choose(void *state, const struct weft_view *view,
-			    unsigned int n, const struct weft_outlook *outlook)
+static int weft_daps_choose(void *state, const struct weft_subflow_view *view,
+			    unsigned int n, const struct weft_conn_view *conn)
 {
 	struct weft_daps *daps = state;
 	int i;
 
-	if (outlook->placed >= 0 && daps->turns && !--daps->left)
+	if (conn->last_slot >= 0 && daps->turns && !--daps->left)
 		next_turn(daps);
 
 	for (;;) {
 		if (!daps->turns)
 			plan(daps, view, n);
-		i = weft_find(view, n, daps->run[daps->turn].slot);
+		i = weft_find_slot(view, n, daps->run[daps->turn].slot);
 		if (i >= 0)
 			break;
-		/* the subflow is gone; a new plan has none of its turns */
+		/* the subflow is gone; a new plan gives it no turns */
 		next_turn(daps);
 	}
 	if (view[i].writable || weft_ack_is_due(&view[i]))
 		return view[i].writable ? i : WEFT_WAIT;
-	/* a queue that is full although nothing is in it: out of memory */
+	/* the queue is full although nothing is in it: out of memory */
 	return weft_fastest(view, n, true);
 }
 

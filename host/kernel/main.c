@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The module: MPTCP schedulers, selected by net.mptcp.scheduler or the socket
- * option MPTCP_SCHEDULER, and the netlink family that feeds rb.
+ * The module: MPTCP schedulers, selected by net.mptcp.scheduler or the socket option
+ * MPTCP_SCHEDULER, and the netlink family by which the controller sets patterns.
  */
 #include <linux/module.h>
 
@@ -11,7 +11,7 @@ struct mptcp_sched_ops *const weft_schedulers[] = {
 	&weft_rb, &weft_roundrobin, &weft_rr_packet,
 	&weft_minrtt, &weft_minrtt_pr, &weft_blest, &weft_ecf,
 	&weft_stms_c, &weft_stms_a, &weft_daps, &weft_otias,
-	&weft_redundant, &weft_weft, NULL
+	&weft_redundant, &weft_sched, NULL
 };
 EXPORT_SYMBOL_GPL(weft_schedulers);	/* for bench/cost.c */
 
@@ -19,7 +19,7 @@ static void weft_unregister(unsigned int count)
 {
 	while (count--)
 		mptcp_unregister_scheduler(weft_schedulers[count]);
-	/* somebody may be looking one up by its name right now */
+	/* a lookup by name may still be using one */
 	synchronize_rcu();
 }
 
@@ -54,7 +54,7 @@ static void __exit weft_exit(void)
 	weft_unregister(ARRAY_SIZE(weft_schedulers) - 1);
 	weft_netlink_exit();
 	weft_tables_unregister();
-	/* patterns that kfree_rcu() has yet to free need no code of ours */
+	/* patterns that kfree_rcu() frees later need no code of this module */
 }
 
 module_init(weft_init);

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * minrtt: the subflow of the lowest smoothed RTT that has window space.
+ * minrtt: the subflow with the lowest smoothed RTT among those with window space.
  *
- * This is the "default" of the out-of-tree MPTCP 0.9x kernels, without its
- * opportunistic retransmission and penalisation (that is minrtt_pr): packets go
- * to the fastest subflow until its congestion window (or the receive window) is
- * full, then to the next fastest (Raiciu et al., "How Hard Can It Be?", NSDI
- * 2012). A subflow whose RTT is not known yet counts as the fastest, so that it
- * gets to know it.
+ * This is the "default" of the out-of-tree MPTCP 0.9x kernels, without opportunistic
+ * retransmission and penalisation (minrtt_pr has them). Packets go to the fastest
+ * subflow until its congestion window (or the receive window) is full, then to the next
+ * fastest (Raiciu et al., "How Hard Can It Be?", NSDI 2012). A subflow with an unknown
+ * RTT counts as the fastest, since its RTT becomes known only when it carries data.
  */
 #include "weft.h"
 
 static int weft_minrtt_get_send(struct mptcp_sock *msk)
 {
-	struct weft_view view[WEFT_PATHS_MAX];
+	struct weft_subflow_view view[WEFT_PATHS_MAX];
 	struct weft_usable usable;
 	int choice;
 
 	if (!weft_usable(msk, &usable))
 		return -EINVAL;
 	weft_account(msk);
-	weft_look(msk, &usable, view);
+	weft_view_subflows(msk, &usable, view);
 
 	choice = weft_fastest(view, usable.count, true);
 	if (choice == WEFT_WAIT)

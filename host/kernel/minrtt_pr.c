@@ -4,9 +4,9 @@
  * al., "How Hard Can It Be?", NSDI 2012, section 4.2; "PR" in the STMS paper): the
  * default of the out-of-tree MPTCP kernels.
  *
- * Packets are placed as minrtt does. When the connection's send window or send
- * buffer is full although the fastest subflow has room, the packet at the left
- * edge of the window holds everything up, and it went to a slower subflow. Then
+ * Packets go where minrtt sends them. The connection's send window or send buffer may
+ * be full although the fastest subflow has room. Then the packet at the left edge of
+ * the window holds up everything, and a slower subflow carries it. In that case,
  *
  *	opportunistic retransmission
  *		sends what is at the left edge again, on the fastest subflow, once;
@@ -14,37 +14,37 @@
  *		halves the congestion window of the subflow that blocks, and its
  *		slow start threshold, at most once per round trip of it.
  *
- * Whether that is so is looked at with each Data ACK. What is to be done then
- * needs sockets unlocked, so the connection's worker does it, through the same
- * get_retrans() by which it reinjects after a timeout.
+ * Each Data ACK checks whether that is so. Acting on it requires unlocked sockets, so
+ * the connection's worker does it, through the get_retrans() by which it also reinjects
+ * after a timeout.
  */
 #include <linux/moduleparam.h>
 #include <net/tcp.h>
 
-#include "trail.h"
+#include "seq_map.h"
 #include "weft.h"
 
 /**
  * struct weft_minrtt_pr - state of a connection
- * @trail: which subflow has carried what
- * @last_seq: data sequence at the decision before
+ * @seq_map: which subflow has carried which data
+ * @last_seq: data sequence number at the previous decision
  * @started: whether @last_seq is valid
- * @pending: blocked; the worker has been called
- * @edge_seq: left edge that was retransmitted last
- * @blocker: slot of the subflow that blocks
- * @served: jiffies when the worker has retransmitted for @pending
- * @is_served: whether @served is valid
- * @penalised_us: by slot, when it was penalised last
+ * @pending: the connection is blocked, and the worker has been called
+ * @rtx_seq: left edge that was last retransmitted
+ * @blocking_slot: slot of the subflow that blocks the connection
+ * @rtx_is_done: whether @rtx_jiffies is valid
+ * @rtx_jiffies: jiffies when the worker retransmitted for @pending
+ * @penalised_us: by slot, when it was last penalised
  */
 struct weft_minrtt_pr {
-	struct weft_trail	trail;
+	struct weft_seq_map	seq_map;
 	u64			last_seq;
 	bool			started;
 	bool			pending;
-	u64			edge_seq;
-	u8			blocker;
-	bool			is_served;
-	u32			served;
+	u64			rtx_seq;
+	u8			blocking_slot;
+	bool			rtx_is_done;
+	u32			rtx_jiffies;
 	u64			penalised_us[WEFT_PATHS_MAX];
 };
 
@@ -54,7 +54,7 @@ MODULE_PARM_DESC(minrtt_pr_retransmit, "minrtt_pr: retransmit opportunistically"
 
 static bool minrtt_pr_penalise = true;
 module_param(minrtt_pr_penalise, bool, 0644);
-MODULE_PARM_DESC(minrtt_pr_penalise, "minrtt_pr: halve the window of the subflow that blocks");
+MODULE_PARM_DESC(minrtt_pr_penalise, "minrtt_pr: halve the window of a subflow that blocks the connection");
 
 static u64 now_us(void)
 {
@@ -63,7 +63,7 @@ static u64 now_us(void)
 
 static int weft_minrtt_pr_get_send(struct mptcp_sock *msk)
 {
-	struct weft_view view[WEFT_PATHS_MAX];
+	struct weft_subflow_view view[WEFT_PATHS_MAX];
 	struct weft_minrtt_pr *pr;
 	struct weft_usable usable;
 	int choice;
@@ -75,13 +75,13 @@ static int weft_minrtt_pr_get_send(struct mptcp_sock *msk)
 		return -ENOMEM;
 
 	if (pr->started)
-		weft_trail_add(&pr->trail, pr->last_seq, msk->snd_nxt,
-			       weft_conn(msk)->picked);
+		weft_seq_map_add(&pr->seq_map, pr->last_seq, msk->snd_nxt,
+				 weft_conn(msk)->picked);
 	pr->started = true;
 	pr->last_seq = msk->snd_nxt;
 
 	weft_account(msk);
-	weft_look(msk, &usable, view);
+	weft_view_subflows(msk, &usable, view);
 	choice = weft_fastest(view, usable.count, true);
 	if (choice == WEFT_WAIT)
 		return -EAGAIN;
@@ -95,29 +95,29 @@ static void weft_minrtt_pr_data_acked(struct mptcp_sock *msk, struct sock *ssk,
 	struct mptcp_subflow_context *fast;
 	struct weft_conn *conn = weft_conn(msk);
 	struct weft_minrtt_pr *pr = conn ? conn->state : NULL;
-	int blocker;
+	int blocking_slot;
 
 	weft_data_acked(msk, ssk, skb, snd_una);
-	/* subflows come and go while a user has the socket; the next ACK tells */
-	if (!pr || pr->pending || pr->edge_seq == snd_una ||
+	/* the owner of the socket may change the list of subflows; wait for the next ACK */
+	if (!pr || pr->pending || pr->rtx_seq == snd_una ||
 	    sock_owned_by_user((struct sock *)msk) ||
 	    !weft_sender_is_blocked(msk))
 		return;
 	fast = weft_fastest_idle(msk);
 	if (!fast)
 		return;
-	blocker = weft_trail_find(&pr->trail, snd_una);
-	if (blocker < 0 || blocker == weft_slot(conn, fast))
+	blocking_slot = weft_seq_map_find(&pr->seq_map, snd_una);
+	if (blocking_slot < 0 || blocking_slot == weft_slot(conn, fast))
 		return;
 
 	pr->pending = true;
-	pr->edge_seq = snd_una;
-	pr->blocker = blocker;
+	pr->rtx_seq = snd_una;
+	pr->blocking_slot = blocking_slot;
 	set_bit(MPTCP_WORK_RTX, &msk->flags);
 	mptcp_schedule_work((struct sock *)msk);
 }
 
-/* Halve the window of the subflow that blocks; msk socket locked, it is not. */
+/* Halve the window of the blocking subflow. The msk socket is locked, the subflow not. */
 static void penalise(struct mptcp_sock *msk, struct weft_minrtt_pr *pr)
 {
 	struct mptcp_subflow_context *subflow;
@@ -127,11 +127,11 @@ static void penalise(struct mptcp_sock *msk, struct weft_minrtt_pr *pr)
 		struct sock *ssk = mptcp_subflow_tcp_sock(subflow);
 		struct tcp_sock *tp = tcp_sk(ssk);
 
-		if (weft_slot(weft_conn(msk), subflow) != pr->blocker)
+		if (weft_slot(weft_conn(msk), subflow) != pr->blocking_slot)
 			continue;
-		if (now - pr->penalised_us[pr->blocker] < tp->srtt_us >> 3)
+		if (now - pr->penalised_us[pr->blocking_slot] < tp->srtt_us >> 3)
 			return;
-		pr->penalised_us[pr->blocker] = now;
+		pr->penalised_us[pr->blocking_slot] = now;
 
 		lock_sock_nested(ssk, SINGLE_DEPTH_NESTING);
 		tcp_snd_cwnd_set(tp, max(tcp_snd_cwnd(tp) >> 1, 1U));
@@ -153,18 +153,18 @@ static int weft_minrtt_pr_get_retrans(struct mptcp_sock *msk)
 		if (minrtt_pr_penalise)
 			penalise(msk, pr);
 		fast = weft_fastest_idle(msk);
-		if (!minrtt_pr_retransmit || !fast || pr->edge_seq != READ_ONCE(msk->snd_una))
+		if (!minrtt_pr_retransmit || !fast || pr->rtx_seq != READ_ONCE(msk->snd_una))
 			return -EAGAIN;
-		pr->is_served = true;
-		pr->served = tcp_jiffies32;
+		pr->rtx_is_done = true;
+		pr->rtx_jiffies = tcp_jiffies32;
 		msk->rtx_burst = weft_packet_payload(mptcp_subflow_tcp_sock(fast));
 		mptcp_subflow_set_scheduled(fast, true);
 		return 0;
 	}
-	/* the core asks for the next fragment at once, but one segment is enough */
-	if (pr && pr->is_served) {
-		pr->is_served = false;
-		if (pr->served == tcp_jiffies32)
+	/* the core asks for the next fragment at once, but one segment is all it gets */
+	if (pr && pr->rtx_is_done) {
+		pr->rtx_is_done = false;
+		if (pr->rtx_jiffies == tcp_jiffies32)
 			return -EAGAIN;
 	}
 	/* a timeout */

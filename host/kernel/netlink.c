@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Generic netlink family "weft" (weft.yaml): patterns into a network namespace,
- * patterns and flows out of it.
+ * The generic netlink family that weft.yaml specifies: user space sets the patterns of
+ * a network namespace, and dumps its patterns and flows.
  *
- * Policies and the table of operations (netlink_gen.c) follow from weft.yaml.
- * A PATTERN_SET is checked as a whole before the table sees any of it. What is
- * wrong is said in the extended ACK, with the attribute that it is about.
+ * Policies and the table of operations (netlink_gen.c) are generated from weft.yaml. A
+ * PATTERN_SET is checked as a whole before the table gets any of it. The extended ACK
+ * says what is wrong with a message, and names the attribute.
  */
 #include <linux/inetdevice.h>
 #include <linux/module.h>
@@ -54,7 +54,7 @@ static int read_path(struct net *net, const struct nlattr *nest,
 	if (tb[WEFT_PATH_A_LOWEST_RTT_NS])
 		path->lowest_rtt_ns = nla_get_u64(tb[WEFT_PATH_A_LOWEST_RTT_NS]);
 
-	/* also while its interface is down: paths come back */
+	/* a path whose interface is down comes back, so its address is valid */
 	if (!inet_confirm_addr(net, NULL, 0, path->local, RT_SCOPE_HOST)) {
 		NL_SET_ERR_MSG_ATTR(extack, tb[WEFT_PATH_A_LOCAL],
 				    "no such local address in this network namespace");
@@ -249,7 +249,7 @@ static int put_pattern(struct sk_buff *skb, const struct weft_pattern *pattern)
 	return 0;
 }
 
-/* Where a dump goes on: bucket (or token slot) and entries of it done. */
+/* Where a dump continues: bucket (or token slot), and how many of its entries are done. */
 struct weft_dump {
 	long	slot;
 	long	done;
@@ -262,7 +262,7 @@ int weft_nl_pattern_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	const struct weft_pattern *pattern;
 
 	mutex_lock(&table->lock);
-	/* the caller is told when the table changed under a dump in parts */
+	/* tells the caller when the table has changed between two parts of a dump */
 	cb->seq = table->generation + 1;
 	for (; at->slot < ARRAY_SIZE(table->bucket); at->slot++, at->done = 0) {
 		long index = 0;
@@ -305,11 +305,11 @@ static int put_subflow(struct sk_buff *skb, struct mptcp_sock *msk,
 	struct nlattr *nest;
 	int slot = -ENOENT;
 
-	weft_ends(ssk, &local, &remote);
+	weft_endpoints(ssk, &local, &remote);
 	if (conn)
 		slot = weft_slot(conn, subflow);
 	if (slot >= 0)
-		carried = weft_carried(msk, slot);
+		carried = weft_slot_totals(msk, slot);
 
 	nest = nla_nest_start(skb, WEFT_A_SUBFLOW);
 	if (!nest ||
@@ -328,7 +328,7 @@ static int put_subflow(struct sk_buff *skb, struct mptcp_sock *msk,
 	return 0;
 }
 
-/* The sequence as indices into the subflows, in the order of the message. */
+/* The sequence as indices into the message's list of subflows. */
 static int put_flow_sequence(struct sk_buff *skb, struct mptcp_sock *msk,
 			     const struct weft_rb *rb)
 {
@@ -355,7 +355,7 @@ static int put_flow_sequence(struct sk_buff *skb, struct mptcp_sock *msk,
 	return 0;
 }
 
-/* Caller owns the socket, whose scheduler is one of ours. */
+/* The caller owns the socket; its scheduler is one of this module. */
 static int put_flow(struct sk_buff *skb, struct mptcp_sock *msk)
 {
 	const struct weft_rb *rb = weft_rb_state(msk);
@@ -428,7 +428,7 @@ int weft_nl_flow_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 
 		sock_put((struct sock *)msk);
 		if (err) {
-			/* no room left: this one again in the next message */
+			/* no room: this flow comes first in the next message */
 			at->done--;
 			break;
 		}

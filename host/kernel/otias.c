@@ -3,24 +3,24 @@
  * otias: Out-of-order Transmission for In-order Arrival (Yang, Wang, Amer: WAINA
  * 2014; algorithm 2 in the appendix of the BLEST talk).
  *
- * For each packet and subflow j the time until it would arrive is estimated:
+ * For each packet, the time until it would arrive is estimated for each subflow j:
  *
  *	pkt_can_be_sent_j = cwnd_j - unacked_j
  *	RTT_to_wait_j     = floor((not_yet_sent_j - pkt_can_be_sent_j) / cwnd_j)
  *	T_j               = (RTT_to_wait_j + 1/2) srtt_j
  *
- * and the subflow of the smallest T_j takes it, whether its window has room or
- * not: the packet then waits in the subflow's queue, which is what
- * not_yet_sent_j counts. Forward delays are taken for half of the RTT.
+ * The subflow with the smallest T_j takes it, whether its window has room or not. If
+ * there is no room, the packet waits in the subflow's queue, which is what
+ * not_yet_sent_j counts. Forward delays are assumed to be half of the RTT.
  *
- * RTT_to_wait is zero at least; with room in the window the formula would be
- * negative. A subflow whose queue takes no more is not available. Reinjection is
- * the common one (the paper has none, which the BLEST authors found to hurt).
+ * RTT_to_wait is at least zero; with room in the window the formula would be negative.
+ * A subflow whose queue is full is not available. Reinjection is the common one of this
+ * module. (The paper has none, which the BLEST authors found to be harmful.)
  */
 #include "view.h"
 
 /* 2 T_j, in us */
-static u64 twice_arrival_us(const struct weft_view *view)
+static u64 twice_arrival_us(const struct weft_subflow_view *view)
 {
 	u64 rounds = 0;
 	u32 can_send = 0;
@@ -32,8 +32,8 @@ static u64 twice_arrival_us(const struct weft_view *view)
 	return (2 * rounds + 1) * view->srtt_us;
 }
 
-static int weft_otias_choose(void *state, const struct weft_view *view,
-			     unsigned int n, const struct weft_outlook *outlook)
+static int weft_otias_choose(void *state, const struct weft_subflow_view *view,
+			     unsigned int n, const struct weft_conn_view *conn)
 {
 	u64 best_us = ~0ULL;
 	int best = WEFT_WAIT;

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The allocation pattern of MPTCP-RB ("Multipath TCP with Reduced Burstiness",
- * section 4.3): which subflow carries which of the next L packets, such that
- * packets that leave back to back arrive in order although the RTTs differ.
+ * section 4.3): which subflow carries which of the next L packets, so that packets
+ * that leave back to back arrive in order although the RTTs differ.
  *
  * Gaps. While the slowest subflow carries one packet, subflow i carries
  *
  *	gap_i = round(RTT_max / RTT_i)
  *
- * and the pattern repeats after L = sum of the gaps. Equal RTTs give per-packet
- * round robin. An RTT ratio that would need more than WEFT_SEQUENCE_MAX
- * positions is flattened: all gaps shrink by the same factor, none below one.
+ * and the pattern repeats after L = sum of the gaps. Equal RTTs give per-packet round
+ * robin. If an RTT ratio needs more than WEFT_SEQUENCE_MAX positions, all gaps shrink
+ * by the same factor, but not below one.
  *
- * Sequence. Late packets belong on slow subflows, so positions are given away
- * from the slowest subflow (smallest gap) to the fastest, and from the end:
+ * Sequence. A packet on a slow subflow arrives late, so it has to be late in the data
+ * sequence. Positions are therefore assigned from the slowest subflow (smallest gap)
+ * to the fastest, and from the end of each partition:
  *
  *	1. The pattern is one partition.
- *	2. Each partition is split into ceil(gap / gap of the subflow before)
- *	   equal ones, and the subflow marks the last position of each, from
- *	   left to right, until its gap is used up.
- *	3. Marked positions leave their partitions, the next slowest subflow
- *	   goes on with 2. The fastest takes all that is left.
+ *	2. Each partition is split into ceil(gap / gap of the previous subflow)
+ *	   equal ones. The subflow takes the last position of each, from left to
+ *	   right, until its gap is used up.
+ *	3. These positions leave their partitions, and the next slowest subflow
+ *	   continues with 2. The fastest takes all that is left.
  *
  * RTTs 1:2:3:5, for example (gaps 5, 3, 2, 1, L = 11):
  *
@@ -29,11 +30,11 @@
  *	B    [ .  B][ .  B]C [ .  B][ .  .]C   D
  *	A      A  B   A  B C   A  B   A  A C   D
  *
- * Subflows of the same gap are taken last one first, so that equal gaps read
+ * Of subflows with the same gap the last one comes first, so that equal gaps give
  * A B C ... from the start.
  *
- * Nothing here sleeps, allocates or knows a socket: the file also compiles in
- * user space, where tests/ checks it.
+ * Nothing here sleeps, allocates or uses a socket. So the file also compiles in user
+ * space, where tests/ checks it.
  */
 #include "pattern.h"
 
@@ -52,8 +53,8 @@
  * @n: number of subflows, 1 to WEFT_PATHS_MAX
  * @gap: result, n entries, each at least 1
  *
- * Return: the length of the pattern, at most WEFT_SEQUENCE_MAX; 0 when there is
- * no pattern because an RTT is not known yet (zero) or @n is out of range.
+ * Return: the length of the pattern, at most WEFT_SEQUENCE_MAX; 0 when an RTT is
+ * unknown (zero) or @n is out of range.
  */
 unsigned int weft_gaps(const u64 *rtt, unsigned int n, u32 *gap)
 {
@@ -76,13 +77,13 @@ unsigned int weft_gaps(const u64 *rtt, unsigned int n, u32 *gap)
 		/* round to nearest, without overflow at huge RTTs */
 		if (remainder >= rtt[i] - remainder)
 			quotient++;
-		/* beyond this the subflow gets all positions but n - 1 anyway */
+		/* with a larger quotient the subflow gets all positions but n - 1 anyway */
 		wide[i] = min_t(u64, quotient, 1U << 24);
 		sum += wide[i];
 	}
 
 	for (i = 0; i < n; i++) {
-		/* floor() leaves room for the ones that are lifted to 1 */
+		/* rounding down leaves room for the gaps that are raised to 1 */
 		if (sum > WEFT_SEQUENCE_MAX)
 			wide[i] = div64_u64(wide[i] * (WEFT_SEQUENCE_MAX - n), sum);
 		gap[i] = max_t(u32, wide[i], 1);
@@ -145,7 +146,7 @@ static u32 mark_partitions(u8 *sequence, const unsigned long *cut,
 }
 
 /**
- * weft_sequence() - interleave the subflows by their gaps
+ * weft_sequence() - interleave subflows according to their gaps
  * @gap: packets per pattern for each subflow; 0 leaves a subflow out
  * @n: number of subflows, 1 to WEFT_PATHS_MAX
  * @sequence: result, the index of a subflow for each position; has room for
@@ -153,8 +154,8 @@ static u32 mark_partitions(u8 *sequence, const unsigned long *cut,
  *
  * Each subflow appears exactly as often as its gap says.
  *
- * Return: the length of the sequence, the sum of the gaps; 0 when that is zero
- * or more than WEFT_SEQUENCE_MAX, or @n is out of range.
+ * Return: the length of the sequence, which is the sum of the gaps; 0 when that sum is
+ * zero or more than WEFT_SEQUENCE_MAX, or when @n is out of range.
  */
 unsigned int weft_sequence(const u32 *gap, unsigned int n, u8 *sequence)
 {
@@ -188,8 +189,8 @@ unsigned int weft_sequence(const u32 *gap, unsigned int n, u8 *sequence)
 		split_partitions(sequence, cut, length,
 				 (gap[slow] + before - 1) / before);
 		/*
-		 * Partitions too short to be split leave positions to place:
-		 * go round again, there is always one free per packet left.
+		 * Partitions that are too short to be split leave positions to
+		 * assign. Start again: one is free for each packet left.
 		 */
 		for (left = gap[slow]; left;)
 			left = mark_partitions(sequence, cut, length, slow, left);

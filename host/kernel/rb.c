@@ -2,12 +2,11 @@
 /*
  * rb: MPTCP-RB, Multipath TCP with reduced burstiness.
  *
- * A scheduler that fills one subflow's window after the other makes consecutive
- * data arrive in two heaps: the receiver holds back Data ACKs until the first
- * hole is filled, then acknowledges all at once, and the sender answers with a
- * burst that shallow switch buffers drop. rb spreads consecutive packets over
- * the subflows instead, such that they arrive in order and every Data ACK moves
- * the window by one packet.
+ * A scheduler may fill one subflow's window after the other. Then consecutive data
+ * arrive out of order, and the receiver cannot acknowledge them until the first hole is
+ * filled. It then acknowledges all at once, and the sender answers with a burst that
+ * shallow switch buffers drop. rb interleaves consecutive packets over the subflows so
+ * that they arrive in order. Every Data ACK then moves the window by one packet.
  *
  * The packet at position k of the data sequence goes to
  *
@@ -16,25 +15,25 @@
  * where the sequence (pattern.c) has gap_i = round(RTT_max / RTT_i) packets for
  * subflow i. It comes from, in this order:
  *
- *	controller	a PATTERN_SET for the destination, within its time to live,
- *			which knows all of the connection's subflows;
+ *	controller	a PATTERN_SET for the destination that has not expired and
+ *			has a path for each of the connection's subflows;
  *	local		the kernel's own smoothed RTTs;
- *	none		not all RTTs are known yet: packets take turns.
+ *	none		not all RTTs are known yet, so packets take turns.
  *
- * A packet that is short because the application paused takes a position as any
- * other does. (Filling it up from the next write makes fewer packets, and
- * measurably longer incasts: more of a subflow's window is lost at once, without
- * an ACK left to notice.)
+ * A packet that is short because the application paused takes a position like any
+ * other. (Filling it up from the next write would make fewer packets. Incasts were
+ * measurably longer with that: a drop took more of a subflow's window at once, and no
+ * ACK was left to detect it.)
  *
- * The sequence is made anew every 10 ms, and at once when the controller writes,
- * a pattern expires, or a subflow comes or goes.
+ * The sequence is computed again every 10 ms, and at once when the controller writes, a
+ * pattern expires, or a subflow comes or goes.
  *
- * Pre-allocation: the pattern decides also while the chosen subflow's congestion
- * window is full; the packet then waits in that subflow's queue. Only when that
- * queue has reached the subflow's send buffer, the connection waits. Another
- * subflow with room is *not* used: its packet would arrive ahead of its turn. A
- * subflow that had a retransmission timeout is out of the pattern until it has
- * recovered (weft_usable()), so that a dead path does not hold up the others.
+ * Pre-allocation: the pattern also decides while the chosen subflow's congestion window
+ * is full. The packet then waits in that subflow's queue. The connection waits only
+ * when that queue has reached the subflow's send buffer. It does *not* use another
+ * subflow with room, since that packet would arrive too early. A subflow that had a
+ * retransmission timeout is not in the pattern until it has recovered (weft_usable()),
+ * so that a dead path does not hold up the others.
  */
 #include <linux/ktime.h>
 #include <linux/moduleparam.h>
@@ -42,20 +41,20 @@
 
 #include "rb.h"
 
-/* How long a pattern from the kernel's RTTs holds: the paper's 10 ms. */
+/* How long a pattern from the kernel's RTTs is valid: the paper's 10 ms. */
 static unsigned int rb_update_interval_ms = 10;
 module_param(rb_update_interval_ms, uint, 0644);
-MODULE_PARM_DESC(rb_update_interval_ms, "rb: a pattern from the kernel's RTTs is made anew after this long");
+MODULE_PARM_DESC(rb_update_interval_ms, "rb: a pattern from the kernel's RTTs is computed again after this long");
 
-/* Beyond this RTT ratio a slow subflow gets more than its share; no limit in the paper. */
+/* With a larger RTT ratio a slow subflow gets more than its share; the paper has no limit. */
 static unsigned int rb_gap_max_packets = WEFT_SEQUENCE_MAX;
 module_param(rb_gap_max_packets, uint, 0644);
-MODULE_PARM_DESC(rb_gap_max_packets, "rb: most packets of a subflow in a pattern from the kernel's RTTs");
+MODULE_PARM_DESC(rb_gap_max_packets, "rb: maximum number of packets of a subflow in a pattern from the kernel's RTTs");
 
 /*
- * Turn a pattern of paths into one of slots. Paths without a subflow drop out of
- * the sequence. Returns its length; 0 when a subflow has no path of its own or
- * no position is left.
+ * Translate a pattern of paths into one of slots. The sequence leaves out paths without
+ * a subflow. Returns its length; 0 when a subflow has no path of its own, or no
+ * position is left.
  */
 static unsigned int map_pattern(const struct weft_pattern *pattern,
 				const struct weft_usable *usable,
@@ -85,7 +84,7 @@ static unsigned int map_pattern(const struct weft_pattern *pattern,
 	return length;
 }
 
-/* The controller's pattern, if there is one that fits; length or 0. */
+/* The controller's pattern, if there is one for all subflows. Returns its length or 0. */
 static unsigned int from_controller(struct weft_rb *rb,
 				    const struct weft_usable *usable, u64 now,
 				    u32 *gap, u8 *sequence)
@@ -96,7 +95,7 @@ static unsigned int from_controller(struct weft_rb *rb,
 	unsigned int length = 0;
 	__be32 local, remote;
 
-	if (!weft_ends(ssk, &local, &remote))
+	if (!weft_endpoints(ssk, &local, &remote))
 		return 0;
 
 	rcu_read_lock();
@@ -106,13 +105,13 @@ static unsigned int from_controller(struct weft_rb *rb,
 	if (length) {
 		rb->version = pattern->version;
 		rb->refresh_ns = min(rb->refresh_ns,
-				     weft_pattern_dies_ns(pattern));
+				     weft_pattern_expires_ns(pattern));
 	}
 	rcu_read_unlock();
 	return length;
 }
 
-/* A pattern from the kernel's RTTs; length, or 0 while one is not known. */
+/* A pattern from the kernel's RTTs. Returns its length; 0 while an RTT is unknown. */
 static unsigned int from_rtt(const struct weft_usable *usable,
 			     u32 *gap, u8 *sequence)
 {
@@ -148,8 +147,8 @@ static unsigned int take_turns(const struct weft_usable *usable,
 }
 
 /*
- * Make the sequence anew. The position is kept when it comes out as before: the
- * data sequence goes on.
+ * Compute the sequence again. If the result is the same, the position stays, since the
+ * data continue.
  */
 static void refresh(struct weft_rb *rb, const struct weft_usable *usable,
 		    u64 now, u32 generation)
@@ -216,7 +215,7 @@ static int weft_rb_get_send(struct mptcp_sock *msk)
 	if (WARN_ON_ONCE(i == usable.count))
 		return -EINVAL;
 
-	/* the subflow's queue is full: wait for it, the next ACK asks again */
+	/* the subflow's queue is full: wait, the next ACK asks again */
 	if (!sk_stream_memory_free(mptcp_subflow_tcp_sock(usable.subflow[i])))
 		return -EAGAIN;
 	return weft_grant(msk, usable.subflow[i], usable.slot[i], 1);

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * redundant: every packet on every subflow (ReMP TCP: Froemmgen et al., "ReMP TCP:
- * Low Latency Multipath TCP", ICC 2016), which gives bandwidth for latency: data
- * arrive as early as on the path that happens to be the fastest for each packet.
+ * Low Latency Multipath TCP", ICC 2016). It trades bandwidth for latency: each packet
+ * arrives as early as on the path that is the fastest for it.
  *
- * All subflows whose queue has room are marked. The core (mptcp_sched_ops.redundant)
- * lets each first send what others have sent and it has not, and the one that is
- * up to date what is new. A subflow that cannot keep up goes on where it was when
- * it has room again, and skips what has been acknowledged meanwhile, so it does
- * not hold up the others.
+ * All subflows whose queue has room are marked. In the core (mptcp_sched_ops.redundant)
+ * a subflow first sends the data that others have sent and it has not, and then new
+ * data. A subflow that cannot keep up continues where it was when it has room again. It
+ * skips data that have been acknowledged meanwhile, so it does not hold up the others.
  */
 #include "weft.h"
 
-/* Count what the subflows have been given, each for itself. */
+/* Count what each subflow has been given; several have been given the same data. */
 static void book(struct mptcp_sock *msk, const struct weft_usable *usable)
 {
 	struct weft_conn *conn = weft_conn(msk);

@@ -2,9 +2,9 @@
 /*
  * Reinjection: data that a subflow holds up are sent again on another one.
  *
- * The core's worker reinjects what is not acknowledged from the left edge on, when
- * no Data ACK has come for a timeout or MPTCP_WORK_RTX is set, and asks for the
- * subflow before each fragment (get_retrans()).
+ * The core's worker reinjects unacknowledged data, beginning at the left edge of the
+ * send window. It does so when no Data ACK has come for a timeout, or when
+ * MPTCP_WORK_RTX is set. Before each fragment it asks for the subflow (get_retrans()).
  */
 #include <linux/export.h>
 #include <net/tcp.h>
@@ -12,11 +12,11 @@
 #include "weft.h"
 
 /**
- * weft_sender_is_blocked() - whether the connection's window or send buffer is
- *	full, so that nothing more can be handed to any subflow
+ * weft_sender_is_blocked() - whether a full send window or send buffer keeps the
+ *	connection from giving subflows more data
  * @msk: connection, data lock held
  *
- * Return: true when there is something to send, or somebody waits to write more.
+ * Return: true when data wait for the window, or the application waits for the buffer.
  */
 bool weft_sender_is_blocked(const struct mptcp_sock *msk)
 {
@@ -31,7 +31,7 @@ bool weft_sender_is_blocked(const struct mptcp_sock *msk)
  * weft_fastest_idle() - the fastest subflow, if it has room in its window
  * @msk: connection
  *
- * Return: that subflow, NULL when it has none or there is no active one.
+ * Return: that subflow; NULL when it has no room, or no subflow is active.
  */
 struct mptcp_subflow_context *weft_fastest_idle(struct mptcp_sock *msk)
 {
@@ -52,8 +52,8 @@ struct mptcp_subflow_context *weft_fastest_idle(struct mptcp_sock *msk)
 }
 
 /*
- * Whether a subflow holds up what it carries: in loss recovery after a timeout, or
- * with data in flight and nothing heard for as long as its timeout.
+ * Whether a subflow holds up the data that it carries: it recovers from a timeout, or
+ * has data in flight and has heard nothing for as long as its timeout.
  */
 static bool is_stalled(const struct sock *ssk)
 {
@@ -66,8 +66,8 @@ static bool is_stalled(const struct sock *ssk)
 	       (s32)inet_csk(ssk)->icsk_rto;
 }
 
-/* The fastest of the fittest subflows that are not stalled, if one has room. */
-static struct mptcp_subflow_context *rescuer(struct mptcp_sock *msk)
+/* Of the subflows that are not stalled, the fastest with the best rank and room. */
+static struct mptcp_subflow_context *reinjection_target(struct mptcp_sock *msk)
 {
 	struct mptcp_subflow_context *subflow, *best = NULL;
 	enum weft_rank fittest = WEFT_RANK_UNFIT;
@@ -108,12 +108,12 @@ static bool has_stalled_subflow(struct mptcp_sock *msk)
  * weft_get_retrans() - choose where the core reinjects unacknowledged data
  * @msk: connection, owned
  *
- * When a subflow is stalled, the data that it holds up go to the fastest one that
- * is not and has room, at once and also when that one has data of its own in
- * flight. Upstream's default waits until a subflow is idle; that remains the rule
- * while none is stalled, since then what is missing is on its way.
+ * When a subflow is stalled, the data that it holds up go at once to the fastest
+ * subflow that is not stalled and has room, even if that one has data of its own in
+ * flight. Upstream's default waits until a subflow is idle. While no subflow is
+ * stalled, the missing data are on their way, and the default's rule applies here too.
  *
- * Return: 0, or -EAGAIN when no subflow is fit now.
+ * Return: 0, or -EAGAIN when no subflow can take the data now.
  */
 int weft_get_retrans(struct mptcp_sock *msk)
 {
@@ -123,8 +123,8 @@ int weft_get_retrans(struct mptcp_sock *msk)
 
 	msk->rtx_burst = 0;
 	if (has_stalled_subflow(msk)) {
-		best = rescuer(msk);
-		/* what is sent from now on is not for the stalled one */
+		best = reinjection_target(msk);
+		/* a stalled subflow gets none of the data after this */
 		if (conn && (!conn->rescue_seq ||
 			     !before64(READ_ONCE(msk->snd_una), conn->rescue_seq)))
 			conn->rescue_seq = READ_ONCE(msk->snd_nxt);
@@ -141,37 +141,37 @@ int weft_get_retrans(struct mptcp_sock *msk)
 EXPORT_SYMBOL_GPL(weft_get_retrans);	/* for bench/cost.c */
 
 /**
- * weft_data_acked() - go on with a reinjection
+ * weft_data_acked() - continue a reinjection
  * @msk: connection, data lock held
- * @ssk: subflow by which the Data ACK came
- * @skb: the packet that brought it
+ * @ssk: subflow on which the Data ACK came
+ * @skb: the packet that carried it
  * @snd_una: first byte that is not acknowledged
  *
- * A reinjection ends when the window of the subflow that helps is full, and the
- * core would go on no sooner than after another timeout. So it is called again as
- * soon as that subflow has delivered everything and something is still missing that
- * was sent before the stall was noticed;
- * all but one packet, whose acknowledgment the receiver may delay by 40 ms.
+ * A reinjection ends when the window of its target is full. The core would continue it
+ * only after another timeout. So this calls the worker as soon as the target has
+ * delivered its data and some that were sent before the stall are still missing. The
+ * target may still have one packet in flight, because the receiver may delay that
+ * packet's ACK by 40 ms.
  */
 void weft_data_acked(struct mptcp_sock *msk, struct sock *ssk,
 		     const struct sk_buff *skb, u64 snd_una)
 {
 	const struct weft_conn *conn = weft_conn(msk);
 	struct mptcp_subflow_context *best;
-	const struct sock *helper;
+	const struct sock *target;
 
-	/* subflows come and go while a user has the socket; the next ACK tells */
+	/* the owner of the socket may change the list of subflows; wait for the next ACK */
 	if (sock_owned_by_user((struct sock *)msk) ||
 	    !conn || !conn->rescue_seq || !before64(snd_una, conn->rescue_seq) ||
 	    !has_stalled_subflow(msk))
 		return;
-	best = rescuer(msk);
+	best = reinjection_target(msk);
 	if (!best)
 		return;
-	helper = mptcp_subflow_tcp_sock(best);
-	if (READ_ONCE(tcp_sk(helper)->packets_out) > 1 ||
-	    READ_ONCE(tcp_sk(helper)->write_seq) !=
-	    READ_ONCE(tcp_sk(helper)->snd_nxt))
+	target = mptcp_subflow_tcp_sock(best);
+	if (READ_ONCE(tcp_sk(target)->packets_out) > 1 ||
+	    READ_ONCE(tcp_sk(target)->write_seq) !=
+	    READ_ONCE(tcp_sk(target)->snd_nxt))
 		return;
 	set_bit(MPTCP_WORK_RTX, &msk->flags);
 	mptcp_schedule_work((struct sock *)msk);

@@ -3,9 +3,9 @@
  * roundrobin: fills the window of each subflow in turn.
  *
  * This is the "roundrobin" of the out-of-tree MPTCP 0.9x kernels with its default
- * cwnd_limited=1, which the papers compare with: a subflow is given packets until
- * its congestion window (or the receive window) is full, then it is the next
- * one's turn. Consecutive data thus form one run per subflow and round trip.
+ * cwnd_limited=1, which the papers compare with. A subflow is given packets until its
+ * congestion window (or the receive window) is full, then the next one is. So each
+ * subflow carries one run of consecutive data per round trip.
  */
 #include "weft.h"
 
@@ -20,7 +20,7 @@ static int weft_roundrobin_get_send(struct mptcp_sock *msk)
 	conn = weft_conn(msk);
 	weft_account(msk);
 
-	/* from the one that is being filled; if it is gone, from the first */
+	/* begin with the one that is being filled; if it is gone, with the first */
 	for (first = 0; first < usable.count; first++)
 		if (usable.slot[first] == conn->picked)
 			break;

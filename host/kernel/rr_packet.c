@@ -2,19 +2,19 @@
 /*
  * rr_packet: one packet per subflow in turn (MPTCP-RB, section 4.1 and figure 6).
  *
- * The smallest change that interleaves: consecutive packets go to different
- * subflows, whatever their RTTs. A subflow whose window is full is passed over,
- * so the turn is the same as rb's with equal RTTs only while windows have room;
- * rb keeps the turn and lets the packet wait in the subflow's queue.
+ * This is the smallest change that interleaves: consecutive packets go to different
+ * subflows, whatever their RTTs. A subflow whose window is full loses its turn. rb keeps
+ * the turn and lets the packet wait in that subflow's queue. So with equal RTTs, the two
+ * order packets the same way only while windows have room.
  */
 #include "view.h"
 
 struct weft_rr_packet {
-	u8 next;	/* slot whose turn it is, or the first one after it */
+	u8 next;	/* the packet goes to this slot, or to the next one with room */
 };
 
 /* The usable subflow with room whose slot comes next at or after @from. */
-static int next_with_space(const struct weft_view *view, unsigned int n, u8 from)
+static int next_with_space(const struct weft_subflow_view *view, unsigned int n, u8 from)
 {
 	unsigned int i, ahead, best_ahead = ~0U;
 	int best = WEFT_WAIT;
@@ -29,14 +29,14 @@ static int next_with_space(const struct weft_view *view, unsigned int n, u8 from
 	return best;
 }
 
-static int weft_rr_packet_choose(void *state, const struct weft_view *view,
+static int weft_rr_packet_choose(void *state, const struct weft_subflow_view *view,
 				 unsigned int n,
-				 const struct weft_outlook *outlook)
+				 const struct weft_conn_view *conn)
 {
 	struct weft_rr_packet *rr = state;
 
-	if (outlook->placed >= 0)
-		rr->next = (outlook->placed + 1) % WEFT_PATHS_MAX;
+	if (conn->last_slot >= 0)
+		rr->next = (conn->last_slot + 1) % WEFT_PATHS_MAX;
 	return next_with_space(view, n, rr->next);
 }
 

@@ -8,24 +8,23 @@
  *	fast subflow has space:		it sends unsent[0]
  *	else slow subflow has space:	it sends unsent[Gap]
  *
- * The Gap packets in between are left for the fast subflow to send later, so that
- * they and the slow subflow's packet arrive together. If there is no packet
- * unsent[Gap], because it lies beyond the send window or is not written yet, the
- * slow subflow sends nothing.
+ * The fast subflow sends the Gap packets in between later, so that they and the slow
+ * subflow's packet arrive together. Without a packet unsent[Gap], because it is beyond
+ * the send window or not written yet, the slow subflow sends nothing.
  *
- * In Linux data are handed to subflows in the order of their sequence, but a
- * subflow may be given more than its window. So "leave Gap packets for the fast
- * subflow and send the next on the slow one" becomes "put packets in the fast
- * subflow's queue until Gap of them wait there, then put one on the slow subflow".
- * It is the same assignment, made at the same moment.
+ * Linux gives data to subflows in the order of their sequence numbers, but a subflow
+ * may be given more than its window. So "leave Gap packets for the fast subflow and
+ * send the next one on the slow subflow" becomes "put packets in the fast subflow's
+ * queue until Gap of them wait there, then give one to the slow subflow". The packets
+ * go to the same subflows, and that is decided at the same moment.
  *
- * More than two subflows, which the paper leaves open: a subflow is slow to all
- * that are faster. Before subflow i gets a packet, each faster j is to have
+ * The paper has two subflows. Here, with more, a subflow is slow compared with each
+ * faster one. Before subflow i gets a packet, each faster subflow j gets
  *
  *	Gap_ij = B_j (OWD_i - OWD_j)
  *
- * packets waiting, its own part of what arrives before i's packet; a faster one
- * with room of its own is served first in any case.
+ * packets in its queue: its part of the data that arrive before i's packet. A faster
+ * subflow with room in its window comes first in any case.
  */
 #include "stms.h"
 
@@ -39,8 +38,8 @@
  *
  * Return: packets, rounded down; 0 when @slow is no slower.
  */
-u32 weft_stms_true_gap(const struct weft_view *fast,
-		       const struct weft_view *slow)
+u32 weft_stms_true_gap(const struct weft_subflow_view *fast,
+		       const struct weft_subflow_view *slow)
 {
 	u64 packets;
 
@@ -57,22 +56,22 @@ static void start(struct weft_stms *stms)
 	stms->started = true;
 }
 
-/* Drop what was promised to subflows that are gone. */
-static void forget_absent(struct weft_stms *stms, const struct weft_view *view,
+/* Forget the packets reserved for subflows that are gone. */
+static void forget_absent(struct weft_stms *stms, const struct weft_subflow_view *view,
 			  unsigned int n)
 {
 	unsigned int slot;
 
 	for (slot = 0; slot < WEFT_PATHS_MAX; slot++)
-		if (stms->reserved[slot] && weft_find(view, n, slot) < 0)
+		if (stms->reserved[slot] && weft_find_slot(view, n, slot) < 0)
 			stms->reserved[slot] = 0;
-	if (stms->slow >= 0 && weft_find(view, n, stms->slow) < 0)
+	if (stms->slow >= 0 && weft_find_slot(view, n, stms->slow) < 0)
 		stms->slow = -1;
 }
 
-/* The fastest subflow that is promised packets, or WEFT_WAIT for none. */
-static int promised(const struct weft_stms *stms, const struct weft_view *view,
-		    unsigned int n)
+/* The fastest subflow with reserved packets, or WEFT_WAIT for none. */
+static int fastest_reserved(const struct weft_stms *stms,
+			    const struct weft_subflow_view *view, unsigned int n)
 {
 	int best = WEFT_WAIT;
 	unsigned int i;
@@ -84,8 +83,8 @@ static int promised(const struct weft_stms *stms, const struct weft_view *view,
 	return best;
 }
 
-/* Promise the faster subflows what is to come before a packet of @slow. */
-static u64 reserve(struct weft_stms *stms, const struct weft_view *view,
+/* Reserve for the faster subflows the packets that come before one of @slow. */
+static u64 reserve(struct weft_stms *stms, const struct weft_subflow_view *view,
 		   unsigned int n, int slow, weft_stms_gap_fn *gap,
 		   void *context)
 {
@@ -109,14 +108,14 @@ static u64 reserve(struct weft_stms *stms, const struct weft_view *view,
  * @stms: state, zeroed at first
  * @view: usable subflows
  * @n: entries of @view, at least 1
- * @outlook: connection
- * @gap: how many packets to leave for the faster one of two subflows
+ * @conn: connection
+ * @gap: how many packets the faster one of two subflows carries first
  * @context: for @gap
  *
  * Return: index of the subflow for the next packet, or WEFT_WAIT.
  */
-int weft_stms_slide(struct weft_stms *stms, const struct weft_view *view,
-		    unsigned int n, const struct weft_outlook *outlook,
+int weft_stms_slide(struct weft_stms *stms, const struct weft_subflow_view *view,
+		    unsigned int n, const struct weft_conn_view *conn,
 		    weft_stms_gap_fn *gap, void *context)
 {
 	u64 packets, available;
@@ -124,18 +123,18 @@ int weft_stms_slide(struct weft_stms *stms, const struct weft_view *view,
 
 	if (!stms->started)
 		start(stms);
-	if (outlook->placed >= 0) {
-		if (stms->reserved[outlook->placed])
-			stms->reserved[outlook->placed]--;
-		else if (outlook->placed == stms->slow)
+	if (conn->last_slot >= 0) {
+		if (stms->reserved[conn->last_slot])
+			stms->reserved[conn->last_slot]--;
+		else if (conn->last_slot == stms->slow)
 			stms->slow = -1;
 	}
 	forget_absent(stms, view, n);
 
-	/* a promise in the making: the gap, then the packet behind it */
-	next = promised(stms, view, n);
+	/* first the reserved packets, then the slow subflow's */
+	next = fastest_reserved(stms, view, n);
 	if (next == WEFT_WAIT && stms->slow >= 0)
-		next = weft_find(view, n, stms->slow);
+		next = weft_find_slot(view, n, stms->slow);
 	if (next >= 0 && view[next].writable)
 		return next;
 	if (next >= 0 && weft_ack_is_due(&view[next]))
@@ -148,13 +147,13 @@ int weft_stms_slide(struct weft_stms *stms, const struct weft_view *view,
 		return choice;
 
 	packets = reserve(stms, view, n, choice, gap, context) + 1;
-	available = min(outlook->unsent_bytes, outlook->window_bytes);
+	available = min(conn->unsent_bytes, conn->window_bytes);
 	if (packets > weft_packets(available, &view[choice])) {
 		start(stms);
 		return weft_ack_is_due(&view[fast]) ? WEFT_WAIT : choice;
 	}
 	stms->slow = view[choice].slot;
-	next = promised(stms, view, n);
+	next = fastest_reserved(stms, view, n);
 	if (next == WEFT_WAIT)
 		next = choice;
 	if (view[next].writable)

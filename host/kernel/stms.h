@@ -6,10 +6,9 @@
 #include "view.h"
 
 /**
- * struct weft_stms - which packets are promised to which subflow
- * @reserved: packets to place on a subflow before the slow one gets its packet,
- *	by slot
- * @slow: slot that gets the next packet once nothing is reserved, -1 for none
+ * struct weft_stms - packets that are reserved for subflows
+ * @reserved: by slot, packets that the subflow gets before the slow one gets a packet
+ * @slow: slot that gets the next packet once nothing is reserved; -1 for none
  * @started: whether the rest is valid
  */
 struct weft_stms {
@@ -27,13 +26,13 @@ struct weft_stms {
  *
  * Return: packets.
  */
-typedef u32 weft_stms_gap_fn(void *context, const struct weft_view *fast,
-			     const struct weft_view *slow);
+typedef u32 weft_stms_gap_fn(void *context, const struct weft_subflow_view *fast,
+			     const struct weft_subflow_view *slow);
 
-u32 weft_stms_true_gap(const struct weft_view *fast,
-		       const struct weft_view *slow);
-int weft_stms_slide(struct weft_stms *stms, const struct weft_view *view,
-		    unsigned int n, const struct weft_outlook *outlook,
+u32 weft_stms_true_gap(const struct weft_subflow_view *fast,
+		       const struct weft_subflow_view *slow);
+int weft_stms_slide(struct weft_stms *stms, const struct weft_subflow_view *view,
+		    unsigned int n, const struct weft_conn_view *conn,
 		    weft_stms_gap_fn *gap, void *context);
 
 #endif /* _WEFT_STMS_H */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * stms_a: STMS with the gap adjusted (STMS-A, algorithm 2) by what Data ACKs say.
- * The scheduler is in stms.c.
+ * stms_a: STMS with a gap that Data ACKs adjust (STMS-A, algorithm 2). The part that
+ * it shares with stms_c is in stms.c.
  *
- * A Data ACK that moves the window by more than two packets (delayed ACKs move it
- * by two) tells that packets waited for a hole to be filled. If the packet at the
- * left edge of the window, the one that had been missing, came over a slow
- * subflow, the gap was too small; if over a fast one, too large:
+ * Delayed ACKs move the send window by two packets. A Data ACK that moves it by more
+ * shows that packets waited at the receiver for a missing one. That one was at the left
+ * edge of the window. If a slow subflow carried it, the gap was too small; if a fast
+ * one did, the gap was too large:
  *
  *	on each Data ACK of data_acked packets
  *		delta = 0
@@ -15,17 +15,17 @@
  *			delta = -data_acked	otherwise
  *		gap += EWMA(delta, adjust_interval)
  *
- * The weight of the average is 1 / adjust_interval. Since the weights of all later
- * Data ACKs sum up to one, a leap of n packets moves the gap by n, spread over
- * about adjust_interval Data ACKs, as long as the earlier change needs to show.
- * The first gap is the calculated one.
+ * The weight of the average is 1 / adjust_interval. The weights of all later Data ACKs
+ * sum up to one. So a Data ACK of n packets moves the gap by n in total, spread over
+ * about adjust_interval Data ACKs: the time that an earlier change takes to show. The
+ * first gap is the calculated one.
  *
- * Several slow subflows have a gap each, and each faster one a part of it by what
- * it would carry meanwhile. The paper does not say how large adjust_interval is;
- * it is a module parameter.
+ * With several slow subflows, each has its own gap. The faster ones share that gap in
+ * proportion to what each would carry meanwhile. The paper does not say how large
+ * adjust_interval is; it is a module parameter.
  */
 #include "stms.h"
-#include "trail.h"
+#include "seq_map.h"
 
 #define GAP_SCALE	256		/* gaps are in 1/256 packets */
 #define GAP_MAX		65536		/* packets */
@@ -33,47 +33,47 @@
 /**
  * struct weft_stms_a - state of a connection
  * @stms: algorithm 1's
- * @trail: which subflow has carried what
- * @last_seq: data sequence at the decision before
+ * @seq_map: which subflow has carried which data
+ * @last_seq: data sequence number at the previous decision
  * @una: last Data ACK
- * @gap: by slot of the slow subflow, packets times GAP_SCALE; 0 for "not yet"
- * @rest: what Data ACKs told and @gap has yet to move, likewise
+ * @gap: by slot of the slow subflow, packets times GAP_SCALE; 0: no gap yet
+ * @pending: adjustments that @gap has not followed yet, in the same unit
  * @view: subflows as of the last decision
  * @n: entries of @view
  */
 struct weft_stms_a {
 	struct weft_stms	stms;
-	struct weft_trail	trail;
+	struct weft_seq_map	seq_map;
 	u64			last_seq;
 	u64			una;
 	s64			gap[WEFT_PATHS_MAX];
-	s64			rest[WEFT_PATHS_MAX];
-	struct weft_view	view[WEFT_PATHS_MAX];
+	s64			pending[WEFT_PATHS_MAX];
+	struct weft_subflow_view	view[WEFT_PATHS_MAX];
 	unsigned int		n;
 };
 
 static unsigned int stms_adjust_interval_acks = 8;
 
-static s64 scaled_true_gap(const struct weft_view *view, unsigned int n,
-			   const struct weft_view *slow)
+static s64 scaled_true_gap(const struct weft_subflow_view *view, unsigned int n,
+			   const struct weft_subflow_view *slow)
 {
 	u64 packets = 0;
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
 		packets += weft_stms_true_gap(&view[i], slow);
-	/* 0 is for "not yet" */
+	/* 0 means that there is no gap yet */
 	return max_t(s64, min_t(u64, packets, GAP_MAX) * GAP_SCALE, 1);
 }
 
 /*
- * The largest gap that there can be. Of OWD_s - OWD_f no more is known than that it
- * is at most RTT_s, so Gap <= B_f RTT_s. Without a limit, leaps that have another
- * reason than order (a receiver that reads late) push the gap beyond what the send
- * buffer holds; then the slow subflow gets nothing and no leap ever takes it back.
+ * The largest gap. OWD_s - OWD_f is at most RTT_s, so Gap <= B_f RTT_s. A receiver that
+ * reads late also causes large Data ACKs. Without this limit they could raise the gap
+ * beyond what the send buffer holds. Then the slow subflow would get nothing, and no
+ * Data ACK would lower the gap again.
  */
-static s64 scaled_gap_limit(const struct weft_view *view, unsigned int n,
-			    const struct weft_view *slow)
+static s64 scaled_gap_limit(const struct weft_subflow_view *view, unsigned int n,
+			    const struct weft_subflow_view *slow)
 {
 	u64 packets = 0;
 	unsigned int i;
@@ -86,9 +86,9 @@ static s64 scaled_gap_limit(const struct weft_view *view, unsigned int n,
 	return max_t(s64, min_t(u64, packets, GAP_MAX) * GAP_SCALE, 1);
 }
 
-/* The slow subflow's gap, shared out by what each faster one would carry. */
-static u32 adjusted_gap(void *context, const struct weft_view *fast,
-			const struct weft_view *slow)
+/* The part of a slow subflow's gap that one of the faster subflows carries. */
+static u32 adjusted_gap(void *context, const struct weft_subflow_view *fast,
+			const struct weft_subflow_view *slow)
 {
 	struct weft_stms_a *a = context;
 	s64 whole = scaled_true_gap(a->view, a->n, slow);
@@ -96,7 +96,7 @@ static u32 adjusted_gap(void *context, const struct weft_view *fast,
 
 	if (!a->gap[slow->slot])
 		a->gap[slow->slot] = whole;
-	/* RTTs so close that neither is slow: all of it for the fastest */
+	/* the RTTs are about equal: the fastest subflow carries all of the gap */
 	if (whole < GAP_SCALE)
 		return fast == &a->view[weft_fastest(a->view, a->n, false)] ?
 		       (u64)a->gap[slow->slot] / GAP_SCALE : 0;
@@ -104,18 +104,18 @@ static u32 adjusted_gap(void *context, const struct weft_view *fast,
 }
 
 /*
- * Algorithm 2 for one slow subflow. The average times adjust_interval is what is
- * left of all deltas so far; kept in that form nothing is lost to rounding.
+ * Algorithm 2 for one slow subflow. @pending is the average times adjust_interval.
+ * Stored in that form, the average has no rounding error.
  */
-static void adjust(struct weft_stms_a *a, const struct weft_view *slow, s64 delta)
+static void adjust(struct weft_stms_a *a, const struct weft_subflow_view *slow, s64 delta)
 {
 	s32 interval = min(max(stms_adjust_interval_acks, 1U), 1024U);
 	u8 slot = slow->slot;
 	s64 average;
 
-	a->rest[slot] += delta * GAP_SCALE;
-	average = div_s64(a->rest[slot], interval);
-	a->rest[slot] -= average;
+	a->pending[slot] += delta * GAP_SCALE;
+	average = div_s64(a->pending[slot], interval);
+	a->pending[slot] -= average;
 	if (a->gap[slot])
 		a->gap[slot] = max_t(s64, 1,
 				     min_t(s64, a->gap[slot] + average,
@@ -123,8 +123,8 @@ static void adjust(struct weft_stms_a *a, const struct weft_view *slow, s64 delt
 }
 
 /*
- * A Data ACK up to @una. With several slow subflows, one that held up the others
- * learns of its own lateness; a fast one that did tells all of them.
+ * A Data ACK up to @una. If a slow subflow carried the packet at the left edge, only its
+ * gap changes. If the fastest one did, the gaps of all slow subflows change.
  */
 static void weft_stms_a_acked(struct weft_stms_a *a, u64 una)
 {
@@ -139,11 +139,11 @@ static void weft_stms_a_acked(struct weft_stms_a *a, u64 una)
 	}
 	fast = weft_fastest(a->view, a->n, false);
 	packets = weft_packets(bytes, &a->view[fast]);
-	edge = weft_trail_find(&a->trail, a->una);
+	edge = weft_seq_map_find(&a->seq_map, a->una);
 	a->una = una;
 
 	for (i = 0; i < a->n; i++) {
-		const struct weft_view *slow = &a->view[i];
+		const struct weft_subflow_view *slow = &a->view[i];
 		s64 delta = 0;
 
 		if ((int)i == fast)
@@ -156,22 +156,22 @@ static void weft_stms_a_acked(struct weft_stms_a *a, u64 una)
 	}
 }
 
-static int weft_stms_a_choose(void *state, const struct weft_view *view,
-			      unsigned int n, const struct weft_outlook *outlook)
+static int weft_stms_a_choose(void *state, const struct weft_subflow_view *view,
+			      unsigned int n, const struct weft_conn_view *conn)
 {
 	struct weft_stms_a *a = state;
 
-	if (outlook->placed >= 0)
-		weft_trail_add(&a->trail, a->last_seq, outlook->next_seq,
-			       outlook->placed);
+	if (conn->last_slot >= 0)
+		weft_seq_map_add(&a->seq_map, a->last_seq, conn->next_seq,
+				 conn->last_slot);
 	else if (!a->n)
-		a->una = outlook->next_seq;
-	if (outlook->placed >= 0 || !a->n)
-		a->last_seq = outlook->next_seq;
+		a->una = conn->next_seq;
+	if (conn->last_slot >= 0 || !a->n)
+		a->last_seq = conn->next_seq;
 
 	memcpy(a->view, view, n * sizeof(*view));
 	a->n = n;
-	return weft_stms_slide(&a->stms, a->view, n, outlook, adjusted_gap, a);
+	return weft_stms_slide(&a->stms, a->view, n, conn, adjusted_gap, a);
 }
 
 #ifdef __KERNEL__
@@ -192,7 +192,7 @@ static int weft_stms_a_get_send(struct mptcp_sock *msk)
 		return weft_send_packet(msk, sizeof(struct weft_stms_a),
 					weft_stms_a_choose);
 
-	/* each Data ACK counts, also those that come while a process has the socket */
+	/* Data ACKs also come while a process owns the socket, and each one counts */
 	mptcp_data_lock(sk);
 	err = weft_send_packet(msk, sizeof(struct weft_stms_a),
 			       weft_stms_a_choose);

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * stms_c: STMS with the gap calculated (STMS-C) from the subflows' congestion
- * windows and smoothed RTTs each time a slow subflow is about to get a packet.
- * The scheduler is in stms.c.
+ * stms_c: STMS with a calculated gap (STMS-C). It is calculated from congestion windows
+ * and smoothed RTTs each time a slow subflow is about to get a packet. The part that
+ * stms_c shares with stms_a is in stms.c.
  */
 #include "stms.h"
 
-static u32 calculated_gap(void *context, const struct weft_view *fast,
-			  const struct weft_view *slow)
+static u32 calculated_gap(void *context, const struct weft_subflow_view *fast,
+			  const struct weft_subflow_view *slow)
 {
 	return weft_stms_true_gap(fast, slow);
 }
 
-static int weft_stms_c_choose(void *state, const struct weft_view *view,
-			      unsigned int n, const struct weft_outlook *outlook)
+static int weft_stms_c_choose(void *state, const struct weft_subflow_view *view,
+			      unsigned int n, const struct weft_conn_view *conn)
 {
-	return weft_stms_slide(state, view, n, outlook, calculated_gap, NULL);
+	return weft_stms_slide(state, view, n, conn, calculated_gap, NULL);
 }
 
 #ifdef __KERNEL__

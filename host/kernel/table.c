@@ -2,10 +2,10 @@
 /*
  * The controller's patterns of a network namespace, by destination prefix.
  *
- * One hash table for all prefix lengths and a bit mask of the lengths in use: a
- * lookup tries those from long to short, and a data center has one or two.
- * But for their age patterns are immutable; a write replaces the whole object under
- * RCU, so that a reader sees one version or the other and never a mixture.
+ * There is one hash table for all prefix lengths, and a bit mask of the lengths in use.
+ * A lookup tries those lengths from long to short; a data center has one or two. Apart
+ * from their age, patterns are immutable. A write replaces the whole object under RCU,
+ * so a reader sees the old version or the new one and never a mixture.
  */
 #include <linux/hash.h>
 #include <linux/ktime.h>
@@ -52,18 +52,18 @@ static struct weft_pattern *lookup(const struct weft_table *table,
 }
 
 /**
- * weft_pattern_dies_ns() - when a pattern is not used any more
+ * weft_pattern_expires_ns() - when a pattern expires
  * @pattern: pattern
  *
- * Return: ktime_get_ns() of that moment; U64_MAX when it lives for ever.
+ * Return: ktime_get_ns() of that moment; U64_MAX for never.
  */
-u64 weft_pattern_dies_ns(const struct weft_pattern *pattern)
+u64 weft_pattern_expires_ns(const struct weft_pattern *pattern)
 {
-	u64 dies_ns;
+	u64 expires_ns;
 
-	if (check_add_overflow(READ_ONCE(pattern->set_ns), pattern->ttl_ns, &dies_ns))
+	if (check_add_overflow(READ_ONCE(pattern->set_ns), pattern->ttl_ns, &expires_ns))
 		return U64_MAX;
-	return dies_ns;
+	return expires_ns;
 }
 
 /**
@@ -87,18 +87,18 @@ const struct weft_pattern *weft_table_find(const struct weft_table *table,
 		lengths &= ~BIT_ULL(prefix_len);
 		pattern = lookup(table, address & weft_prefix_mask(prefix_len),
 				 prefix_len);
-		if (pattern && now_ns < weft_pattern_dies_ns(pattern))
+		if (pattern && now_ns < weft_pattern_expires_ns(pattern))
 			return pattern;
 	}
 	return NULL;
 }
 
 /**
- * weft_pattern_path() - the path of a pattern that a subflow takes
+ * weft_pattern_path() - the path of a pattern that a subflow uses
  * @pattern: pattern
  * @ssk: TCP socket of the subflow
  *
- * Return: index into its paths, or -ENOENT when it has none for the subflow.
+ * Return: index into its paths, or -ENOENT when the pattern has no path for it.
  */
 int weft_pattern_path(const struct weft_pattern *pattern, const struct sock *ssk)
 {
@@ -106,7 +106,7 @@ int weft_pattern_path(const struct weft_pattern *pattern, const struct sock *ssk
 	__be32 local, remote;
 	int i;
 
-	if (!weft_ends(ssk, &local, &remote) ||
+	if (!weft_endpoints(ssk, &local, &remote) ||
 	    (remote & mask) != pattern->prefix)
 		return -ENOENT;
 	for (i = 0; i < pattern->paths; i++)
@@ -115,7 +115,8 @@ int weft_pattern_path(const struct weft_pattern *pattern, const struct sock *ssk
 	return -ENOENT;
 }
 
-static void changed(struct weft_table *table)
+/* Make connections look their patterns up again. */
+static void bump_generation(struct weft_table *table)
 {
 	WRITE_ONCE(table->generation, table->generation + 1);
 }
@@ -131,9 +132,9 @@ static void remove(struct weft_table *table, struct weft_pattern *pattern)
 }
 
 /**
- * weft_table_set() - put a pattern in, in place of the one of its prefix
+ * weft_table_set() - add a pattern, or replace the one with its prefix
  * @table: table
- * @pattern: pattern, owned by the table if this succeeds
+ * @pattern: pattern; the table owns it if this succeeds
  *
  * Return: 0, or -ENOSPC when the table is full.
  */
@@ -160,14 +161,14 @@ int weft_table_set(struct weft_table *table, struct weft_pattern *pattern)
 		table->per_length[prefix_len]++;
 		WRITE_ONCE(table->lengths, table->lengths | BIT_ULL(prefix_len));
 	}
-	changed(table);
+	bump_generation(table);
 unlock:
 	mutex_unlock(&table->lock);
 	return err;
 }
 
 /**
- * weft_table_del() - take the pattern of one prefix out
+ * weft_table_del() - remove the pattern of one prefix
  * @table: table
  * @prefix: destination
  * @prefix_len: its length
@@ -182,14 +183,14 @@ int weft_table_del(struct weft_table *table, __be32 prefix, u8 prefix_len)
 	pattern = lookup(table, prefix, prefix_len);
 	if (pattern) {
 		remove(table, pattern);
-		changed(table);
+		bump_generation(table);
 	}
 	mutex_unlock(&table->lock);
 	return pattern ? 0 : -ENOENT;
 }
 
 /**
- * weft_table_clear() - take all patterns out
+ * weft_table_clear() - remove all patterns
  * @table: table
  */
 void weft_table_clear(struct weft_table *table)
@@ -202,21 +203,21 @@ void weft_table_clear(struct weft_table *table)
 	for (i = 0; i < ARRAY_SIZE(table->bucket); i++)
 		hlist_for_each_entry_safe(pattern, next, &table->bucket[i], node)
 			remove(table, pattern);
-	changed(table);
+	bump_generation(table);
 	mutex_unlock(&table->lock);
 }
 
 /**
- * weft_table_renew() - let all patterns live from now on
+ * weft_table_renew() - restart the time to live of all patterns
  * @table: table
  *
- * Connections that use one are not told: they ask again when it would have died.
- * Those that have found one dead are.
+ * Connections that use a pattern need no notice: they look it up again when it would
+ * have expired. Connections that have seen a pattern expire get one.
  */
 void weft_table_renew(struct weft_table *table)
 {
 	struct weft_pattern *pattern;
-	bool was_dead = false;
+	bool had_expired = false;
 	unsigned int i;
 	u64 now_ns;
 
@@ -224,11 +225,11 @@ void weft_table_renew(struct weft_table *table)
 	now_ns = ktime_get_ns();
 	for (i = 0; i < ARRAY_SIZE(table->bucket); i++)
 		hlist_for_each_entry(pattern, &table->bucket[i], node) {
-			was_dead |= now_ns >= weft_pattern_dies_ns(pattern);
+			had_expired |= now_ns >= weft_pattern_expires_ns(pattern);
 			WRITE_ONCE(pattern->set_ns, now_ns);
 		}
-	if (was_dead)
-		changed(table);
+	if (had_expired)
+		bump_generation(table);
 	mutex_unlock(&table->lock);
 }
 
@@ -242,7 +243,7 @@ void weft_table_init(struct weft_table *table)
 }
 
 /**
- * weft_table_exit() - empty the table of a namespace that goes away
+ * weft_table_exit() - free the patterns of a namespace that goes away
  * @table: table
  */
 void weft_table_exit(struct weft_table *table)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a scheduler's decision looks at, as plain numbers: so that decisions of
- * type weft_choose_fn are functions of their arguments, which also compile in user
- * space, where tests/ checks them against their papers.
+ * What a scheduler sees of a connection: plain numbers. A decision (weft_choose_fn) is
+ * a function of these numbers and the scheduler's own state, and of nothing else. So
+ * decisions also compile in user space, where tests/ checks them against their papers.
  */
 #ifndef _WEFT_VIEW_H
 #define _WEFT_VIEW_H
@@ -23,26 +23,27 @@
 #define WEFT_WAIT	(-1)
 
 /**
- * struct weft_view - one usable subflow as a decision sees it
- * @slot: by which the connection knows it, below WEFT_PATHS_MAX
- * @srtt_us: smoothed RTT; 0 while it is not known
- * @rttvar_us: RFC 6298's mean deviation of it
- * @rtt_us: RTT of the packet acknowledged last; 0 while there is none
- * @rtt_min_us: lowest RTT of late (tcp_min_rtt)
- * @acked_us: when packets were acknowledged last, by the clock of the outlook
+ * struct weft_subflow_view - one usable subflow as a decision sees it
+ * @slot: index by which the connection knows the subflow, below WEFT_PATHS_MAX
+ * @srtt_us: smoothed RTT; 0 while it is unknown
+ * @rttvar_us: mean deviation of the RTT (RFC 6298)
+ * @rtt_us: RTT of the packet that was last acknowledged; 0 before the first
+ * @rtt_min_us: lowest recent RTT (tcp_min_rtt())
+ * @acked_us: when packets were last acknowledged, on the clock of weft_conn_view
  * @delivered_packets: acknowledged so far, wraps
  * @lost_packets: taken for lost so far, wraps
  * @cwnd_packets: congestion window, at least 1
  * @in_flight_packets: sent and not acknowledged
- * @queued_packets: handed to the subflow and not sent yet, rounded up
+ * @queued_packets: in the subflow's queue and not sent yet, rounded up
  * @payload_bytes: data in a full packet, at least 1
- * @space_bytes: room in the congestion and receive window for data that have
- *	not been handed to the subflow yet; 0 as well while it recovers from a
- *	timeout
- * @writable: its queue takes at least one more packet, within the window or not
- * @keeps_short: a packet that is not full would wait for an ACK (Nagle's algorithm)
+ * @space_bytes: room in the congestion and receive window for data that the subflow
+ *	has not been given yet; also 0 while it recovers from a timeout
+ * @writable: the subflow's queue takes at least one more packet, whether that is
+ *	within the window or not
+ * @nagle_delays_short: a packet that is not full would wait for an ACK (Nagle's
+ *	algorithm)
  */
-struct weft_view {
+struct weft_subflow_view {
 	u8	slot;
 	u32	srtt_us;
 	u32	rttvar_us;
@@ -57,56 +58,56 @@ struct weft_view {
 	u32	payload_bytes;
 	u32	space_bytes;
 	bool	writable;
-	bool	keeps_short;
+	bool	nagle_delays_short;
 };
 
 /**
- * struct weft_outlook - the connection as a decision sees it
+ * struct weft_conn_view - the connection as a decision sees it
  * @now_us: monotonic time
- * @next_seq: data sequence of the packet to decide about
- * @unsent_bytes: written by the application and not handed to any subflow yet
- * @more_follows: the application waits for room to write more
- * @window_bytes: room in the connection's send window beyond what has been
- *	handed to subflows, as the peer's receive window has it
+ * @next_seq: data sequence number of the packet to decide about
+ * @unsent_bytes: written by the application and not given to any subflow yet
+ * @app_is_blocked: the application waits for room to write more
+ * @window_bytes: room in the peer's receive window beyond what subflows have been
+ *	given
  * @send_window_bytes: all of the send window, from the first byte that is not
  *	acknowledged: the smaller one of receive window and send buffer
- * @placed: slot that the last packet went to since the decision before, -1 when
- *	that decision has not been used up yet
+ * @last_slot: slot that got the packet of the previous decision; -1 while that
+ *	decision has not been used up
  */
-struct weft_outlook {
+struct weft_conn_view {
 	u64	now_us;
 	u64	next_seq;
 	u64	unsent_bytes;
 	u64	window_bytes;
 	u64	send_window_bytes;
-	bool	more_follows;
-	int	placed;
+	bool	app_is_blocked;
+	int	last_slot;
 };
 
 /**
- * typedef weft_choose_fn - the decision of a scheduler that goes by packets
+ * typedef weft_choose_fn - the decision of a scheduler that decides packet by packet
  * @state: the scheduler's own state of the connection
  * @view: usable subflows
  * @n: entries of @view, at least 1
- * @outlook: connection
+ * @conn: connection
  *
  * Return: index into @view of the subflow for the next packet, or WEFT_WAIT.
  */
-typedef int weft_choose_fn(void *state, const struct weft_view *view,
-			   unsigned int n, const struct weft_outlook *outlook);
+typedef int weft_choose_fn(void *state, const struct weft_subflow_view *view,
+			   unsigned int n, const struct weft_conn_view *conn);
 
 /**
- * weft_fastest() - the subflow of the lowest RTT
+ * weft_fastest() - the subflow with the lowest RTT
  * @view: subflows
  * @n: entries, at least 1
  * @with_space: consider only those with room in their window
  *
- * A subflow whose RTT is not known yet counts as the fastest, so that it gets
- * to know it.
+ * A subflow with an unknown RTT counts as the fastest, since its RTT becomes known
+ * only when it carries data.
  *
  * Return: its index, or WEFT_WAIT when @with_space leaves none.
  */
-static inline int weft_fastest(const struct weft_view *view, unsigned int n,
+static inline int weft_fastest(const struct weft_subflow_view *view, unsigned int n,
 			       bool with_space)
 {
 	int best = WEFT_WAIT;
@@ -123,26 +124,26 @@ static inline int weft_fastest(const struct weft_view *view, unsigned int n,
  * weft_ack_is_due() - whether waiting for a subflow will end
  * @view: subflow
  *
- * A decision may only wait for a subflow of which an ACK will come, since
- * nothing else asks again: otherwise a connection with data stalls for good.
+ * A decision may only wait for a subflow of which an ACK will come. The next decision
+ * is made when an ACK arrives; without one, a connection with data would stall.
  *
  * Return: true when the subflow has something in flight or about to be.
  */
-static inline bool weft_ack_is_due(const struct weft_view *view)
+static inline bool weft_ack_is_due(const struct weft_subflow_view *view)
 {
 	return view->in_flight_packets || view->queued_packets;
 }
 
 /**
- * weft_find() - the subflow of a slot
+ * weft_find_slot() - the subflow of a slot
  * @view: subflows
  * @n: entries
  * @slot: slot
  *
  * Return: its index, or -1 when it is not usable now.
  */
-static inline int weft_find(const struct weft_view *view, unsigned int n,
-			    int slot)
+static inline int weft_find_slot(const struct weft_subflow_view *view, unsigned int n,
+				 int slot)
 {
 	unsigned int i;
 
@@ -153,13 +154,13 @@ static inline int weft_find(const struct weft_view *view, unsigned int n,
 }
 
 /**
- * weft_packets() - packets of a subflow that some data make
+ * weft_packets() - packets of a subflow that it takes to carry some data
  * @bytes: data
  * @view: subflow
  *
  * Return: packets, rounded up; at most U32_MAX.
  */
-static inline u32 weft_packets(u64 bytes, const struct weft_view *view)
+static inline u32 weft_packets(u64 bytes, const struct weft_subflow_view *view)
 {
 	u64 packets = div64_u64(bytes + view->payload_bytes - 1,
 				view->payload_bytes);

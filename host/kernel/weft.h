@@ -4,25 +4,25 @@
  *
  *	main.c		module: registers the schedulers
  *	connection.c	state of a connection, usable subflows, accounting
- *	reinject.c	what becomes of data that a subflow holds up
+ *	reinject.c	sends data again that a subflow holds up
  *	pattern.c	RTTs -> gaps -> sequence (no kernel in it)
- *	view.h		what decisions look at (no kernel in it)
- *	table.c		patterns of the controller: a table per namespace,
- *			by destination prefix
- *	netlink.c	generic netlink family "weft"; weft.yaml specifies it,
- *			netlink_gen.c and the UAPI header follow from that
- *	trail.h		which subflow has carried which data (no kernel in it)
- *	rb.c, roundrobin.c, minrtt.c, ...	one scheduler each; stms_a and
- *			stms_c share stms.c, weft is weft_sched.c with
- *			weft_window.h; rb.h is for netlink.c, which dumps
- *			the sequences in use
+ *	view.h		what a decision sees of a connection (no kernel in it)
+ *	seq_map.h	which subflow has carried which data (no kernel in it)
+ *	table.c		the controller's patterns: a table per namespace, by
+ *			destination prefix
+ *	netlink.c	generic netlink family; weft.yaml specifies it, and
+ *			netlink_gen.c and the UAPI header are generated from that
+ *	rb.c, roundrobin.c, minrtt.c, ...	one scheduler each. stms_a and
+ *			stms_c share stms.c. weft is weft_sched.c, with its
+ *			decision in weft_choose.c and its windows in
+ *			weft_window.c. netlink.c dumps what rb.h declares.
  *
- * Locks. get_send() and get_retrans() run with the msk socket owned, or with its
- * data lock held while nobody owns it; struct weft_conn is protected by that.
- * data_acked() runs with the data lock held also while a process owns the socket,
- * on another CPU: then it leaves struct weft_conn alone but for single words
- * (weft), or get_send() takes the data lock, too (stms_a). The table is written
- * under its mutex and read under RCU.
+ * Locks. get_send() and get_retrans() run while the msk socket is owned, or with its
+ * data lock held while nobody owns it. That protects struct weft_conn. data_acked()
+ * runs with the data lock held, and possibly while a process owns the socket on
+ * another CPU. In that case it writes only single words of struct weft_conn (weft), or
+ * get_send() takes the data lock too (stms_a). The table is written under its mutex
+ * and read under RCU.
  */
 #ifndef _WEFT_H
 #define _WEFT_H
@@ -43,9 +43,9 @@
 /**
  * struct weft_path - one local address in a pattern of the controller
  * @local: local IPv4 address
- * @gap: packets per pattern; 0 means that the path is known and not used
- * @rtt_ns: what the network measured; 0 while it is not known
- * @lowest_rtt_ns: the same without any queue
+ * @gap: packets per pattern; 0: the path is known but not to be used
+ * @rtt_ns: RTT that the network measured; 0: unknown
+ * @lowest_rtt_ns: the same without queues
  */
 struct weft_path {
 	__be32	local;
@@ -59,9 +59,9 @@ struct weft_path {
  * @node: in the table's bucket
  * @rcu: frees it after its last reader
  * @set_ns: ktime_get_ns() of the PATTERN_SET, or of the last PATTERN_RENEW
- * @ttl_ns: not used any more this long after @set_ns
- * @version: the controller's
- * @wait_unit_ns: in which ACKs tell their waits, 0 when they do not
+ * @ttl_ns: the pattern expires this long after @set_ns
+ * @version: number that the controller gave it
+ * @wait_unit_ns: unit of the waits that switches write into ACKs; 0: they write none
  * @prefix: destination, host bits zero
  * @prefix_len: 0 to 32
  * @paths: entries of @path
@@ -69,7 +69,7 @@ struct weft_path {
  * @path: local addresses
  * @sequence: index into @path for each position
  *
- * Nothing but @set_ns changes once it is in the table.
+ * Only @set_ns changes once the pattern is in the table.
  */
 struct weft_pattern {
 	struct hlist_node	node;
@@ -89,8 +89,7 @@ struct weft_pattern {
 /**
  * struct weft_table - the patterns of a network namespace
  * @lock: serialises writers
- * @generation: changes with every write that tells something new, so that connections
- *	notice
+ * @generation: changes with every write that connections have to notice
  * @lengths: bit N is set while there is a pattern with a prefix of N bits
  * @count: patterns
  * @per_length: patterns by prefix length
@@ -106,10 +105,10 @@ struct weft_table {
 };
 
 /**
- * struct weft_subflow - what a scheduler did with one subflow
- * @id: subflow_id of the kernel plus one; 0 when the slot is empty
- * @packets: scheduled
- * @bytes: scheduled
+ * struct weft_subflow - what one subflow has been given
+ * @id: subflow_id of the kernel plus one; 0: the slot is empty
+ * @packets: scheduled so far
+ * @bytes: scheduled so far
  */
 struct weft_subflow {
 	u32	id;
@@ -119,13 +118,14 @@ struct weft_subflow {
 
 /**
  * struct weft_conn - scheduler state of a connection
- * @subflow: slots, one per subflow that was ever usable; slots of subflows that
- *	are gone are used again
+ * @subflow: slots, one per subflow that was ever usable; the slot of a subflow that
+ *	is gone is used again
  * @picked: slot of the last decision
- * @granted: what is left of its burst as of the last look at msk->snd_burst, bytes
- * @sent: what has been sent of it, bytes
+ * @granted: bytes left of its burst, at the last look at msk->snd_burst
+ * @sent: bytes sent of that burst
  * @slot_changes: how often a slot has got another subflow
- * @rescue_seq: reinjections go on for data before this, which a stalled subflow may hold
+ * @rescue_seq: reinjections go on for data before this, which a stalled subflow may
+ *	hold
  * @state: the scheduler's own, see weft_state(); freed with the connection
  */
 struct weft_conn {
@@ -152,7 +152,7 @@ struct weft_usable {
 	u8				slot[WEFT_PATHS_MAX];
 };
 
-/* How fit a subflow is to carry data; the lower, the fitter. */
+/* How suitable a subflow is for data; lower is better. */
 enum weft_rank {
 	WEFT_RANK_REGULAR,
 	WEFT_RANK_REGULAR_LOSS,
@@ -175,14 +175,14 @@ void weft_conn_release(struct mptcp_sock *msk);
 void *weft_state(struct mptcp_sock *msk, size_t size);
 bool weft_usable(struct mptcp_sock *msk, struct weft_usable *usable);
 bool weft_account(struct mptcp_sock *msk);
-struct weft_subflow weft_carried(struct mptcp_sock *msk, u8 slot);
+struct weft_subflow weft_slot_totals(struct mptcp_sock *msk, u8 slot);
 int weft_grant(struct mptcp_sock *msk, struct mptcp_subflow_context *subflow,
 	       u8 slot, int bytes);
-bool weft_ends(const struct sock *ssk, __be32 *local, __be32 *remote);
+bool weft_endpoints(const struct sock *ssk, __be32 *local, __be32 *remote);
 int weft_packet_payload(const struct sock *ssk);
 int weft_window_space(const struct sock *ssk);
-void weft_look(struct mptcp_sock *msk, const struct weft_usable *usable,
-	       struct weft_view *view);
+void weft_view_subflows(struct mptcp_sock *msk, const struct weft_usable *usable,
+			struct weft_subflow_view *view);
 int weft_send_packet(struct mptcp_sock *msk, size_t state_size,
 		     weft_choose_fn *choose);
 enum weft_rank weft_rank(struct mptcp_subflow_context *subflow);
@@ -205,7 +205,7 @@ void weft_table_clear(struct weft_table *table);
 void weft_table_renew(struct weft_table *table);
 const struct weft_pattern *weft_table_find(const struct weft_table *table,
 					   __be32 address, u64 now_ns);
-u64 weft_pattern_dies_ns(const struct weft_pattern *pattern);
+u64 weft_pattern_expires_ns(const struct weft_pattern *pattern);
 int weft_pattern_path(const struct weft_pattern *pattern, const struct sock *ssk);
 __be32 weft_prefix_mask(u8 prefix_len);
 struct weft_table *weft_table(const struct net *net);
@@ -229,6 +229,6 @@ extern struct mptcp_sched_ops weft_daps;
 extern struct mptcp_sched_ops weft_otias;
 extern struct mptcp_sched_ops weft_ecf;
 extern struct mptcp_sched_ops weft_redundant;
-extern struct mptcp_sched_ops weft_weft;
+extern struct mptcp_sched_ops weft_sched;
 
 #endif /* _WEFT_H */

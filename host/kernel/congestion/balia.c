@@ -4,10 +4,9 @@
  * Analysis, Design, and Implementation", IEEE/ACM ToN 2016;
  * draft-walid-mptcp-congestion-control).
  *
- * LIA is not friendly to TCP in places, OLIA is slow to respond in others; Balia
- * is a point in between on the curve of what both allow. With x_p = w_p / rtt_p
- * and alpha_i = max(x_p) / x_i, per acknowledged packet of path i in congestion
- * avoidance:
+ * LIA is sometimes unfriendly to TCP, and OLIA is sometimes slow to respond. Balia
+ * balances friendliness and responsiveness between the two. With x_p = w_p / rtt_p and
+ * alpha_i = max(x_p) / x_i, per acknowledged packet of path i in congestion avoidance:
  *
  *	              x_i          1 + alpha_i   4 + alpha_i
  *	w_i +=  ----------------   ----------- x -----------

@@ -2,30 +2,29 @@
 /*
  * Groups: what the subflows of an MPTCP connection know of each other.
  *
- * A TCP congestion control runs with one subflow's socket locked, mostly in
- * softirq, and never with the connection's. So it must not walk the connection's
- * list of subflows: they may be freed under it. Instead the subflows of a
- * connection meet in a group. Each publishes a few numbers there (struct
- * coupled_path) and computes its own growth from everybody's.
+ * A TCP congestion control runs with one subflow's socket locked, mostly in softirq,
+ * and without the lock of the connection. So it must not walk the connection's list of
+ * subflows, which may be freed meanwhile. Instead the subflows of a connection share a
+ * group. Each publishes a few numbers in it (struct coupled_path), and computes its own
+ * growth from the numbers of all.
  *
  *	table of groups, by connection		lock: coupled_groups_lock
  *	  group		one connection		lock: group->lock
  *	    path[slot]	one subflow's numbers
  *
- * A subflow joins when the first of its data are acknowledged (a backup subflow
- * that is never used counts nowhere), and leaves when TCP releases its congestion
- * control, which is before its socket is freed. The last one frees the group.
- * Members hold the group, nobody else does, so a member's pointer to it is good
- * as long as it is a member. The connection is only a key: a subflow holds a
- * reference to it until after it has left, and the token tells connections apart
- * of which one fell back to TCP and the other got its memory.
+ * A subflow joins when the first of its data are acknowledged, so a backup subflow that
+ * is never used does not count. It leaves when TCP releases its congestion control,
+ * before its socket is freed. The last one to leave frees the group. Only members hold
+ * the group, so a member's pointer to it is valid while it is a member. The connection
+ * is only a key: a subflow holds a reference to it until after it has left. The token
+ * distinguishes a connection that fell back to TCP from one that got its memory.
  *
- * Without another subflow that takes part (plain TCP, a connection that fell back
- * to TCP, a single subflow, no memory) every algorithm is Reno, exactly.
+ * Without another subflow that takes part, every algorithm is exactly Reno. That is so
+ * for plain TCP, after a fallback to TCP, with a single subflow, and without memory.
  *
- * Locks. coupled_groups_lock nests outside group->lock. Both are taken with
- * bottom halves disabled: TCP also calls from process context, when it works off
- * a socket's backlog.
+ * Locks. coupled_groups_lock nests outside group->lock. Both are taken with bottom
+ * halves disabled, because TCP also calls from process context when it processes a
+ * socket's backlog.
  */
 #include <linux/hashtable.h>
 #include <linux/module.h>
@@ -38,11 +37,11 @@
 #define GROUPS_BITS	10
 
 /*
- * The drafts of OLIA and Balia allow a slow start threshold of one packet when there
- * are several subflows, to keep off congested paths. A window of one packet waits for
- * the receiver's delayed ACK, though: 40 ms per packet, ten times the RTT in a data
- * center, and what the MPTCP scheduler has queued there blocks the connection. So
- * TCP's two are the default, and who has long RTTs can have the drafts' one.
+ * With several subflows the drafts of OLIA and Balia allow a slow start threshold of one
+ * packet, to keep traffic off congested paths. But a window of one packet waits for the
+ * receiver's delayed ACK: 40 ms per packet, many times the RTT of a data center.
+ * Meanwhile the data that the MPTCP scheduler has queued there block the connection. So
+ * TCP's threshold of two is the default; where RTTs are long, one packet is fine.
  */
 static ushort min_ssthresh_packets = 2;
 module_param(min_ssthresh_packets, ushort, 0644);
@@ -52,7 +51,7 @@ MODULE_PARM_DESC(min_ssthresh_packets,
 static DEFINE_HASHTABLE(coupled_groups, GROUPS_BITS);
 static DEFINE_SPINLOCK(coupled_groups_lock);
 
-/* The group of a connection, a new one if need be. */
+/* The group of a connection, a new one if it has none. */
 static struct coupled_group *group_of(const struct sock *conn, u32 token)
 {
 	struct coupled_group *group;
@@ -96,7 +95,7 @@ static void drop_if_empty(struct coupled_group *group)
 	kfree(group);
 }
 
-/* Become a member, where there is a connection to be a member of. */
+/* Join the group of the connection, if the socket is a subflow of one. */
 static void join(struct sock *sk)
 {
 	const struct mptcp_subflow_context *subflow = mptcp_subflow_ctx(sk);
@@ -182,7 +181,7 @@ static void publish(struct sock *sk)
 }
 
 /**
- * coupled_lock() - publish what a subflow knows and look at the others
+ * coupled_lock() - publish the numbers of a subflow, and lock those of all
  * @sk: TCP socket, locked
  *
  * Return: the group, locked, in which at least two subflows take part and @sk is
@@ -217,7 +216,7 @@ struct coupled_group *coupled_lock(struct sock *sk)
 }
 
 /**
- * coupled_unlock() - be done with the others
+ * coupled_unlock() - unlock the numbers of all subflows
  * @group: what coupled_lock() returned, not NULL
  */
 void coupled_unlock(struct coupled_group *group)
@@ -226,7 +225,7 @@ void coupled_unlock(struct coupled_group *group)
 }
 
 /**
- * coupled_set_state() - publish the window when it has changed by a loss
+ * coupled_set_state() - publish the window when a loss has changed it
  * @sk: TCP socket, locked
  * @new_state: as for tcp_congestion_ops.set_state
  */
@@ -264,7 +263,7 @@ static void grow(struct sock *sk, s64 growth, u32 acked)
  * @acked: packets that this ACK acknowledges
  * @formula: growth in congestion avoidance
  *
- * Slow start is TCP's own, as all three sources say.
+ * Slow start is TCP's own, as in all three sources.
  */
 void coupled_cong_avoid(struct sock *sk, u32 ack, u32 acked,
 			coupled_formula formula)
@@ -302,7 +301,7 @@ u32 coupled_floor(void)
 }
 
 /**
- * coupled_ssthresh() - Reno's halving for a subflow that may have company
+ * coupled_ssthresh() - Reno's halving, for a subflow that may be coupled
  * @sk: TCP socket, locked, which has seen a loss
  *
  * Return: the new slow start threshold, packets.

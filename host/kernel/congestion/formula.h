@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the formulas of coupled congestion control have in common, without a
- * kernel in it: each algorithm's file also compiles in user space, where tests/
- * checks its formula against cases worked out by hand.
+ * What the formulas of coupled congestion control have in common. There is no kernel in
+ * it, and each algorithm's file also compiles in user space, where tests/ checks its
+ * formula against cases worked out by hand.
  *
  * Units. The papers write w_i for the window of path i and rtt_i for its RTT.
  * Here windows are packets, as in the kernel, so all subflows are taken to have
@@ -39,7 +39,7 @@
 /* 2^24 us, 16 s; a longer RTT counts as that. */
 #define COUPLED_RTT_MAX_US	0x1000000U
 
-/* More than 2^31 acknowledged packets between two losses are as good as no loss. */
+/* More than 2^31 acknowledged packets between two losses count as this many. */
 #define COUPLED_ACKED_MAX	0x80000000U
 
 /* One packet of growth: 32 fractional bits. */

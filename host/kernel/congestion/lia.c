@@ -11,9 +11,9 @@
  *	alpha = w_total -------------------
  *	                sum(w_p / rtt_p)^2
  *
- * alpha is such that all subflows together get what TCP would get on the best of
- * the paths; the minimum, that no subflow takes more than TCP on its own path.
- * Slow start, and the halving at a loss, are TCP's.
+ * With this alpha, all subflows together get what TCP would get on the best path. With
+ * the minimum, no subflow takes more than TCP would on its path. Slow start and the
+ * halving at a loss are TCP's.
  *
  * w_total cancels out. With rho and v of formula.h (RTTs relative to the lowest):
  *

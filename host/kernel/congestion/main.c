@@ -4,8 +4,8 @@
  * selected by net.ipv4.tcp_congestion_control or per socket by TCP_CONGESTION.
  *
  * Sockets hold a reference to the module through the owner of their congestion
- * control, and so does a namespace whose default is one of these: it cannot be
- * removed while it is in use. They may be chosen by anybody
+ * control. So does a namespace whose default is one of these. The module cannot be
+ * removed while it is in use. Every user may choose these congestion controls
  * (TCP_CONG_NON_RESTRICTED), because none takes more than Reno.
  */
 #include <linux/module.h>

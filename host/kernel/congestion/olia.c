@@ -4,10 +4,10 @@
  * Is Not Pareto-Optimal", CoNEXT 2012 and IEEE/ACM ToN 2013;
  * draft-khalili-mptcp-congestion-control).
  *
- * LIA spends part of its window on congested paths to keep probing them. OLIA puts
- * the optimal (fully coupled) increase first and moves window between paths by a
- * second term that sums to zero. Per acknowledged packet of path i, in congestion
- * avoidance:
+ * LIA spends part of its window on congested paths to probe them. In OLIA the first
+ * term is the optimal (fully coupled) increase. A second term, which sums to zero over
+ * all paths, moves window between them. Per acknowledged packet of path i, in
+ * congestion avoidance:
  *
  *	         w_i / rtt_i^2        alpha_i
  *	w_i += ------------------- +  -------

@@ -15,8 +15,8 @@
  *	afterwards:	w_i += 1 if backlog_i < target_i
  *			w_i -= 1 if backlog_i > target_i
  *
- * A path whose backlog has reached its target is in equilibrium. Then its rate is
- * remembered and its target is adapted:
+ * A path whose backlog has reached its target is in equilibrium. It then stores its
+ * rate and adapts its target:
  *
  *	x_i = w_i / rtt_i
  *	weight_i = x_i / sum(x_p),	target_i = weight_i WVEGAS_TOTAL
@@ -26,10 +26,10 @@
  *
  *	w_i = w_i base_i / (2 rtt_i)
  *
- * Two things are said more precisely here than in the sources: a queue of less
- * than a packet of one's own is no reason to drain (in microseconds, noise
- * doubles too), and a target is at least WVEGAS_TARGET_MIN, Vegas' own lower
- * threshold, so that a path which got nothing can show that it has become better.
+ * Two points are more precise here than in the sources. A path drains only when at least
+ * one packet of its own is queued; in microseconds, noise alone can double the delay.
+ * And a target is at least WVEGAS_TARGET_MIN, Vegas' own lower threshold. Without it, a
+ * path whose share has become zero could not show that it has improved.
  *
  * A loss halves the window.
  */
@@ -218,7 +218,7 @@ static void wvegas_set_state(struct sock *sk, u8 new_state)
 	start_round(sk);
 }
 
-/* Share the backlog out anew when this path is in equilibrium, or has no share. */
+/* Share the backlog out again when this path is in equilibrium, or has no share. */
 static void adapt_target(struct coupled_group *group, struct wvegas *wvegas,
 			 const struct wvegas_round *round)
 {

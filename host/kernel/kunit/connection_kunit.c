@@ -128,7 +128,7 @@ static void a_decision_is_over_when_its_burst_is_used_up(struct kunit *test)
 	weft_conn_release(msk);
 }
 
-static void what_a_subflow_carries_is_told_without_ending_a_decision(struct kunit *test)
+static void slot_totals_do_not_end_a_decision(struct kunit *test)
 {
 	struct mptcp_sock *msk = new_connection(test);
 	struct mptcp_subflow_context *first = add_subflow(test, msk, 0);
@@ -138,18 +138,18 @@ static void what_a_subflow_carries_is_told_without_ending_a_decision(struct kuni
 
 	weft_grant(msk, first, slots[0], 3 * PAYLOAD);
 	msk->snd_burst -= PAYLOAD;
-	KUNIT_EXPECT_EQ(test, weft_carried(msk, slots[0]).bytes, PAYLOAD);
-	KUNIT_EXPECT_EQ(test, weft_carried(msk, slots[0]).packets, 0);
+	KUNIT_EXPECT_EQ(test, weft_slot_totals(msk, slots[0]).bytes, PAYLOAD);
+	KUNIT_EXPECT_EQ(test, weft_slot_totals(msk, slots[0]).packets, 0);
 
 	msk->snd_burst -= 2 * PAYLOAD;
-	KUNIT_EXPECT_EQ(test, weft_carried(msk, slots[0]).bytes, 3 * PAYLOAD);
-	KUNIT_EXPECT_EQ(test, weft_carried(msk, slots[0]).packets, 3);
-	KUNIT_EXPECT_EQ(test, weft_carried(msk, slots[1]).bytes, 0);
+	KUNIT_EXPECT_EQ(test, weft_slot_totals(msk, slots[0]).bytes, 3 * PAYLOAD);
+	KUNIT_EXPECT_EQ(test, weft_slot_totals(msk, slots[0]).packets, 3);
+	KUNIT_EXPECT_EQ(test, weft_slot_totals(msk, slots[1]).bytes, 0);
 	KUNIT_EXPECT_EQ(test, conn->subflow[slots[0]].bytes, 0);
 
 	KUNIT_EXPECT_TRUE(test, weft_account(msk));
-	KUNIT_EXPECT_EQ(test, weft_carried(msk, slots[0]).bytes, 3 * PAYLOAD);
-	KUNIT_EXPECT_EQ(test, weft_carried(msk, slots[0]).packets, 3);
+	KUNIT_EXPECT_EQ(test, weft_slot_totals(msk, slots[0]).bytes, 3 * PAYLOAD);
+	KUNIT_EXPECT_EQ(test, weft_slot_totals(msk, slots[0]).packets, 3);
 	weft_conn_release(msk);
 }
 
@@ -206,7 +206,7 @@ static void what_a_redundant_subflow_skips_is_not_counted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, conn->subflow[0].bytes, 3 * PAYLOAD);
 	KUNIT_EXPECT_EQ(test, conn->subflow[0].packets, 3);
 
-	/* the next one in its slot begins anew */
+	/* the next subflow in its slot begins at zero */
 	list_del(&first->node);
 	second = add_subflow(test, msk, 1);
 	second->copied_bytes = PAYLOAD;
@@ -288,7 +288,7 @@ static struct kunit_case connection_cases[] = {
 	KUNIT_CASE(a_ninth_subflow_waits_for_a_slot),
 	KUNIT_CASE(a_newcomer_does_not_inherit_a_burst),
 	KUNIT_CASE(a_decision_is_over_when_its_burst_is_used_up),
-	KUNIT_CASE(what_a_subflow_carries_is_told_without_ending_a_decision),
+	KUNIT_CASE(slot_totals_do_not_end_a_decision),
 	KUNIT_CASE(more_than_the_burst_is_counted_too),
 	KUNIT_CASE(a_burst_that_is_cut_short_is_counted_as_far_as_it_went),
 	KUNIT_CASE(what_a_redundant_subflow_skips_is_not_counted),

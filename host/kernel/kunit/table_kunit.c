@@ -176,7 +176,7 @@ static void renewed_patterns_live_from_then_on(struct kunit *test)
 	weft_table_exit(table);
 }
 
-static void connections_are_told_of_patterns_that_come_back_to_life(struct kunit *test)
+static void connections_notice_that_an_expired_pattern_is_renewed(struct kunit *test)
 {
 	struct weft_table *table = new_table(test);
 	u32 generation;
@@ -228,7 +228,7 @@ static struct kunit_case table_cases[] = {
 	KUNIT_CASE(the_lengths_in_use_are_known),
 	KUNIT_CASE(clearing_leaves_nothing_and_tells_connections),
 	KUNIT_CASE(renewed_patterns_live_from_then_on),
-	KUNIT_CASE(connections_are_told_of_patterns_that_come_back_to_life),
+	KUNIT_CASE(connections_notice_that_an_expired_pattern_is_renewed),
 	KUNIT_CASE(a_full_table_still_replaces),
 	KUNIT_CASE(masks_have_the_bits_of_their_length),
 	{}

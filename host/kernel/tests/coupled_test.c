@@ -183,7 +183,7 @@ static void wvegas_cases(void)
 	round.rtt_us = 1500;
 	number_is("wvegas: twice the lowest queueing delay drains the queue",
 		  wvegas_window(&round, 10 * packet, &queue_delay), 6);
-	number_is("wvegas: after a drain the delay is measured anew", queue_delay, 0);
+	number_is("wvegas: after a drain the delay is measured again", queue_delay, 0);
 	/* 20 x 40 / 1040 < 1 */
 	round.rtt_us = 1040;
 	queue_delay = 5;

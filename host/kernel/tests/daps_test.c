@@ -4,17 +4,17 @@
 #include "decision.h"
 
 /* The first packets of a connection as letters by slot. */
-static const char *packets(unsigned int n, const struct weft_view *view, int count)
+static const char *packets(unsigned int n, const struct weft_subflow_view *view, int count)
 {
 	static char letters[64];
 	struct weft_daps state = { 0 };
-	struct weft_outlook outlook = packets_left(1000);
+	struct weft_conn_view conn = packets_left(1000);
 	int i;
 
 	for (i = 0; i < count; i++) {
-		int choice = weft_daps_choose(&state, view, n, &outlook);
+		int choice = weft_daps_choose(&state, view, n, &conn);
 
-		outlook.placed = view[choice].slot;
+		conn.last_slot = view[choice].slot;
 		letters[i] = 'A' + view[choice].slot;
 	}
 	letters[i] = '\0';
@@ -23,13 +23,13 @@ static const char *packets(unsigned int n, const struct weft_view *view, int cou
 
 int main(void)
 {
-	struct weft_view one_three[] = { subflow(0, 10, 2, 0), subflow(1, 30, 2, 0) };
-	struct weft_view two_three[] = { subflow(0, 20, 1, 0), subflow(1, 30, 1, 0) };
-	struct weft_view windows[] = { subflow(0, 10, 3, 0), subflow(1, 20, 1, 0) };
-	struct weft_view equal[] = { subflow(0, 10, 2, 0), subflow(1, 10, 2, 0) };
+	struct weft_subflow_view one_three[] = { subflow(0, 10, 2, 0), subflow(1, 30, 2, 0) };
+	struct weft_subflow_view two_three[] = { subflow(0, 20, 1, 0), subflow(1, 30, 1, 0) };
+	struct weft_subflow_view windows[] = { subflow(0, 10, 3, 0), subflow(1, 20, 1, 0) };
+	struct weft_subflow_view equal[] = { subflow(0, 10, 2, 0), subflow(1, 10, 2, 0) };
 	struct weft_daps state = { 0 };
-	struct weft_outlook outlook = packets_left(1000);
-	struct weft_view many[WEFT_PATHS_MAX];
+	struct weft_conn_view conn = packets_left(1000);
+	struct weft_subflow_view many[WEFT_PATHS_MAX];
 	unsigned int i;
 
 	report(!strcmp(packets(2, one_three, 16), "AAAAAABBAAAAAABB"),
@@ -38,23 +38,23 @@ int main(void)
 	report(!strcmp(packets(2, two_three, 10), "ABAABABAAB"),
 	       "delays 2:3: the run spans the least common multiple");
 	report(!strcmp(packets(2, windows, 14), "AAAAAABAAAAAAB"),
-	       "a turn is a congestion window");
+	       "a turn is as long as the congestion window");
 	report(!strcmp(packets(2, equal, 8), "AABBAABB"), "equal delays take turns by windows");
 
-	weft_daps_choose(&state, one_three, 2, &outlook);
+	weft_daps_choose(&state, one_three, 2, &conn);
 	one_three[1].srtt_us = 10000;
 	report(state.turns == 4 && state.turn == 0, "a run is planned");
-	outlook.placed = 0;
-	weft_daps_choose(&state, one_three, 2, &outlook);
+	conn.last_slot = 0;
+	weft_daps_choose(&state, one_three, 2, &conn);
 	report(state.turns == 4, "a change of RTT does not change the run");
 
 	for (i = 0; i < WEFT_PATHS_MAX; i++)
 		many[i] = subflow(i, 7 + 13 * i, 10, 0);
 	memset(&state, 0, sizeof(state));
-	outlook.placed = -1;
-	weft_daps_choose(&state, many, WEFT_PATHS_MAX, &outlook);
+	conn.last_slot = -1;
+	weft_daps_choose(&state, many, WEFT_PATHS_MAX, &conn);
 	report(state.turns > WEFT_PATHS_MAX && state.turns <= DAPS_TURNS_MAX,
-	       "eight delays without a common measure make a run that ends");
+	       "eight delays without a small common multiple make a run that ends");
 	never_stalls(weft_daps_choose, sizeof(struct weft_daps));
 	return done_testing();
 }

@@ -9,9 +9,9 @@
 #define PAYLOAD	1420U
 
 /* A subflow: RTT in ms, congestion window and data in flight in packets. */
-static inline struct weft_view subflow(u8 slot, u32 rtt_ms, u32 cwnd, u32 in_flight)
+static inline struct weft_subflow_view subflow(u8 slot, u32 rtt_ms, u32 cwnd, u32 in_flight)
 {
-	return (struct weft_view){
+	return (struct weft_subflow_view){
 		.slot = slot,
 		.srtt_us = rtt_ms * 1000,
 		.rtt_us = rtt_ms * 1000,
@@ -25,19 +25,19 @@ static inline struct weft_view subflow(u8 slot, u32 rtt_ms, u32 cwnd, u32 in_fli
 }
 
 /* A connection with as many packets to send, and all the window for them. */
-static inline struct weft_outlook packets_left(u64 packets)
+static inline struct weft_conn_view packets_left(u64 packets)
 {
-	return (struct weft_outlook){
+	return (struct weft_conn_view){
 		.unsent_bytes = packets * PAYLOAD,
 		.window_bytes = 1ULL << 30,
 		.send_window_bytes = 1ULL << 30,
-		.placed = -1,
+		.last_slot = -1,
 	};
 }
 
-static inline struct weft_view random_subflow(u8 slot)
+static inline struct weft_subflow_view random_subflow(u8 slot)
 {
-	struct weft_view view = subflow(slot, 0, 1 + draw(1U << draw(16)), 0);
+	struct weft_subflow_view view = subflow(slot, 0, 1 + draw(1U << draw(16)), 0);
 
 	view.srtt_us = draw(8) ? draw(1U << draw(24)) : 0;
 	view.rttvar_us = draw(view.srtt_us / 2 + 1);
@@ -48,7 +48,7 @@ static inline struct weft_view random_subflow(u8 slot)
 	view.in_flight_packets = draw(3) ? draw(view.cwnd_packets + 1) : 0;
 	view.queued_packets = draw(2) ? draw(1000) : 0;
 	view.writable = draw(4);
-	view.keeps_short = draw(2);
+	view.nagle_delays_short = draw(2);
 	view.space_bytes = 0;
 	if (view.cwnd_packets > view.in_flight_packets + view.queued_packets &&
 	    view.writable && draw(4))
@@ -69,8 +69,8 @@ static inline void never_stalls(weft_choose_fn *choose, size_t state_size)
 	int i;
 
 	for (i = 0; i < 200000 && state; i++) {
-		struct weft_outlook outlook = packets_left(1 + draw(1U << draw(20)));
-		struct weft_view view[WEFT_PATHS_MAX];
+		struct weft_conn_view conn = packets_left(1 + draw(1U << draw(20)));
+		struct weft_subflow_view view[WEFT_PATHS_MAX];
 		unsigned int n = 1 + draw(WEFT_PATHS_MAX), j;
 		bool due = false, could = false;
 		int choice;
@@ -83,13 +83,13 @@ static inline void never_stalls(weft_choose_fn *choose, size_t state_size)
 			due |= weft_ack_is_due(&view[j]);
 			could |= view[j].space_bytes > 0;
 		}
-		outlook.now_us = i * 1000ULL;
-		outlook.next_seq = i * 1000ULL;
-		outlook.window_bytes = draw(4) ? draw(1U << 24) : 0;
-		outlook.send_window_bytes = outlook.window_bytes + draw(1U << 24);
-		outlook.placed = draw(2) ? (int)draw(n) : -1;
+		conn.now_us = i * 1000ULL;
+		conn.next_seq = i * 1000ULL;
+		conn.window_bytes = draw(4) ? draw(1U << 24) : 0;
+		conn.send_window_bytes = conn.window_bytes + draw(1U << 24);
+		conn.last_slot = draw(2) ? (int)draw(n) : -1;
 
-		choice = choose(state, view, n, &outlook);
+		choice = choose(state, view, n, &conn);
 		if (choice == WEFT_WAIT)
 			wakes &= due || !could;
 		else

@@ -6,19 +6,19 @@
 /* The fast subflow has a full window and packets in its queue; the slow one is idle. */
 static int decide(u32 queued, u32 slow_rtt_ms)
 {
-	struct weft_view view[] = {
+	struct weft_subflow_view view[] = {
 		subflow(0, 10, 10, 10),
 		subflow(1, slow_rtt_ms, 10, 0),
 	};
-	const struct weft_outlook outlook = packets_left(100);
+	const struct weft_conn_view conn = packets_left(100);
 
 	view[0].queued_packets = queued;
-	return weft_otias_choose(NULL, view, 2, &outlook);
+	return weft_otias_choose(NULL, view, 2, &conn);
 }
 
 int main(void)
 {
-	struct weft_view view = subflow(0, 10, 10, 0);
+	struct weft_subflow_view view = subflow(0, 10, 10, 0);
 
 	report(twice_arrival_us(&view) == 10000, "with room a packet arrives after half an RTT");
 	view.queued_packets = 15;

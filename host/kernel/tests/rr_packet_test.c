@@ -8,18 +8,18 @@ static const char *turns(int full)
 {
 	static char letters[13];
 	struct weft_rr_packet state = { 0 };
-	struct weft_view view[] = {
+	struct weft_subflow_view view[] = {
 		subflow(0, 10, 10, 0), subflow(1, 30, 10, 0), subflow(2, 20, 10, 0),
 	};
-	struct weft_outlook outlook = packets_left(100);
+	struct weft_conn_view conn = packets_left(100);
 	int i;
 
 	if (full >= 0)
 		view[full].space_bytes = 0;
 	for (i = 0; i < 12; i++) {
-		int choice = weft_rr_packet_choose(&state, view, 3, &outlook);
+		int choice = weft_rr_packet_choose(&state, view, 3, &conn);
 
-		outlook.placed = view[choice].slot;
+		conn.last_slot = view[choice].slot;
 		letters[i] = 'A' + view[choice].slot;
 	}
 	return letters;

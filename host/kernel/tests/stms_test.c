@@ -12,18 +12,18 @@
 static const char *place(u64 left, int count)
 {
 	static char letters[128];
-	struct weft_view view[] = { subflow(0, 20, 20, 20), subflow(1, 100, 3, 0) };
-	struct weft_outlook outlook = packets_left(left);
+	struct weft_subflow_view view[] = { subflow(0, 20, 20, 20), subflow(1, 100, 3, 0) };
+	struct weft_conn_view conn = packets_left(left);
 	struct weft_stms state = { 0 };
 	int i;
 
 	for (i = 0; i < count; i++) {
-		int choice = weft_stms_c_choose(&state, view, 2, &outlook);
+		int choice = weft_stms_c_choose(&state, view, 2, &conn);
 
 		if (choice == WEFT_WAIT)
 			break;
-		outlook.placed = view[choice].slot;
-		outlook.unsent_bytes -= PAYLOAD;
+		conn.last_slot = view[choice].slot;
+		conn.unsent_bytes -= PAYLOAD;
 		view[choice].queued_packets += !choice;
 		view[choice].in_flight_packets += choice;
 		view[choice].space_bytes -= choice ? PAYLOAD : 0;
@@ -35,7 +35,7 @@ static const char *place(u64 left, int count)
 
 static void sliding(void)
 {
-	struct weft_view fast = subflow(0, 20, 20, 0), slow = subflow(1, 100, 20, 0);
+	struct weft_subflow_view fast = subflow(0, 20, 20, 0), slow = subflow(1, 100, 20, 0);
 	const char *placed;
 
 	report(weft_stms_true_gap(&fast, &slow) == 40, "the gap is equation 2");
@@ -60,9 +60,9 @@ static struct weft_stms_a *connection(void)
 	a.n = 2;
 	a.una = PAYLOAD;
 	a.gap[1] = 40 * GAP_SCALE;
-	weft_trail_add(&a.trail, PAYLOAD, 11 * PAYLOAD, 0);
-	weft_trail_add(&a.trail, 11 * PAYLOAD, 12 * PAYLOAD, 1);
-	weft_trail_add(&a.trail, 12 * PAYLOAD, 200 * PAYLOAD, 0);
+	weft_seq_map_add(&a.seq_map, PAYLOAD, 11 * PAYLOAD, 0);
+	weft_seq_map_add(&a.seq_map, 11 * PAYLOAD, 12 * PAYLOAD, 1);
+	weft_seq_map_add(&a.seq_map, 12 * PAYLOAD, 200 * PAYLOAD, 0);
 	return &a;
 }
 
@@ -98,7 +98,7 @@ static void adjusting(void)
 	a = connection();
 	a->una = 11 * PAYLOAD;
 	for (i = 0; i < 50; i++) {
-		weft_trail_add(&a->trail, a->una, a->una + 50 * PAYLOAD, 1);
+		weft_seq_map_add(&a->seq_map, a->una, a->una + 50 * PAYLOAD, 1);
 		weft_stms_a_acked(a, a->una + 50 * PAYLOAD);
 	}
 	report(a->gap[1] == 100 * GAP_SCALE, "the gap is at most what can be under way");
@@ -116,27 +116,27 @@ static void adjusting(void)
 	report(a->gap[1] == 40 * GAP_SCALE, "the first gap is the calculated one");
 }
 
-static void remembering(void)
+static void mapping(void)
 {
-	static struct weft_trail trail;
+	static struct weft_seq_map seq_map;
 	u64 seq = ~0ULL - 1000;
 	int i;
 
-	report(weft_trail_find(&trail, 5) < 0, "an empty trail knows nothing");
-	for (i = 0; i < 3 * WEFT_TRAIL_RUNS; i++, seq += 10)
-		weft_trail_add(&trail, seq, seq + 10, i % 2);
-	report(weft_trail_find(&trail, ~0ULL - 1000) < 0, "a full trail forgets the oldest");
-	report(weft_trail_find(&trail, seq - 1) == 1 && weft_trail_find(&trail, seq) < 0,
+	report(weft_seq_map_find(&seq_map, 5) < 0, "an empty map has no slot for any byte");
+	for (i = 0; i < 3 * WEFT_SEQ_MAP_RANGES; i++, seq += 10)
+		weft_seq_map_add(&seq_map, seq, seq + 10, i % 2);
+	report(weft_seq_map_find(&seq_map, ~0ULL - 1000) < 0, "a full map drops the oldest range");
+	report(weft_seq_map_find(&seq_map, seq - 1) == 1 && weft_seq_map_find(&seq_map, seq) < 0,
 	       "sequence numbers wrap");
-	weft_trail_add(&trail, seq - 500, seq, 1);
-	report(weft_trail_find(&trail, seq - 1) == 1, "a reinjection makes it begin anew");
+	weft_seq_map_add(&seq_map, seq - 500, seq, 1);
+	report(weft_seq_map_find(&seq_map, seq - 1) == 1, "a reinjection clears the map");
 }
 
 int main(void)
 {
 	sliding();
 	adjusting();
-	remembering();
+	mapping();
 	never_stalls(weft_stms_c_choose, sizeof(struct weft_stms));
 	never_stalls(weft_stms_a_choose, sizeof(struct weft_stms_a));
 	return done_testing();

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The decision of the scheduler weft: which subflow gets the next packet.
+ *
+ * Of the subflows with room the packet takes the one on which it arrives first, after
+ *
+ *	rtt / 2 + outstanding rtt / window
+ *
+ * where rtt / 2 leaves out what ACKs wait in queues. As in ecf, it waits for the
+ * fastest subflow instead if that one would finish the rest of the data sooner.
+ *
+ * No packet is held back because it might block the send window, as blest does: the
+ * send window is small while it grows, and paths would stay idle.
+ */
+#include "weft_sched.h"
+
+/*
+ * Choose the subflow that competes with other traffic: the one with the highest rate,
+ * which stays as long as its path is contested. One subflow alone, so that the
+ * connection gets what one TCP connection gets.
+ */
+static void choose_competitor(struct weft_sched *sched,
+			      const struct weft_subflow_view *view,
+			      unsigned int n, u64 now_us)
+{
+	u64 best_rate = 0;
+	unsigned int i;
+
+	if (sched->competitor &&
+	    weft_find_slot(view, n, sched->competitor - 1) >= 0 &&
+	    weft_window_is_contested(&sched->window[sched->competitor - 1], now_us))
+		return;
+	sched->competitor = 0;
+	for (i = 0; i < n; i++) {
+		u64 rate = div64_u64((u64)view[i].cwnd_packets << 20,
+				     max(view[i].srtt_us, 1U));
+
+		if (!weft_window_is_contested(&sched->window[view[i].slot], now_us) ||
+		    rate <= best_rate)
+			continue;
+		best_rate = rate;
+		sched->competitor = view[i].slot + 1;
+	}
+}
+
+/*
+ * Whether a subflow may get one more packet. Nagle's algorithm would keep a short one
+ * until the one before is acknowledged, and the receiver may delay that ACK.
+ */
+static bool may_take(struct weft_sched *sched, const struct weft_subflow_view *view,
+		     const struct weft_conn_view *conn)
+{
+	struct weft_window *window = &sched->window[view->slot];
+	u32 packets = weft_outstanding(view);
+
+	if (!view->space_bytes ||
+	    (view->nagle_delays_short && conn->unsent_bytes < view->payload_bytes))
+		return false;
+	if (view->slot + 1 == sched->competitor || !packets)
+		return true;
+	if (packets * WEFT_WINDOW_ONE < window->size)
+		return !weft_window_is_contested(window, conn->now_us);
+	window->is_limiting = true;
+	return false;
+}
+
+/* When a packet would arrive, in microseconds from now. */
+static u64 arrival_us(const struct weft_window *window,
+		      const struct weft_subflow_view *view)
+{
+	u64 rtt_us = weft_window_rtt_us(window, view);
+
+	return (rtt_us - window->ack_queueing_us) / 2 +
+	       div_u64(weft_outstanding(view) * rtt_us * WEFT_WINDOW_ONE,
+		       window->size);
+}
+
+/* Whether the rest of the data is done sooner by waiting for the fastest subflow. */
+static bool is_worth_waiting(const struct weft_sched *sched,
+			     const struct weft_subflow_view *fast,
+			     const struct weft_subflow_view *slow,
+			     const struct weft_conn_view *conn)
+{
+	u64 fast_us = weft_window_rtt_us(&sched->window[fast->slot], fast);
+	u64 slow_us = weft_window_rtt_us(&sched->window[slow->slot], slow);
+	u32 window = max(sched->window[fast->slot].size / WEFT_WINDOW_ONE, 1U);
+	u64 left = weft_packets(conn->unsent_bytes, fast);
+
+	/* the ACK of a single packet may be delayed */
+	if (slow_us <= fast_us || weft_outstanding(fast) < 2)
+		return false;
+	/* one window per round trip; the last one arrives after half of a round trip */
+	return !conn->app_is_blocked &&
+	       div_u64(left * fast_us, window) + fast_us < slow_us;
+}
+
+/* Of the subflows in @members (bit per index), the one on which a packet arrives first. */
+static int earliest(struct weft_sched *sched, const struct weft_subflow_view *view,
+		    unsigned int n, u32 members, const struct weft_conn_view *conn)
+{
+	int best = WEFT_WAIT;
+	u64 best_us = 0;
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		u64 us;
+
+		if (!(members & 1U << i) || !may_take(sched, &view[i], conn))
+			continue;
+		us = arrival_us(&sched->window[view[i].slot], &view[i]);
+		if (best == WEFT_WAIT || us < best_us) {
+			best = i;
+			best_us = us;
+		}
+	}
+	return best;
+}
+
+/**
+ * weft_sched_choose() - the decision, see weft_choose_fn
+ * @state: struct weft_sched
+ * @view: usable subflows
+ * @n: entries of @view, at least 1
+ * @conn: connection
+ *
+ * Return: index of the subflow for the next packet, or WEFT_WAIT.
+ */
+int weft_sched_choose(void *state, const struct weft_subflow_view *view,
+		      unsigned int n, const struct weft_conn_view *conn)
+{
+	int best, fast = WEFT_WAIT;
+	struct weft_sched *sched = state;
+	u32 weight = weft_size_weight(conn);
+	bool is_due = false;
+	u32 members = 0;
+	unsigned int i;
+
+	if (conn->last_slot >= 0)
+		weft_seq_map_add(&sched->seq_map, sched->last_seq, conn->next_seq,
+				 conn->last_slot);
+	if (conn->last_slot >= 0 || !sched->is_started)
+		sched->last_seq = conn->next_seq;
+	sched->is_started = true;
+
+	for (i = 0; i < n; i++) {
+		struct weft_window *window = &sched->window[view[i].slot];
+
+		if (weft_window_update(window, &view[i], n, weight, conn->now_us))
+			sched->advice.known &= ~(1U << view[i].slot);
+		sched->advice.is_incomplete |=
+			!(sched->advice.known & 1U << view[i].slot);
+		is_due |= weft_ack_is_due(&view[i]);
+		if (sched->advice.excluded & 1U << view[i].slot ||
+		    weft_window_is_silent(window, &view[i], conn->now_us))
+			continue;
+		members |= 1U << i;
+		if (fast == WEFT_WAIT || view[i].srtt_us < view[fast].srtt_us)
+			fast = i;
+	}
+	choose_competitor(sched, view, n, conn->now_us);
+
+	best = earliest(sched, view, n, members, conn);
+	if (best == WEFT_WAIT && !members)
+		best = earliest(sched, view, n, ~0U, conn);
+	if (best == WEFT_WAIT)
+		return is_due ? WEFT_WAIT : weft_fastest(view, n, true);
+	if (best == fast || fast == WEFT_WAIT ||
+	    !is_worth_waiting(sched, &view[fast], &view[best], conn))
+		return best;
+	return may_take(sched, &view[fast], conn) ? fast : WEFT_WAIT;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The decision of the scheduler weft; see weft_choose.c (no kernel in it). */
+#ifndef _WEFT_SCHED_H
+#define _WEFT_SCHED_H
+
+#include "seq_map.h"
+#include "view.h"
+#include "weft_window.h"
+
+/**
+ * struct weft_advice - what the controller says about a connection's paths; their RTTs
+ *	are in struct weft_window
+ * @known: bit per slot: the controller's pattern has been looked up
+ * @excluded: bit per slot: the path is not to be used, as when a switch has failed
+ * @is_incomplete: a subflow has no bit in @known
+ */
+struct weft_advice {
+	u32	known;
+	u32	excluded;
+	bool	is_incomplete;
+};
+
+/**
+ * struct weft_sched - state of a connection that the decision needs
+ * @advice: of the controller
+ * @window: by slot
+ * @seq_map: which subflow has carried which data
+ * @last_seq: data sequence number at the previous decision
+ * @competitor: slot plus one of the subflow that competes with other traffic for a
+ *	queue; 0 for none
+ * @is_started: whether @last_seq is valid
+ */
+struct weft_sched {
+	struct weft_advice	advice;
+	struct weft_window	window[WEFT_PATHS_MAX];
+	struct weft_seq_map	seq_map;
+	u64			last_seq;
+	u8			competitor;
+	bool			is_started;
+};
+
+weft_choose_fn weft_sched_choose;
+
+#endif /* _WEFT_SCHED_H */

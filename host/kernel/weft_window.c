@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The windows of the scheduler weft: how much a subflow may have outstanding.
+ *
+ * A subflow has this window beside the congestion window of its congestion control,
+ * and the smaller one counts. It keeps the queue on the subflow's path short. Of a
+ * window's packets
+ *
+ *	queue = window (rtt - base) / (rtt + ack_queueing)
+ *
+ * wait in queues (Little's law, as in TCP Vegas). base is the lowest RTT ever seen,
+ * plus some slack. rtt is the minimum of four ACKs, which removes the scheduling
+ * noise of hosts. The minimum over a whole round trip would favour large windows: they
+ * have more ACKs to choose from, so they would see shorter queues and grow at the cost
+ * of small ones.
+ *
+ * Switches may write into an ACK how long it waited (p4/src/stages/waits.p4). That
+ * time is in ack_queueing and not in rtt, because data do not fill the queues on the
+ * way back.
+ *
+ * Once per round trip the window moves half of the way to the size at which queue is
+ * the subflow's share of weft_queue_packets (as in FAST TCP: Jin, Wei, Low, INFOCOM
+ * 2004).
+ *
+ * Slow start. Nothing is known of the path before the first ACK after an idle time.
+ * All subflows of a connection together begin with weft_first_window_packets, and each
+ * acknowledged packet lets two more out until there is a queue. With this, the first
+ * windows of an incast of sixteen connections fit in a queue of a hundred packets.
+ *
+ * Competition. Other traffic may fill the queue all the time and never give way, as
+ * TCP's usual congestion controls do. Beside it, a connection with a short queue would
+ * starve. So a path counts as contested when packets are lost on it and its queue has
+ * not been empty for weft_patience_ms. There the congestion window alone may decide.
+ *
+ * Sizes. Connections with less data left get a larger share of the queues, and with it
+ * of the links. Mean completion times are shortest when the connection that is nearest
+ * to its end comes first (the order of pFabric: Alizadeh et al., SIGCOMM 2013). No
+ * connection stops for that. The data left are those that the application has written
+ * and no subflow has been given; an application that waits to write more counts as one
+ * with much left.
+ */
+#include "weft_window.h"
+
+/* At least the time that a queue of a hundred packets takes to empty at 1 Gbit/s. */
+#define LONG_RTT_US	2000U
+
+/* The noise that slack is for does not grow with the length of the path. */
+#define SLACK_MAX_US	100U
+
+/* The minimum of this many ACKs is one RTT sample. */
+#define GROUP_ACKS	4
+
+/* Without an ACK for this many round trips, what was measured of a queue is outdated. */
+#define MEMORY_RTTS	4ULL
+
+/* The weight of a connection's size: half of an even share up to four times as much. */
+#define WEIGHT_MIN	(WEFT_WINDOW_ONE / 2)
+#define WEIGHT_MAX	(4 * WEFT_WINDOW_ONE)
+
+static unsigned int weft_first_window_packets = 6;
+static unsigned int weft_queue_packets = 4;
+static unsigned int weft_even_kb = 4000;
+static unsigned int weft_slack_percent = 50;
+static unsigned int weft_patience_ms = 50;
+static bool weft_way_back = true;
+
+/*
+ * The RTT without queues. A connection that has always had queues on its path would
+ * take them for propagation delay, and add its own share on top. The controller has
+ * measured the path without them.
+ */
+static u32 min_rtt_us(const struct weft_window *window,
+		      const struct weft_subflow_view *view)
+{
+	return window->controller_min_rtt_us ?
+	       min(view->rtt_min_us, window->controller_min_rtt_us) :
+	       view->rtt_min_us;
+}
+
+/*
+ * The RTT up to which there is no standing queue. The lowest RTT that TCP has seen is
+ * that of short packets. Packets of other flows that merely cross, and an ACK that
+ * waits for its second packet, are no standing queue either. All connections that share
+ * a queue see the same slack, so it does not add up.
+ */
+static u32 base_rtt_us(const struct weft_window *window,
+		       const struct weft_subflow_view *view)
+{
+	u32 lowest_us = min_rtt_us(window, view);
+	u32 slack_us = div_u64((u64)lowest_us * READ_ONCE(weft_slack_percent), 100);
+
+	return lowest_us + min(slack_us, SLACK_MAX_US);
+}
+
+/* How long the last ACK waited in queues; its RTT bounds that. */
+static u32 ack_queueing_us(const struct weft_window *window,
+			   const struct weft_subflow_view *view)
+{
+	u64 wait_us = div_u64((u64)READ_ONCE(window->ack_wait) *
+			      window->ack_wait_unit_ns, 1000);
+	u32 lowest_us = min_rtt_us(window, view);
+
+	if (!READ_ONCE(weft_way_back) || view->rtt_us <= lowest_us)
+		return 0;
+	return min_t(u64, wait_us, view->rtt_us - lowest_us);
+}
+
+/**
+ * weft_window_rtt_us() - the RTT with its standing queues, without the noise of hosts
+ * @window: window of the subflow
+ * @view: subflow
+ *
+ * A subflow that has had no ACK recently goes by the controller's RTT, which includes
+ * the queues of other traffic.
+ *
+ * Return: microseconds.
+ */
+u32 weft_window_rtt_us(const struct weft_window *window,
+		       const struct weft_subflow_view *view)
+{
+	u32 seen_us = window->rtt_us | window->group_rtt_us;
+
+	if (window->rtt_us && window->group_rtt_us)
+		seen_us = min(window->rtt_us, window->group_rtt_us);
+	if (seen_us)
+		seen_us += window->ack_queueing_us;
+	return max(seen_us ? seen_us : window->controller_rtt_us,
+		   base_rtt_us(window, view));
+}
+
+/* Packets of a window that wait in queues on the way of data, in 1 / WEFT_WINDOW_ONE. */
+static u32 queued(const struct weft_window *window, u32 rtt_us, u32 base_us)
+{
+	return rtt_us > base_us ?
+	       (u32)div_u64((u64)window->size * (rtt_us - base_us),
+			    rtt_us + window->ack_queueing_us) : 0;
+}
+
+/**
+ * weft_size_weight() - what the share of a connection in queues is multiplied by
+ * @conn: connection
+ *
+ * Return: in inverse proportion to the data left to send, in 1 / WEFT_WINDOW_ONE.
+ */
+u32 weft_size_weight(const struct weft_conn_view *conn)
+{
+	u64 even = 1000ULL * READ_ONCE(weft_even_kb) * WEFT_WINDOW_ONE;
+
+	if (!even)
+		return WEFT_WINDOW_ONE;
+	/* how much the application has to write yet is unknown */
+	if (conn->app_is_blocked)
+		return WEIGHT_MIN;
+	return clamp_t(u64, div64_u64(even, conn->unsent_bytes + 1), WEIGHT_MIN,
+		       WEIGHT_MAX);
+}
+
+/*
+ * What a subflow may keep in queues, in 1 / WEFT_WINDOW_ONE.
+ *
+ * Up to a queueing delay of two RTTs that is the subflow's share of weft_queue_packets.
+ * Beyond, it falls in inverse proportion to the delay. The queue then grows with the
+ * square root of the number of connections that share it.
+ *
+ * The weight of the connection's size applies on top. Below a delay of half an RTT no
+ * connection has less than the share, because a slow link may need all of it to stay
+ * busy. Beyond, all weights fall with the delay: down to one for connections with
+ * little data left, and below one for those with much left. So the queue is just long
+ * enough to distinguish them.
+ */
+static u32 queue_share(const struct weft_window *window, unsigned int n,
+		       u32 rtt_us, u32 base_us)
+{
+	u32 wait_us = rtt_us > base_us ? rtt_us - base_us : 0;
+	u32 weight = max(window->weight, WEFT_WINDOW_ONE), share;
+
+	if (wait_us > base_us / 2)
+		weight = (u32)div_u64((u64)weight * (base_us / 2), wait_us);
+	weight = max(weight, min(window->weight, WEFT_WINDOW_ONE));
+	share = max(READ_ONCE(weft_queue_packets) / n, 2U) * weight;
+	if (wait_us > 2 * base_us)
+		share = (u32)div_u64(2ULL * share * base_us, wait_us);
+	return max(share, WEFT_WINDOW_ONE);
+}
+
+/* The end of a round trip: FAST's step towards the share of the queue. */
+static void end_round(struct weft_window *window,
+		      const struct weft_subflow_view *view, unsigned int n,
+		      u64 now_us)
+{
+	u32 rtt_us = window->group_sum_us / window->groups;
+	u32 base_us = base_rtt_us(window, view);
+	u32 queue = queued(window, rtt_us, base_us);
+	u32 share = queue_share(window, n, rtt_us, base_us);
+
+	if (queue) {
+		if (!window->queue_since_us)
+			window->queue_since_us = max(now_us, 1);
+	} else {
+		window->queue_since_us = 0;
+		window->has_loss = false;
+	}
+	if (queue < share / 2 && window->is_limiting)
+		window->is_slow_start = true;
+	else if (queue > share || window->is_limiting)
+		window->size -= ((s32)queue - (s32)share) / 2;
+	window->rtt_us = rtt_us;
+	window->group_sum_us = 0;
+	window->groups = 0;
+	window->is_limiting = false;
+	window->round_end = view->delivered_packets +
+			    max(weft_outstanding(view), 1U);
+}
+
+/*
+ * The receiver may delay the ACK of a packet by 40 ms until a second one comes, so the
+ * least window is two packets. On a slow link a packet takes longer to send than to
+ * propagate; a third one keeps the link busy while the ACK of two comes back.
+ */
+static u32 least_window(u32 rtt_us)
+{
+	return (rtt_us >= LONG_RTT_US ? 3 : 2) * WEFT_WINDOW_ONE;
+}
+
+/* ACKs have come since the last update. */
+static void take_acks(struct weft_window *window,
+		      const struct weft_subflow_view *view, u32 acked,
+		      unsigned int n, u64 now_us)
+{
+	u32 base_us = base_rtt_us(window, view);
+	u32 rtt_us, queue, share;
+
+	window->ack_queueing_us = ack_queueing_us(window, view);
+	rtt_us = view->rtt_us - window->ack_queueing_us;
+	queue = queued(window, rtt_us, base_us);
+	share = queue_share(window, n, rtt_us, base_us);
+	window->acked_us = now_us;
+	if (!window->group_rtt_us || rtt_us < window->group_rtt_us)
+		window->group_rtt_us = rtt_us;
+	if (++window->group_acks == GROUP_ACKS) {
+		window->group_sum_us += window->group_rtt_us;
+		window->groups++;
+		window->group_rtt_us = 0;
+		window->group_acks = 0;
+	}
+	if (window->is_slow_start && queue < share) {
+		window->size += acked * WEFT_WINDOW_ONE;
+	} else if (window->is_slow_start) {
+		window->is_slow_start = false;
+		window->size += share - queue;
+	}
+	if ((s32)(view->delivered_packets - window->round_end) >= 0 && window->groups)
+		end_round(window, view, n, now_us);
+	window->size = clamp(window->size, least_window(rtt_us),
+			     (view->cwnd_packets + 1) * WEFT_WINDOW_ONE);
+}
+
+/*
+ * What may be sent before the first ACK. Where a round trip is longer than a switch's
+ * queue takes to empty, the first windows of connections do not add up in that queue,
+ * and RFC 6928's ten packets apply.
+ */
+static u32 first_window(const struct weft_subflow_view *view, unsigned int n)
+{
+	u32 packets = READ_ONCE(weft_first_window_packets) / n;
+
+	if (view->rtt_min_us >= LONG_RTT_US)
+		packets = 10;
+	return max(packets, 1U) * WEFT_WINDOW_ONE;
+}
+
+/**
+ * weft_window_update() - take in what has happened to a subflow
+ * @window: its window
+ * @view: subflow
+ * @n: usable subflows of its connection
+ * @weight: of the connection's size
+ * @now_us: monotonic time
+ *
+ * Return: true when the subflow is new, or has taken the slot of another.
+ */
+bool weft_window_update(struct weft_window *window,
+			const struct weft_subflow_view *view, unsigned int n,
+			u32 weight, u64 now_us)
+{
+	u32 acked = view->delivered_packets - window->delivered;
+	bool is_new = !window->is_known || (s32)acked < 0;
+
+	if (is_new) {
+		memset(window, 0, sizeof(*window));
+		window->is_known = true;
+		window->lost = view->lost_packets;
+		acked = 0;
+	}
+	window->weight = weight;
+	window->delivered = view->delivered_packets;
+	if (view->lost_packets != window->lost) {
+		window->lost = view->lost_packets;
+		window->has_loss = true;
+	}
+	if (acked && view->rtt_us)
+		take_acks(window, view, acked, n, now_us);
+	if (weft_outstanding(view) && window->size)
+		return is_new;
+	window->idle_us = now_us;
+	/* one ACK may empty a small window: that is no idle time to start again after */
+	if (window->size &&
+	    now_us - view->acked_us <= weft_window_rtt_us(window, view))
+		return is_new;
+	window->size = first_window(view, n);
+	window->is_slow_start = true;
+	window->round_end = view->delivered_packets + 1;
+	/* the queue of back then is gone */
+	if (now_us - window->acked_us > MEMORY_RTTS * window->rtt_us) {
+		window->rtt_us = 0;
+		window->group_rtt_us = 0;
+		window->group_sum_us = 0;
+		window->groups = 0;
+		window->group_acks = 0;
+		window->ack_queueing_us = 0;
+		window->queue_since_us = 0;
+	}
+	return is_new;
+}
+
+/**
+ * weft_window_is_silent() - whether ACKs are overdue, as when a link has failed
+ * @window: window of the subflow
+ * @view: subflow
+ * @now_us: monotonic time
+ *
+ * Return: true when the subflow should get nothing, and nothing should wait for it.
+ */
+bool weft_window_is_silent(const struct weft_window *window,
+			   const struct weft_subflow_view *view, u64 now_us)
+{
+	u64 patience_us = MEMORY_RTTS * weft_window_rtt_us(window, view) + 1000;
+
+	return weft_outstanding(view) &&
+	       now_us - max(window->acked_us, window->idle_us) > patience_us;
+}
+
+/**
+ * weft_window_is_contested() - whether other traffic fills the queue on a path and
+ *	does not give way
+ * @window: window of the subflow
+ * @now_us: monotonic time
+ *
+ * Return: true when only the congestion window may limit the subflow.
+ */
+bool weft_window_is_contested(const struct weft_window *window, u64 now_us)
+{
+	return window->has_loss && window->queue_since_us &&
+	       now_us - window->queue_since_us >
+	       READ_ONCE(weft_patience_ms) * 1000ULL;
+}
+
+#ifdef __KERNEL__
+#include <linux/moduleparam.h>
+
+module_param(weft_first_window_packets, uint, 0644);
+MODULE_PARM_DESC(weft_first_window_packets,
+		 "weft: packets that a connection sends before the first ACK after an idle time (6)");
+module_param(weft_queue_packets, uint, 0644);
+MODULE_PARM_DESC(weft_queue_packets,
+		 "weft: packets of a connection that may wait in queues (4)");
+module_param(weft_even_kb, uint, 0644);
+MODULE_PARM_DESC(weft_even_kb,
+		 "weft: data left to send at which a connection gets its even share of queues; with less left it gets up to four times the share, with more down to half; 0: sizes do not count (4000)");
+module_param(weft_slack_percent, uint, 0644);
+MODULE_PARM_DESC(weft_slack_percent,
+		 "weft: RTT above the lowest one that is no queue yet, in percent of the lowest, at most 100 us (50)");
+module_param(weft_way_back, bool, 0644);
+MODULE_PARM_DESC(weft_way_back,
+		 "weft: subtract from the RTT what ACKs waited in queues, where switches tell it (1)");
+module_param(weft_patience_ms, uint, 0644);
+MODULE_PARM_DESC(weft_patience_ms,
+		 "weft: a queue that is not empty for so long is filled by other traffic too (50)");
+#endif /* __KERNEL__ */
