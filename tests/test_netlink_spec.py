@@ -1,4 +1,4 @@
-"""What follows from the specification of the family `weft` is as it says."""
+"""What is generated from the specification of the netlink family is as it says."""
 
 import re
 import subprocess
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from kernel_tests import weft_numbers
+from kernel_tests import pattern_numbers
 from ynl import c, rust
 from ynl.__main__ import SPEC, generated, stale
 from ynl.spec import Entry, Spec, SpecError
@@ -22,7 +22,7 @@ def spec_of_the_repository() -> Spec:
 def changed(folder: Path, old: str, new: str) -> Spec:
     """Read the specification with one thing in it changed."""
     assert TEXT.count(old) == 1, old
-    path = folder / "weft.yaml"
+    path = folder / "mptcp_pattern.yaml"
     path.write_text(TEXT.replace(old, new))
     return Spec.read(path)
 
@@ -36,11 +36,11 @@ def numbers(spec: Spec) -> dict[str, int]:
     ]
     members += [(c.macro(spec.operation_prefix, one.name), one.value) for one in spec.operations]
     members += [
-        (c.macro(spec.name, enum.name, entry.name), entry.value)
+        (c.macro(spec.c_prefix, enum.name, entry.name), entry.value)
         for enum in spec.enums
         for entry in enum.entries
     ]
-    members += [(c.macro(spec.name, one.name), one.value) for one in spec.constants]
+    members += [(c.macro(spec.c_prefix, one.name), one.value) for one in spec.constants]
     return dict(members)
 
 
@@ -54,7 +54,7 @@ def test_a_new_attribute_makes_every_generated_file_but_the_headers_of_the_modul
     last = "        doc: bytes scheduled\n"
     more = f"{last}      -\n        name: lost\n        type: u64\n        doc: bytes lost\n"
     old = {path.name for path in stale(changed(tmp_path, last, more))}
-    assert old == {"weft.h", "spec.rs", "weft_numbers.py"}
+    assert old == {"weft.h", "spec.rs", "pattern_numbers.py"}
 
 
 def test_a_limit_that_changes_makes_the_policies_stale(tmp_path: Path) -> None:
@@ -99,11 +99,11 @@ def test_all_numbers_of_the_agent_are_those_of_the_specification(spec: Spec) -> 
 
 def test_all_numbers_of_the_kernel_tests_are_those_of_the_specification(spec: Spec) -> None:
     prefixes = {
-        spec.operation_prefix: weft_numbers.Command,
-        "weft-source-": weft_numbers.Source,
-        "weft-a-": weft_numbers.Message,
-        "weft-path-a-": weft_numbers.Path,
-        "weft-subflow-a-": weft_numbers.Subflow,
+        spec.operation_prefix: pattern_numbers.Command,
+        "weft-source-": pattern_numbers.Source,
+        "weft-a-": pattern_numbers.Message,
+        "weft-path-a-": pattern_numbers.Path,
+        "weft-subflow-a-": pattern_numbers.Subflow,
     }
     found = {
         c.macro(prefix, member.name): member.value
@@ -111,7 +111,7 @@ def test_all_numbers_of_the_kernel_tests_are_those_of_the_specification(spec: Sp
         for member in enum
     }
     found |= {
-        c.macro(spec.name, one.name): getattr(weft_numbers, c.macro(one.name))
+        c.macro(spec.c_prefix, one.name): getattr(pattern_numbers, c.macro(one.name))
         for one in spec.constants
     }
     assert found == numbers(spec)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The generic netlink family that weft.yaml specifies: user space sets the patterns of
- * a network namespace, and dumps its patterns and flows.
+ * The generic netlink family that mptcp_pattern.yaml specifies. User space sets the
+ * patterns of a network namespace, and dumps its patterns and flows.
  *
- * Policies and the table of operations (netlink_gen.c) are generated from weft.yaml. A
- * PATTERN_SET is checked as a whole before the table gets any of it. The extended ACK
- * says what is wrong with a message, and names the attribute.
+ * Policies and the table of operations (netlink_gen.c) are generated from
+ * mptcp_pattern.yaml. A PATTERN_SET is checked as a whole before the table gets any of
+ * it. The extended ACK says what is wrong with a message, and names the attribute.
  */
 #include <linux/inetdevice.h>
 #include <linux/module.h>

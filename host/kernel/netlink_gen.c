@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Policies and operations of the family "weft".
+ * Policies and operations of the family "mptcp_pattern".
  *
- * Generated from weft.yaml by `make netlink`; do not edit.
+ * Generated from mptcp_pattern.yaml by `make netlink`; do not edit.
  */
 #include <linux/module.h>
 

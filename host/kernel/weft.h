@@ -10,8 +10,9 @@
  *	seq_map.h	which subflow has carried which data (no kernel in it)
  *	table.c		the controller's patterns: a table per namespace, by
  *			destination prefix
- *	netlink.c	generic netlink family; weft.yaml specifies it, and
- *			netlink_gen.c and the UAPI header are generated from that
+ *	netlink.c	generic netlink family "mptcp_pattern". mptcp_pattern.yaml
+ *			specifies it; netlink_gen.c and the UAPI header are
+ *			generated from that
  *	rb.c, roundrobin.c, minrtt.c, ...	one scheduler each. stms_a and
  *			stms_c share stms.c. weft is weft_sched.c, with its
  *			decision in weft_choose.c and its windows in

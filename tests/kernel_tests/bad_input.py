@@ -1,4 +1,5 @@
-"""Every bad request to the family `weft` is refused, with words or the attribute it is about."""
+# SPDX-License-Identifier: Apache-2.0
+"""Bad netlink requests are refused, with a message or the attribute that is wrong."""
 
 import errno
 import struct
@@ -19,8 +20,7 @@ from kernel_tests.genetlink import (
     u32,
     u64,
 )
-from kernel_tests.tap import Tap
-from kernel_tests.weft_family import (
+from kernel_tests.pattern_family import (
     DEL,
     GAP,
     LOCAL,
@@ -34,10 +34,11 @@ from kernel_tests.weft_family import (
     TTL_NS,
     VERSION,
     WAIT_UNIT_NS,
-    Weft,
+    PatternFamily,
     path,
     pattern,
 )
+from kernel_tests.tap import Tap
 
 FIRST, SECOND = "10.0.1.1", "10.0.2.1"
 
@@ -218,10 +219,10 @@ def offset_of(message: bytes, kind: int) -> range:
     return range(0)
 
 
-def check_bad(tap: Tap, weft: Weft, bad: Bad) -> None:
+def check_bad(tap: Tap, family: PatternFamily, bad: Bad) -> None:
     """Send it; the answer has to be what it should be, and nothing has to be set."""
-    message = weft.set(bad.attributes)
-    said = weft.netlink.call(message)
+    message = family.set(bad.attributes)
+    said = family.netlink.call(message)
     right = said.errno == bad.errno and said.missing == bad.missing
     if bad.message:
         right &= said.message == bad.message
@@ -232,15 +233,17 @@ def check_bad(tap: Tap, weft: Weft, bad: Bad) -> None:
     tap.check(right, f"{bad.what} is refused with its reason", said)
 
 
-def check_deletes(tap: Tap, weft: Weft) -> None:
+def check_deletes(tap: Tap, family: PatternFamily) -> None:
     """PATTERN_DEL of what is not there, and of half a prefix."""
-    said = weft.netlink.call(weft.message(DEL, address(PREFIX, "192.168.0.0") + u8(PREFIX_LEN, 16)))
+    said = family.netlink.call(
+        family.message(DEL, address(PREFIX, "192.168.0.0") + u8(PREFIX_LEN, 16))
+    )
     tap.check(
         said.errno == errno.ENOENT and said.message == "no pattern for this prefix",
         "deleting a pattern that is not there is refused with its reason",
         said,
     )
-    said = weft.netlink.call(weft.message(DEL, address(PREFIX, "10.0.0.0")))
+    said = family.netlink.call(family.message(DEL, address(PREFIX, "10.0.0.0")))
     tap.check(
         said.errno == errno.EINVAL and said.missing == PREFIX_LEN,
         "deleting half a prefix is refused, naming the other half",
@@ -248,16 +251,16 @@ def check_deletes(tap: Tap, weft: Weft) -> None:
     )
 
 
-def check_message_ends(tap: Tap, weft: Weft) -> None:
+def check_message_ends(tap: Tap, family: PatternFamily) -> None:
     """Messages that end in the middle of an attribute."""
     whole = b"".join(pattern().values())
     refused = 0
     for length in range(1, len(whole)):
-        said = weft.netlink.call(weft.message(1, whole[:length]))
+        said = family.netlink.call(family.message(1, whole[:length]))
         refused += said.errno != 0
     # an attribute's padding may be missing at the end
     tap.check(refused >= len(whole) - 3, "a message cut off anywhere is refused", refused)
-    said = weft.netlink.call(weft.message(77, b""))
+    said = family.netlink.call(family.message(77, b""))
     tap.check(said.errno == errno.EOPNOTSUPP, "an unknown command is refused", said)
 
 
@@ -292,15 +295,15 @@ def main() -> None:
     for local in NINE:
         network.ip("-n", "left", "address", "add", f"{local}/32", "dev", "lo")
     with network.inside("left"):
-        weft = Weft()
-        said = weft.netlink.call(weft.set(pattern()))
+        family = PatternFamily()
+        said = family.netlink.call(family.set(pattern()))
         tap.check(said.errno == 0, "a good pattern is accepted", said)
         for bad in BAD:
-            check_bad(tap, weft, bad)
-        check_deletes(tap, weft)
-        check_message_ends(tap, weft)
+            check_bad(tap, family, bad)
+        check_deletes(tap, family)
+        check_message_ends(tap, family)
         check_scheduler_names(tap)
-        kept = [one[SEQUENCE] for one in weft.patterns()]
+        kept = [one[SEQUENCE] for one in family.patterns()]
         tap.check(kept == [b"\0\1"], "the good pattern is as it was", kept)
     tap.finish()
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fuzzes the netlink interface while connections use it: fuzz SEED ROUNDS [MODULE].
 
 Every round draws one of these, from a generator with the given seed:
@@ -41,9 +42,7 @@ from kernel_tests.genetlink import (
     request,
     u8,
 )
-from kernel_tests.sockets import connect, delete_module, load_module, settle
-from kernel_tests.tap import Tap
-from kernel_tests.weft_family import (
+from kernel_tests.pattern_family import (
     DEL,
     FLOWS,
     GET,
@@ -54,11 +53,13 @@ from kernel_tests.weft_family import (
     RENEW,
     SET,
     SOURCE,
-    Weft,
+    PatternFamily,
     path,
     pattern,
 )
-from kernel_tests.weft_numbers import NAME
+from kernel_tests.pattern_numbers import NAME
+from kernel_tests.sockets import connect, delete_module, load_module, settle
+from kernel_tests.tap import Tap
 
 PAUSE_S = 0.002
 """Virtual time between rounds, in which the traffic goes on."""
@@ -201,9 +202,9 @@ class Fuzzer:
         network.ip("-n", "doomed", "link", "set", "lo", "up")
         with network.inside("doomed"):
             network.set_scheduler(self.random.choice(network.schedulers()))
-            weft = Weft()
+            family = PatternFamily()
             paths = [path("127.0.0.1", 1)]
-            weft.netlink.call(weft.set(pattern("127.0.0.0", 8, paths=paths, sequence=b"\0")))
+            family.netlink.call(family.set(pattern("127.0.0.0", 8, paths=paths, sequence=b"\0")))
             listening = network.mptcp_socket()
             listening.bind(("127.0.0.1", 7000))
             listening.listen()
@@ -213,10 +214,10 @@ class Fuzzer:
         if not network.exchange(client, accepted, SHORT_FLOW_BYTES):
             self.wrong.append("data of a doomed namespace did not arrive")
         network.remove("doomed")
-        weft.netlink.socket.send(weft.message(FLOWS, b"", REQUEST | DUMP))
+        family.netlink.socket.send(family.message(FLOWS, b"", REQUEST | DUMP))
         for one in (client, accepted, listening):
             one.close()
-        weft.netlink.close()
+        family.netlink.close()
 
     def module_removal(self) -> None:
         """Try to remove the module; the fuzzer's namespace has a listener that uses it."""
@@ -393,15 +394,15 @@ def main() -> None:
     tap.check(fuzzer.refused > rounds // 4, f"broken messages get an answer: {said}", said)
 
     with network.inside("left"):
-        weft = Weft()
-        weft.netlink.call(weft.message(DEL, b""))
-        code = weft.netlink.call(weft.set(pattern("10.0.1.0", 24)))
+        family = PatternFamily()
+        family.netlink.call(family.message(DEL, b""))
+        code = family.netlink.call(family.set(pattern("10.0.1.0", 24)))
         tap.check(code.errno == 0, "a valid pattern is accepted afterwards", code)
     client, accepted, listening = connect(31000, "rb", "rb")
     tap.check(network.exchange(client, accepted, LONG_FLOW_BYTES), "a connection carries data")
     with network.inside("left"):
-        sources = [flow[SOURCE][0] for flow in weft.flows()]
-        weft.netlink.close()
+        sources = [flow[SOURCE][0] for flow in family.flows()]
+        family.netlink.close()
         fuzzer.socket.close()
     tap.check(OF_CONTROLLER in sources, "and uses the pattern", sources)
 

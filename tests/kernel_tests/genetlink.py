@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generic netlink, down to the bytes: valid messages and broken ones."""
 
 import os

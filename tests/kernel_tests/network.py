@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two network namespaces with two links between them, and MPTCP connections over both.
 
 left   10.0.1.1 --- 10.0.1.2   right     100 Mbps, 1 ms each way
@@ -29,7 +30,7 @@ def command(line: str) -> None:
 
 
 def make(left: str, right: str) -> None:
-    """Make the namespaces and what connects them."""
+    """Make the namespaces and the links between them."""
     for name in (left, right):
         ip("netns", "add", name)
         ip("-n", name, "link", "set", "lo", "up")
@@ -40,7 +41,7 @@ def make(left: str, right: str) -> None:
             ip("-n", name, "address", "add", f"10.0.{link}.{host}/24", "dev", f"eth{link}")
             ip("-n", name, "link", "set", f"eth{link}", "up")
             command(f"tc -n {name} qdisc add dev eth{link} root netem rate 100mbit delay 1ms")
-        # subflows go to the address of the first
+        # all subflows go to the peer's first address
         ip("-n", right, "route", "add", f"10.0.{link}.1/32", "dev", f"eth{link}")
     ip(*f"-n {left} rule add from 10.0.2.1 table 2".split())
     ip(*f"-n {left} route add default via 10.0.2.2 dev eth2 table 2".split())
@@ -57,7 +58,7 @@ def remove(name: str) -> None:
 
 @contextmanager
 def inside(name: str) -> Iterator[None]:
-    """Be in a namespace for a while; sockets made there stay there."""
+    """Enter a namespace; sockets made meanwhile stay in it."""
     here = os.open("/proc/self/ns/net", os.O_RDONLY)
     there = os.open(f"/run/netns/{name}", os.O_RDONLY)
     try:
@@ -76,12 +77,12 @@ def enter(descriptor: int) -> None:
 
 
 def set_scheduler(name: str) -> None:
-    """Choose the scheduler of the namespace; raises as the kernel refuses."""
+    """Choose the scheduler of the namespace; raises when the kernel refuses."""
     Path("/proc/sys/net/mptcp/scheduler").write_text(name)
 
 
 def schedulers() -> list[str]:
-    """Name all schedulers there are."""
+    """Name all registered schedulers."""
     return Path("/proc/sys/net/mptcp/available_schedulers").read_text().split()
 
 
@@ -95,7 +96,7 @@ def mptcp_socket(scheduler: str | None = None) -> socket.socket:
 
 
 def listener(port: int, scheduler: str | None = None) -> socket.socket:
-    """Listen on an address of `right`, where the thread has to be."""
+    """Listen on an address of `right`; the thread has to be in that namespace."""
     result = mptcp_socket(scheduler)
     result.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     result.bind(("10.0.1.2", port))
@@ -104,9 +105,9 @@ def listener(port: int, scheduler: str | None = None) -> socket.socket:
 
 
 def exchange(client: socket.socket, server: socket.socket, size_bytes: int) -> bool:
-    """Send bytes from one end of a connection to the other; whether they are the same.
+    """Send bytes from one end of a connection to the other; whether they arrive unchanged.
 
-    Both ends are this thread's, so that neither waits for the other.
+    This thread serves both ends, so neither blocks on the other.
     """
     data = os.urandom(min(size_bytes, 1 << 16))
     sent, received = 0, bytearray()

@@ -1,4 +1,5 @@
-"""Sockets choose their scheduler, what they accept inherits it, and the module stays for them."""
+# SPDX-License-Identifier: Apache-2.0
+"""Sockets choose their scheduler, accepted sockets inherit it, and keep the module loaded."""
 
 import ctypes
 import errno
@@ -10,12 +11,12 @@ from pathlib import Path
 
 from kernel_tests import network
 from kernel_tests.bad_input import refusal
+from kernel_tests.pattern_family import SEQUENCE, PatternFamily, packets_of, pattern, scheduler_of
 from kernel_tests.tap import Tap
-from kernel_tests.weft_family import SEQUENCE, Weft, packets_of, pattern, scheduler_of
 
 SIZE_BYTES = 2_000_000
 JOIN_S = 0.1
-"""By then the second subflow is there."""
+"""The second subflow is established by then."""
 _SYS_DELETE_MODULE, _SYS_FINIT_MODULE = 176, 313
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -35,24 +36,24 @@ def connect(
 
 
 def scheduler_in(name: str) -> list[str]:
-    """Name the schedulers of a namespace's connections; upstream's own are not told."""
+    """Name the schedulers of a namespace's connections, without those of upstream."""
     with network.inside(name):
-        return [scheduler_of(flow) for flow in Weft().flows()]
+        return [scheduler_of(flow) for flow in PatternFamily().flows()]
 
 
 def check_scheduler(tap: Tap, number: int, name: str) -> None:
-    """One scheduler: chosen by a socket, inherited by an accepted one, and it carries data."""
+    """A socket chooses the scheduler, an accepted socket inherits it, and it carries data."""
     client, accepted, listening = connect(5000 + number, name, name)
     upstream = name == "default"
     same = network.exchange(client, accepted, SIZE_BYTES)
     same &= network.exchange(accepted, client, SIZE_BYTES)
-    tap.check(same, f"{name}: data arrive as they were sent, both ways")
+    tap.check(same, f"{name}: data arrive unchanged in both directions")
     expected = [] if upstream else [name]
     tap.check(scheduler_in("left") == expected, f"{name}: a socket chooses it", expected)
     tap.check(scheduler_in("right") == expected, f"{name}: an accepted socket inherits it")
     if not upstream:
         with network.inside("left"):
-            packets = packets_of(Weft().flows()[0])
+            packets = packets_of(PatternFamily().flows()[0])
         tap.check(all(packets) and len(packets) == 2, f"{name}: both subflows are used", packets)
     code = refusal(lambda: client.setsockopt(network.SOL_MPTCP, network.MPTCP_SCHEDULER, b"minrtt"))
     tap.check(code == errno.EISCONN, f"{name}: a connection keeps its scheduler", code)
@@ -68,11 +69,11 @@ def disconnect(client: socket.socket) -> None:
 
 
 def check_disconnected(tap: Tap, port: int) -> None:
-    """A socket that connects a second time has a scheduler that knows nothing of the first."""
+    """A socket that connects again has no scheduler state of its first connection."""
 
     def sequence() -> bytes:
         with network.inside("left"):
-            return Weft().flows()[0].get(SEQUENCE, b"")
+            return PatternFamily().flows()[0].get(SEQUENCE, b"")
 
     client, accepted, listening = connect(port, "rb", None)
     network.exchange(client, accepted, SIZE_BYTES)
@@ -83,9 +84,9 @@ def check_disconnected(tap: Tap, port: int) -> None:
     accepted, _ = listening.accept()
     time.sleep(JOIN_S)
     left = sequence()
-    tap.check(not left, "the next one of its socket begins without", left)
+    tap.check(not left, "the next connection of its socket begins without one", left)
     same = network.exchange(client, accepted, SIZE_BYTES)
-    tap.check(same and len(sequence()) > 0, "and gets one of its own")
+    tap.check(same and len(sequence()) > 0, "and gets its own sequence")
     for one in (client, accepted, listening):
         one.close()
 
@@ -106,30 +107,30 @@ def load_module(path: Path) -> int:
 
 
 def check_module(tap: Tap, module: Path) -> None:
-    """The module stays as long as a connection needs it, and then goes."""
+    """The module cannot be removed while a connection uses it."""
     client, accepted, listening = connect(6000, "rb", None)
     with network.inside("left"):
-        weft = Weft()
-        said = weft.netlink.call(weft.set(pattern()))
+        family = PatternFamily()
+        said = family.netlink.call(family.set(pattern()))
         tap.check(said.errno == 0, "a pattern is set", said)
-        weft.netlink.close()
+        family.netlink.close()
     code = delete_module()
-    tap.check(code in (errno.EAGAIN, errno.EBUSY), "the module of a connection stays", code)
-    tap.check(network.exchange(client, accepted, SIZE_BYTES), "and the connection goes on")
+    tap.check(code in (errno.EAGAIN, errno.EBUSY), "a module in use cannot be removed", code)
+    tap.check(network.exchange(client, accepted, SIZE_BYTES), "and the connection continues")
     for one in (client, accepted):
         one.close()
     settle()
     with network.inside("left"):
         network.set_scheduler("rb")
-    tap.check(delete_module() == 0, "the module goes when its last connection has")
+    tap.check(delete_module() == 0, "after the last connection the module can be removed")
     offered = network.schedulers()
-    tap.check(offered == ["default"], "and its schedulers with it", offered)
-    # the namespace still asks for rb: connections do without
+    tap.check(offered == ["default"], "and its schedulers are gone", offered)
+    # the namespace still asks for rb; connections use the default
     client, accepted, again = connect(6001, None, None)
     with network.inside("left"):
         named = Path("/proc/sys/net/mptcp/scheduler").read_text().strip()
     same = network.exchange(client, accepted, SIZE_BYTES)
-    tap.check(same, f"a namespace that still asks for {named} has connections")
+    tap.check(same, f"connections work in a namespace that still asks for {named}")
     for one in (client, accepted, again, listening):
         one.close()
     code = load_module(module)
@@ -137,12 +138,12 @@ def check_module(tap: Tap, module: Path) -> None:
 
 
 def settle() -> None:
-    """Let closed connections come to their end, on virtual time."""
+    """Wait, on virtual time, until closed connections have ended."""
     time.sleep(120)
 
 
 def main() -> None:
-    """Check every scheduler there is, sockets that are used twice, and the module at this path."""
+    """Check every scheduler, sockets that connect twice, and the module at this path."""
     tap = Tap()
     network.make("left", "right")
     for number, name in enumerate(network.schedulers()):

@@ -1,10 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
 """Claims and whether they hold, as TAP on standard output."""
 
 import sys
 
 
 class Tap:
-    """Counts claims."""
+    """Counts claims and prints them."""
 
     def __init__(self) -> None:
         """No claim yet."""
@@ -12,7 +13,7 @@ class Tap:
         self.failed = 0
 
     def check(self, holds: bool, claim: str, detail: object = "") -> None:
-        """Say whether a claim holds, and what was seen where it does not."""
+        """Print whether a claim holds; `detail` is printed when it does not."""
         self.count += 1
         if not holds:
             self.failed += 1

@@ -5,7 +5,7 @@
 //! own. Per host it holds one generic netlink socket, which stays in the
 //! namespace it was opened in, and one `WatchPatterns` stream.
 //!
-//! - [`weft`]: the kernel's family `weft`: patterns in, patterns and flows out.
+//! - [`weft`]: the kernel's netlink family `mptcp_pattern`: patterns in, patterns and flows out.
 //! - [`follow`]: the stream of a host, from the controller into its kernel.
 //! - [`ledger`]: which of them go in: nothing old after something newer; no I/O.
 //! - [`path_manager`]: who opens subflows; the loop that does it for a host.

@@ -71,7 +71,7 @@ struct Serve {
     /// adaptive:interval=100ms,max=4,gain=10%)
     #[arg(long, value_name = "HOW", default_value = "kernel")]
     path_manager: PathManager,
-    /// Follow no controller: for kernels without the family weft, which take no
+    /// Follow no controller: for kernels without the family mptcp_pattern, which take no
     /// patterns
     #[arg(long)]
     no_patterns: bool,

@@ -1,4 +1,4 @@
-//! The kernel's generic netlink family `weft`, as host/kernel/weft.yaml specifies it.
+//! The kernel's generic netlink family `mptcp_pattern`, as host/kernel/mptcp_pattern.yaml specifies it.
 
 pub mod spec;
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""From the specification of the family `weft` to all that speaks it: `make netlink`."""
+"""Generates what is specified in mptcp_pattern.yaml: `make netlink`."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Generates what follows from weft.yaml, or checks that it is up to date.
+"""Generates what follows from mptcp_pattern.yaml, or checks that it is up to date.
 
 Exit codes: 0 done or up to date, 1 something is stale or the specification is wrong.
 """
@@ -14,7 +14,7 @@ from ynl import c, python, rust
 from ynl.spec import Spec, SpecError
 
 KERNEL = Path(__file__).resolve().parent.parent
-SPEC = KERNEL / "weft.yaml"
+SPEC = KERNEL / "mptcp_pattern.yaml"
 
 
 def generated(spec: Spec) -> dict[Path, str]:
@@ -25,7 +25,7 @@ def generated(spec: Spec) -> dict[Path, str]:
         KERNEL / "netlink_gen.h": c.kernel_header(spec),
         KERNEL / "netlink_gen.c": c.kernel_source(spec),
         top / "host/agent/src/weft/spec.rs": rust.module(spec),
-        top / "tests/kernel_tests/weft_numbers.py": python.module(spec),
+        top / "tests/kernel_tests/pattern_numbers.py": python.module(spec),
     }
 
 

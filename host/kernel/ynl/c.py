@@ -11,7 +11,7 @@ from ynl.spec import Attribute, AttributeSet, Operation, Spec, SpecError
 WIDTH = 80
 VALUE_COLUMN = 32
 """Where values of macros begin."""
-ORIGIN = "Generated from weft.yaml by `make netlink`; do not edit."
+ORIGIN = "Generated from mptcp_pattern.yaml by `make netlink`; do not edit."
 
 
 def uapi_header(spec: Spec) -> str:
@@ -28,7 +28,7 @@ def uapi_header(spec: Spec) -> str:
             define(macro(spec.c_version), str(spec.version)),
             "",
             *(
-                define(macro(spec.name, one.name), f"{one.value}\t/* {one.doc} */")
+                define(macro(spec.c_prefix, one.name), f"{one.value}\t/* {one.doc} */")
                 for one in spec.constants
             ),
             "",
@@ -73,9 +73,10 @@ def value_enum(spec: Spec, name: str) -> Iterator[str]:
     """The values of an attribute."""
     one = next(one for one in spec.enums if one.name == name)
     members = [
-        (macro(spec.name, one.name, entry.name), entry.value, entry.doc) for entry in one.entries
+        (macro(spec.c_prefix, one.name, entry.name), entry.value, entry.doc)
+        for entry in one.entries
     ]
-    yield from enum(word(spec.name, one.name), one.doc, members)
+    yield from enum(word(spec.c_prefix, one.name), one.doc, members)
 
 
 def enum(
@@ -112,7 +113,7 @@ def type_name(spec: Spec, attribute: Attribute) -> str:
         whole = spec.sets[part.subset_of]
         return "nest of " + ", ".join(macro(whole.prefix, one.name) for one in part.attributes)
     if attribute.enum is not None:
-        return f"{attribute.type}, enum {word(spec.name, attribute.enum)}"
+        return f"{attribute.type}, enum {word(spec.c_prefix, attribute.enum)}"
     return {"ipv4": "be32"}.get(attribute.type, attribute.type)
 
 
@@ -134,7 +135,7 @@ def kernel_header(spec: Spec) -> str:
             "",
             *(f"{handler};" for one in spec.operations for handler in handlers(spec, one)),
             "",
-            f"extern struct genl_family {spec.name}_nl_family;",
+            f"extern struct genl_family {spec.c_prefix}_nl_family;",
             "",
             "#endif /* _WEFT_NETLINK_GEN_H */",
             "",
@@ -168,18 +169,18 @@ def kernel_source(spec: Spec) -> str:
                     [part for part in spec.messages.attributes if part.name in one.request],
                 )
             ),
-            f"static const struct genl_split_ops {spec.name}_nl_ops[] = {{",
+            f"static const struct genl_split_ops {spec.c_prefix}_nl_ops[] = {{",
             *(line for one in spec.operations for line in operation(spec, one)),
             "};",
             "",
-            f"struct genl_family {spec.name}_nl_family __ro_after_init = {{",
+            f"struct genl_family {spec.c_prefix}_nl_family __ro_after_init = {{",
             f"\t.name\t\t= {macro(spec.c_name)},",
             f"\t.version\t= {macro(spec.c_version)},",
             "\t.module\t\t= THIS_MODULE,",
             "\t.netnsok\t= true,",
             "\t.parallel_ops\t= true,",
-            f"\t.split_ops\t= {spec.name}_nl_ops,",
-            f"\t.n_split_ops\t= ARRAY_SIZE({spec.name}_nl_ops),",
+            f"\t.split_ops\t= {spec.c_prefix}_nl_ops,",
+            f"\t.n_split_ops\t= ARRAY_SIZE({spec.c_prefix}_nl_ops),",
             "};",
             "",
         ]
@@ -205,18 +206,18 @@ def nested_sets(spec: Spec) -> list[AttributeSet]:
 
 def policy_of_set(spec: Spec, one: AttributeSet) -> str:
     """The policy of a nest, without its members."""
-    return policy_declaration(spec.name, one.name, spec.whole(one))
+    return policy_declaration(spec.c_prefix, one.name, spec.whole(one))
 
 
 def policy_of_operation(spec: Spec, one: Operation) -> str:
     """The policy of a request, without its members."""
-    return "static " + policy_declaration(spec.name, one.name, spec.messages)
+    return "static " + policy_declaration(spec.c_prefix, one.name, spec.messages)
 
 
-def policy_declaration(family: str, name: str, numbers: AttributeSet) -> str:
+def policy_declaration(prefix: str, name: str, numbers: AttributeSet) -> str:
     """A policy is an array by the numbers of a set."""
     size = f"{macro(numbers.prefix, 'max')} + 1"
-    return f"const struct nla_policy {word(family, name)}_nl_policy[{size}]"
+    return f"const struct nla_policy {word(prefix, name)}_nl_policy[{size}]"
 
 
 def policy(
@@ -237,11 +238,11 @@ def check(spec: Spec, attribute: Attribute) -> str:
     kinds = {"ipv4": "NLA_BE32", "string": "NLA_NUL_STRING"}
     kind = kinds.get(attribute.type, f"NLA_{macro(attribute.type)}")
     if attribute.nested is not None:
-        return f"NLA_POLICY_NESTED({word(spec.name, attribute.nested)}_nl_policy)"
+        return f"NLA_POLICY_NESTED({word(spec.c_prefix, attribute.nested)}_nl_policy)"
 
     def limit(name: str) -> str:
         value = attribute.checks[name]
-        return macro(spec.name, value) if isinstance(value, str) else str(value)
+        return macro(spec.c_prefix, value) if isinstance(value, str) else str(value)
 
     match sorted(attribute.checks):
         case []:
@@ -257,7 +258,7 @@ def check(spec: Spec, attribute: Attribute) -> str:
 
 def handlers(spec: Spec, one: Operation) -> Iterator[str]:
     """The functions that a module has for an operation."""
-    name = word(spec.name, "nl", one.name)
+    name = word(spec.c_prefix, "nl", one.name)
     if one.request is not None:
         yield f"int {name}_doit(struct sk_buff *skb, struct genl_info *info)"
     if one.dump:
@@ -272,9 +273,9 @@ def operation(spec: Spec, one: Operation) -> Iterator[str]:
         flags = [f"GENL_{macro(flag)}" for flag in one.flags] + [f"GENL_CMD_CAP_{kind.upper()}"]
         yield "\t{"
         yield f"\t\t.cmd\t\t= {macro(spec.operation_prefix, one.name)},"
-        yield f"\t\t.{kind}it\t\t= {word(spec.name, 'nl', one.name)}_{kind}it,"
+        yield f"\t\t.{kind}it\t\t= {word(spec.c_prefix, 'nl', one.name)}_{kind}it,"
         if kind == "do" and one.request:
-            yield f"\t\t.policy\t\t= {word(spec.name, one.name)}_nl_policy,"
+            yield f"\t\t.policy\t\t= {word(spec.c_prefix, one.name)}_nl_policy,"
             yield f"\t\t.maxattr\t= {macro(spec.messages.prefix, 'max')},"
         yield f"\t\t.flags\t\t= {' | '.join(flags)},"
         yield "\t},"

@@ -9,11 +9,13 @@ from ynl.spec import Attribute, Entry, Spec
 
 
 def module(spec: Spec) -> str:
-    """Gives weft_numbers.py."""
+    """Gives pattern_numbers.py."""
     lines = [
+        "# SPDX-License-Identifier: Apache-2.0",
         f'"""Numbers of the generic netlink family `{spec.name}`.',
         "",
-        "Generated from host/kernel/weft.yaml by `make -C host/kernel netlink`; do not edit.",
+        "Generated from host/kernel/mptcp_pattern.yaml by `make -C host/kernel netlink`;",
+        "do not edit.",
         '"""',
         "",
         "from enum import IntEnum",

@@ -16,9 +16,10 @@ def module(spec: Spec) -> str:
     """Gives spec.rs."""
     return "\n".join(
         [
+            "// SPDX-License-Identifier: Apache-2.0",
             f"//! Numbers and attributes of the generic netlink family `{spec.name}`.",
             "//!",
-            "//! Generated from host/kernel/weft.yaml by `make -C host/kernel netlink`;",
+            "//! Generated from host/kernel/mptcp_pattern.yaml by `make -C host/kernel netlink`;",
             "//! do not edit.",
             "",
             "use netlink_bindings::utils::parse_u8;",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the specification says, read from a file in the format of the kernel's YNL.
 
-Only what `weft.yaml` uses is known here. Anything else is an error: nothing that it says
+Only what `mptcp_pattern.yaml` uses is known here. Anything else is an error: nothing that it says
 may be lost on the way.
 """
 
@@ -95,6 +95,7 @@ class Spec:
     """A generic netlink family."""
 
     name: str
+    """On the wire."""
     c_name: str
     """The macro that names it."""
     version: int
@@ -167,6 +168,11 @@ class Spec:
         for operation in self.operations:
             for name in operation.request or ():
                 need(name, messages, f"attribute of {operation.name}")
+
+    @property
+    def c_prefix(self) -> str:
+        """What names in C begin with that the specification gives no prefix of their own."""
+        return self.c_name.removesuffix("-genl-name")
 
     @property
     def messages(self) -> AttributeSet:

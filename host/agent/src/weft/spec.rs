@@ -1,6 +1,7 @@
-//! Numbers and attributes of the generic netlink family `weft`.
+// SPDX-License-Identifier: Apache-2.0
+//! Numbers and attributes of the generic netlink family `mptcp_pattern`.
 //!
-//! Generated from host/kernel/weft.yaml by `make -C host/kernel netlink`;
+//! Generated from host/kernel/mptcp_pattern.yaml by `make -C host/kernel netlink`;
 //! do not edit.
 
 use netlink_bindings::utils::parse_u8;
@@ -9,30 +10,30 @@ use serde::Serialize;
 use crate::netlink::Type;
 
 /// Name of the family.
-pub const NAME: &str = "weft";
+pub const NAME: &str = "mptcp_pattern";
 /// Version of its messages.
 pub const VERSION: u8 = 1;
 /// Local addresses in a pattern.
 pub const PATHS_MAX: usize = 8;
 /// Positions in a pattern.
 pub const SEQUENCE_MAX: usize = 256;
-/// Longest unit of the time that ACKs have waited.
+/// Largest WAIT_UNIT_NS.
 pub const WAIT_UNIT_NS_MAX: usize = 10000;
 
 /// What a message is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Command {
-    /// Replaces the pattern of one destination prefix atomically.
+    /// Adds the pattern of a destination prefix, or replaces it atomically.
     PatternSet = 1,
-    /// Removes one pattern (with PREFIX and PREFIX_LEN) or all of them.
+    /// Removes one pattern (with PREFIX and PREFIX_LEN) or all patterns.
     PatternDel = 2,
     /// Dumps all patterns.
     PatternGet = 3,
-    /// Dumps the MPTCP connections that a scheduler of Weft serves; not for everybody, as a token
-    /// lets one join a connection.
+    /// Dumps the MPTCP connections that use a scheduler of Weft; needs privileges, because a token
+    /// is enough to join a connection.
     FlowGet = 4,
-    /// Lets all patterns live from now on, as if they were set again.
+    /// Restarts the time to live of all patterns.
     PatternRenew = 5,
 }
 
@@ -41,11 +42,11 @@ pub enum Command {
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum Source {
-    /// No RTT yet: per-packet round robin.
+    /// An RTT is unknown: per-packet round robin.
     None = 0,
-    /// The kernel's own RTT.
+    /// The kernel's own RTTs.
     Local = 1,
-    /// PATTERN_SET, within its time to live.
+    /// A PATTERN_SET that has not expired.
     Controller = 2,
 }
 
@@ -62,7 +63,7 @@ impl Type for Source {
     }
 }
 
-/// What messages carry.
+/// Attributes of a message.
 pub mod message {
     use std::net::Ipv4Addr;
 
@@ -74,19 +75,19 @@ pub mod message {
 
     /// IPv4 destination.
     pub const PREFIX: Attribute<Set, Ipv4Addr> = Attribute::new(1);
-    /// Bits of it that count.
+    /// Length of the prefix in bits.
     pub const PREFIX_LEN: Attribute<Set, u8> = Attribute::new(2);
-    /// Of the pattern; in FLOW_GET, of the one that the flow uses.
+    /// Version of the pattern; in FLOW_GET, of the pattern that the flow uses.
     pub const VERSION: Attribute<Set, u64> = Attribute::new(3);
-    /// Time to live, counted from the SET or RENEW.
+    /// Time to live, from the last SET or RENEW.
     pub const TTL_NS: Attribute<Set, u64> = Attribute::new(4);
-    /// Time since then; GET only.
+    /// Time since the last SET or RENEW; GET only.
     pub const AGE_NS: Attribute<Set, u64> = Attribute::new(5);
     /// Local addresses of the pattern.
     pub const PATHS: Attribute<Set, Nest<Set>> = Attribute::new(6);
-    /// One of them; stands in PATHS.
+    /// One local address, in PATHS.
     pub const PATH: Attribute<Set, Nest<super::path::Set>> = Attribute::new(7);
-    /// Per position, a u8 index into PATHS, or into SUBFLOWS in the answer to FLOW_GET.
+    /// A u8 for each position, an index into PATHS, or into SUBFLOWS in the answer to FLOW_GET.
     pub const SEQUENCE: Attribute<Set, [u8]> = Attribute::new(8);
     /// MPTCP token of the connection.
     pub const TOKEN: Attribute<Set, u32> = Attribute::new(9);
@@ -96,10 +97,10 @@ pub mod message {
     pub const SCHEDULER: Attribute<Set, str> = Attribute::new(11);
     /// Subflows of the connection.
     pub const SUBFLOWS: Attribute<Set, Nest<Set>> = Attribute::new(12);
-    /// One of them; stands in SUBFLOWS.
+    /// One subflow, in SUBFLOWS.
     pub const SUBFLOW: Attribute<Set, Nest<super::subflow::Set>> = Attribute::new(13);
-    /// Unit in which ACKs tell how long they have waited, in IPv4's identification or IPv6's flow
-    /// label; without it they do not.
+    /// Unit of the times that switches write into ACKs: how long the ACK waited, in IPv4's
+    /// identification or IPv6's flow label; absent if they write none.
     pub const WAIT_UNIT_NS: Attribute<Set, u32> = Attribute::new(15);
 }
 
@@ -115,11 +116,11 @@ pub mod path {
 
     /// Local IPv4 address.
     pub const LOCAL: Attribute<Set, Ipv4Addr> = Attribute::new(1);
-    /// Packets per pattern.
+    /// Packets per pattern; 0 if the path is not to be used.
     pub const GAP: Attribute<Set, u32> = Attribute::new(2);
     /// RTT that the network measured.
     pub const RTT_NS: Attribute<Set, u64> = Attribute::new(3);
-    /// RTT without any queue; 0: not known.
+    /// RTT without queues; 0 if unknown.
     pub const LOWEST_RTT_NS: Attribute<Set, u64> = Attribute::new(5);
 }
 
@@ -137,7 +138,7 @@ pub mod subflow {
     pub const LOCAL: Attribute<Set, Ipv4Addr> = Attribute::new(1);
     /// Remote address, zero over IPv6.
     pub const REMOTE: Attribute<Set, Ipv4Addr> = Attribute::new(2);
-    /// Packets per pattern, in the one in use.
+    /// Packets per pattern, in the pattern that the flow uses.
     pub const GAP: Attribute<Set, u32> = Attribute::new(3);
     /// The kernel's own smoothed RTT.
     pub const RTT_NS: Attribute<Set, u64> = Attribute::new(4);

@@ -1,4 +1,5 @@
-"""Messages of the generic netlink family `weft` (host/kernel/weft.yaml)."""
+# SPDX-License-Identifier: Apache-2.0
+"""Messages of the generic netlink family `mptcp_pattern` (host/kernel/mptcp_pattern.yaml)."""
 
 import struct
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from kernel_tests.genetlink import (
     u32,
     u64,
 )
-from kernel_tests.weft_numbers import NAME, Command, Message, Path, Source, Subflow
+from kernel_tests.pattern_numbers import NAME, Command, Message, Path, Source, Subflow
 
 SET, DEL, GET = Command.PATTERN_SET, Command.PATTERN_DEL, Command.PATTERN_GET
 FLOWS, RENEW = Command.FLOW_GET, Command.PATTERN_RENEW
@@ -45,7 +46,7 @@ def pattern(
     paths: Sequence[bytes] | None = None,
     sequence: bytes = b"\0\1",
 ) -> dict[int, bytes]:
-    """Give the attributes of a PATTERN_SET; by default a good one."""
+    """Give the attributes of a PATTERN_SET, by default a valid one."""
     if paths is None:
         paths = [path("10.0.1.1", 1), path("10.0.2.1", 1)]
     return {
@@ -59,8 +60,8 @@ def pattern(
     }
 
 
-class Weft:
-    """The family in the namespace that the thread is in now."""
+class PatternFamily:
+    """The family in the thread's current network namespace."""
 
     def __init__(self) -> None:
         """Look the family up."""

@@ -1,11 +1,13 @@
-"""Numbers of the generic netlink family `weft`.
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of the generic netlink family `mptcp_pattern`.
 
-Generated from host/kernel/weft.yaml by `make -C host/kernel netlink`; do not edit.
+Generated from host/kernel/mptcp_pattern.yaml by `make -C host/kernel netlink`;
+do not edit.
 """
 
 from enum import IntEnum
 
-NAME = "weft"
+NAME = "mptcp_pattern"
 PATHS_MAX = 8
 SEQUENCE_MAX = 256
 WAIT_UNIT_NS_MAX = 10000
@@ -30,7 +32,7 @@ class Source(IntEnum):
 
 
 class Message(IntEnum):
-    """Attributes: what messages carry."""
+    """Attributes: attributes of a message."""
 
     PREFIX = 1
     PREFIX_LEN = 2
