@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of how selftests are read and compared; no lab is booted."""
 
 from pathlib import Path

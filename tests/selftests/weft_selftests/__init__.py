@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kernel's own MPTCP selftests in the lab, under each scheduler."""

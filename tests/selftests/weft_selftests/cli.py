@@ -1,4 +1,5 @@
-"""What `tests/selftests/run` does."""
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of `tests/selftests/run`."""
 
 import argparse
 import os
@@ -20,12 +21,12 @@ from weft_selftests.verdict import BASELINE, Run, Verdict
 INSIDE = Path(__file__).resolve().parent.parent / "inside"
 
 QUICK = ("diag", "mptcp_sockopt", "simult_flows", "mptcp_connect -4 -f 300000", "mptcp_join -f")
-"""Those whose outcome a scheduler decides, short enough for every change."""
+"""Tests whose outcome depends on the scheduler, and that are short enough for every change."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be run."""
+    """What to run."""
 
     kernel: plain_lab.Kernel
     folder: Path
@@ -35,7 +36,7 @@ class Plan:
     schedulers: Sequence[str]
     seeds: Sequence[int]
     out: Path
-    """Gets everything that the tests and their kernels say."""
+    """Gets the output of the tests and their kernel logs."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,10 +72,12 @@ def parser() -> argparse.ArgumentParser:
         "--tests",
         default="quick",
         metavar="A,B",
-        help="scripts without .sh, with arguments if need be; `quick` (default) or `all`",
+        help="scripts without .sh, optionally with arguments; `quick` (default) or `all`",
     )
     result.add_argument("--seed", type=int, default=1, help="first seed (default: 1)")
-    result.add_argument("--repeats", type=int, default=1, help="seeds from there on (default: 1)")
+    result.add_argument(
+        "--repeats", type=int, default=1, help="number of seeds from --seed on (default: 1)"
+    )
     result.add_argument(
         "--jobs",
         type=int,
@@ -89,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def planned(options: argparse.Namespace) -> Plan:
-    """Turn the command line into a plan; what is wrong with it is a ValueError."""
+    """Turn the command line into a plan; raise ValueError if it is wrong."""
     if options.repeats < 1 or options.jobs < 1:
         raise ValueError("--repeats and --jobs start at 1")
     kernel = plain_lab.kernel()
@@ -121,7 +124,7 @@ def available_schedulers(kernel: plain_lab.Kernel) -> list[str]:
 
 
 def execute(plan: Plan, jobs: int) -> list[Run]:
-    """Run everything, several labs at a time; a line for each that is done."""
+    """Run everything, several labs at a time; print a line for each that is done."""
     work = [(t, s, seed) for t in plan.tests for seed in plan.seeds for s in plan.schedulers]
     plan.out.mkdir(parents=True, exist_ok=True)
     with plain_lab.pool(jobs) as pool:
@@ -163,7 +166,7 @@ def one(plan: Plan, test: str, scheduler: str, seed: int) -> Run:
 
 
 def report(runs: Sequence[Run], known: Sequence[differences.Difference]) -> int:
-    """Print the table and what is worse; return the exit status."""
+    """Print the table and the regressions; return the exit status."""
     baselines = {(run.test, run.seed): run for run in runs if run.scheduler == BASELINE}
     verdicts: dict[int, Verdict] = {
         index: verdict.judge(run, baselines[run.test, run.seed], known)
@@ -183,9 +186,9 @@ def report(runs: Sequence[Run], known: Sequence[differences.Difference]) -> int:
                 if result is Result.FAILED:
                     print(f"{where}: fails with default too: {name} ({run.log})")
             if not run.count(Result.PASSED):
-                print(f"{where}: nothing passed, so that nothing is compared ({run.log})")
+                print(f"{where}: nothing passed, so there is nothing to compare ({run.log})")
                 bad = True
     for one in verdict.stale(runs, verdicts, known):
-        print(f"differences.toml: {one.test} of {one.schedulers} does not differ any more")
+        print(f"differences.toml: {one.test} of {one.schedulers} no longer differs")
         bad = True
     return 1 if bad else 0

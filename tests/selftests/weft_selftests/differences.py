@@ -1,7 +1,8 @@
-"""Differences from `default` that follow from what a scheduler is, each with its reason.
+# SPDX-License-Identifier: Apache-2.0
+"""Differences from `default` that follow from how a scheduler works, each with its reason.
 
-They stand in differences.toml. One that no longer shows is an error too: what has
-become better must not become worse again unnoticed.
+They are in differences.toml. A difference that no longer shows is an error too, so that an
+improvement cannot be lost again unnoticed.
 """
 
 import fnmatch
@@ -19,7 +20,7 @@ class Difference:
     schedulers: tuple[str, ...]
     test: str
     subtests: tuple[str, ...]
-    """Patterns as the shell has them."""
+    """Patterns with the shell's wildcards."""
     why: str
 
     def covers(self, scheduler: str, test: str, subtest: str) -> bool:

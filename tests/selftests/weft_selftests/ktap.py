@@ -1,4 +1,5 @@
-"""What a selftest says of its subtests: KTAP on its standard output."""
+# SPDX-License-Identifier: Apache-2.0
+"""The results of a selftest's subtests: KTAP on its standard output."""
 
 import enum
 import re
@@ -18,7 +19,7 @@ class Result(enum.Enum):
 def parse(output: str, exit_code: int) -> dict[str, Result]:
     """Return the result of every subtest, and of the script itself as `exit status`.
 
-    A script that ends early names no subtests; its status tells that.
+    A script that ends early names no subtests; its status shows that.
     """
     results: dict[str, Result] = {}
     for line in output.splitlines():

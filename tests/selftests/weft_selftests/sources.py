@@ -1,4 +1,5 @@
-"""The selftests: out of the kernel's source package, built, in the cache.
+# SPDX-License-Identifier: Apache-2.0
+"""The selftests: taken from the kernel's source package, built, and kept in the cache.
 
     kernel/selftests-<hash>/tests/net/mptcp   scripts and helpers
     kernel/selftests-<hash>/headers           what the helpers are built with
@@ -32,7 +33,7 @@ HEADER_FOLDERS = ("linux", "asm-generic")
 
 
 def prepare(version: str) -> Path:
-    """Return the folder of the scripts and built helpers for a kernel, made if need be."""
+    """Return the folder of scripts and built helpers for a kernel; build it if it is missing."""
     folder = store.default_folder()
     tree = os.environ.get("KERNEL_SRC")
     origin = store.fingerprint(Path(tree)) if tree else version
@@ -65,7 +66,7 @@ def package(folder: Path, version: str) -> Path:
             (folder / "source").mkdir(exist_ok=True)
             return archive.download(candidate, folder / "source")
     raise BuildError(
-        f"the mirror has no linux-source package of {version} any more; build the kernel anew"
+        f"the mirror has no linux-source package of {version} any more; build the kernel again"
     )
 
 
@@ -113,7 +114,7 @@ def compile_helpers(build: Path) -> None:
 
 
 def compile_command(build: Path, source: Path) -> list[str | Path]:
-    """Return how a helper is compiled; what its authors are warned of is not ours."""
+    """Return how a helper is compiled; its warnings are for its authors."""
     headers = [build / "headers", build / "tools" / "include"]
     includes = [f"-I{path}" for path in headers]
     return ["gcc", "-O2", "-w", *includes, "-o", source.with_suffix(""), source]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scheduler's results against those of `default`, and the table of all."""
 
 from collections import Counter
@@ -22,7 +23,7 @@ class Run:
     """Lines of the kernel log that say that something is wrong."""
     wall_s: float
     log: str
-    """Where everything it said can be read."""
+    """File with its output and kernel log."""
 
     @property
     def script(self) -> str:
@@ -53,7 +54,7 @@ def judge(run: Run, baseline: Run, differences: Iterable[Difference]) -> Verdict
             continue
         covered = any(one.covers(run.scheduler, run.script, subtest) for one in known)
         (verdict.explained if covered else verdict.regressions).append(subtest)
-    # a script that broke off, where `default` did not
+    # the script ended early, and with `default` it did not
     for subtest, result in run.results.items():
         if result is Result.FAILED and subtest not in baseline.results:
             verdict.regressions.append(subtest)
@@ -63,7 +64,7 @@ def judge(run: Run, baseline: Run, differences: Iterable[Difference]) -> Verdict
 def stale(
     runs: Sequence[Run], verdicts: Mapping[int, Verdict], differences: Iterable[Difference]
 ) -> list[Difference]:
-    """Return the differences that were looked at and did not show under any seed.
+    """Return the differences that were tested and did not show under any seed.
 
     `verdicts` are by the index of the run.
     """
