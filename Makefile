@@ -1,26 +1,26 @@
-# Weft. Thin: every target calls one program, and every variable is its flag of that
-# name: `make run LEAVES=4 WORKLOAD=websearch` is `weft run --leaves 4 --workload
-# websearch`. What is not given is left to the program's own default (`make help`).
+# Weft. Thin: every target calls one program, and every variable on make's command line is
+# a flag of that program: `make run LEAVES=4 WORKLOAD=websearch` is `weft run --leaves 4
+# --workload websearch`. The program itself refuses a flag that it does not have. Variables
+# of the environment are no flags.
 
 WEFT := target/release/weft
 
-# Of the fabric: weft topo up, run, compare.
-FABRIC := TOPOLOGY K LINKS PROFILE LEAVES SPINES HOSTS OVERSUBSCRIPTION RATE HOST_RATE \
-    SENDER_RATE DELAY QUEUE ECN SPINE_DELAY SPINE_RATE SPINE_QUEUE SPINE_LOSS CHANGE NIC INT \
-    HOST_JITTER SUBFLOWS INITIAL_WINDOW ROUTING IP PATTERN_TTL PATTERN_INPUT GRAY_LOSS \
-    CONTROLLERS CONTROL_DELAY PATH_MANAGER MEMORY
-# Of the traffic: weft workload, run, compare.
-TRAFFIC := WORKLOAD LOAD FLOWS PRECISION SCALE CONNECTIONS PATTERN SENDERS INTERARRIVAL JITTER \
-    BYTES SHORT_BYTES LONG_SHARE DURATION OBJECTS PARALLEL FAN_OUT DEADLINE FLOW_LIST \
-    SEND_BUFFER RECEIVE_BUFFER PROTOCOL CONGESTION SCHEDULER_OPTIONS STALL_TIMEOUT SEED OUT \
-    BACKGROUND_TCP BACKGROUND_UDP UDP_RATE UDP_ON UDP_OFF SAMPLE
+# What was given on make's command line.
+GIVEN := $(strip $(foreach name,$(sort $(.VARIABLES)),$(if $(filter command,$(origin $(name))),$(name))))
+# $(call given,RUN) is the value of a variable, if it was given.
+given = $(if $(filter $(1),$(GIVEN)),$(value $(1)))
 
-# What to capture, for evidence: weft run, compare.
-CAPTURES := CAPTURE ARRIVALS
+# Flags without a value: JSON=1 is --json.
+BOOLEAN := CHECK FULL HISTORY JSON PACKETS PLAN QUICK
+# Variables that are no flag of any target: for the tools beneath. A target adds to
+# ARGUMENTS those that it uses otherwise.
+ARGUMENTS := ARGS WEFT% SCENARIOS KERNEL_% CARGO% RUST% PYTHON% PATH HOME SHELL TMPDIR
 
-# $(call flags,LEAVES HOST_RATE) is `--leaves 4 --host-rate 10gbit` for those that are set.
-flag = --$(subst _,-,$(shell echo $(1) | tr A-Z a-z)) '$($(1))'
-flags = $(foreach name,$(1),$(if $($(name)),$(call flag,$(name))))
+# $(call quote,it's) is the same as one word of the shell.
+quote = '$(subst ','\'',$(1))'
+flag = --$(subst _,-,$(shell echo $(call quote,$(1)) | tr A-Z a-z)) $(if $(filter $(1),$(BOOLEAN)),,$(call quote,$(value $(1))))
+# The flags that were given, for the recipe of a target, and all of ARGS as it is.
+FLAGS = $(foreach name,$(filter-out $(ARGUMENTS),$(GIVEN)),$(if $(value $(name)),$(call flag,$(name)))) $(call given,ARGS)
 
 # The experiments of the papers.
 SCENARIOS := .venv/bin/python -m weft_scenarios
@@ -30,75 +30,77 @@ SCENARIOS := .venv/bin/python -m weft_scenarios
     paths telemetry flows evidence experiment report scenario scenarios figures speed results selftests fuzz test test-fresh lint fmt clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "Variables are flags of target/release/weft, whose --help explains them:"
-	@echo "  fabric (topo, run, compare): $(FABRIC)" | fold -s -w 96
-	@echo "  traffic (workload, run, compare): $(TRAFFIC)" | fold -s -w 96
-	@echo "  capture (run, compare): $(CAPTURES)    evidence: RUN PACKETS=1"
-	@echo "  workload, run: SCHEDULER    compare: SCHEDULERS JOBS    run, topo: CPU"
-	@echo "  selftests: SCHEDULERS TESTS (quick, all or names) REPEATS SEED JOBS OUT"
-	@echo "  fuzz: SEED REPEATS ROUNDS JOBS"
-	@echo "  topo: SWITCH CLOCK SEED    a lab that stays up: NAME    queries: JSON=1"
+	@echo "Variables are flags: \`make run HOST_RATE=10gbit QUICK=1\` gives --host-rate 10gbit --quick."
+	@echo "The program that a target calls explains them: $(WEFT) run --help"
 
 topo: machine build kernel ## boot a fabric and leave it running
-	@$(WEFT) topo up $(call flags,NAME CLOCK SEED CPU SWITCH $(FABRIC))
+	@$(WEFT) topo up $(FLAGS)
 
 workload: $(WEFT) ## run flows in the running lab
-	@$(WEFT) workload $(call flags,NAME $(TRAFFIC) SCHEDULER)
+	@$(WEFT) workload $(FLAGS)
 
 patterns paths telemetry flows: %: $(WEFT)
-	@$(WEFT) $@ $(call flags,NAME) $(if $(JSON),--json) $(if $(HISTORY),--history)
+	@$(WEFT) $@ $(FLAGS)
+flows: BOOLEAN += SUBFLOWS
 patterns: ## what the controller has measured and pushed [HISTORY=1: and before]
 paths: ## RTT and queue of every path
 telemetry: ## the samples of the switches, live
 flows: ## the connections in the hosts' kernels and the patterns they use
 
+explain: ARGUMENTS += SRC DST
 explain: $(WEFT) ## why the pattern between two hosts is what it is: SRC=h1_1 DST=h2_1
-	@$(WEFT) explain $(call flags,NAME) $(if $(JSON),--json) '$(SRC)' '$(DST)'
+	@$(WEFT) explain $(FLAGS) $(foreach name,SRC DST,$(if $(call given,$(name)),$(call quote,$(call given,$(name)))))
 
 shell: $(WEFT) ## a Mininet prompt in the running lab
-	@$(WEFT) shell $(call flags,NAME)
+	@$(WEFT) shell $(FLAGS)
 
 status: $(WEFT) ## what the running lab is doing
-	@$(WEFT) topo status $(call flags,NAME)
+	@$(WEFT) topo status $(FLAGS)
 
 down: $(WEFT) ## stop the running lab
-	@$(WEFT) topo down $(call flags,NAME)
+	@$(WEFT) topo down $(FLAGS)
 
 run: machine build kernel ## boot a lab of its own, run flows, stop: deterministic
-	@$(WEFT) run $(call flags,CPU $(FABRIC) $(TRAFFIC) $(CAPTURES) SCHEDULER)
+	@$(WEFT) run $(FLAGS)
 
 compare: machine build kernel ## the same flows under several schedulers
-	@$(WEFT) compare $(call flags,SCHEDULERS JOBS $(FABRIC) $(TRAFFIC) $(CAPTURES))
+	@$(WEFT) compare $(FLAGS)
 
+evidence: ARGUMENTS += RUN
 evidence: $(WEFT) ## what happened to every packet of a captured run: RUN=runs/x
-	@$(WEFT) evidence $(if $(PACKETS),--packets) '$(RUN)'
+	@$(if $(call given,RUN),,echo 'give RUN=runs/x' >&2; exit 2)
+	@$(WEFT) evidence $(FLAGS) $(call quote,$(call given,RUN))
 
-experiment: $(if $(PLAN)$(CLUSTER),,machine) build kernel ## runs that a file describes, planned and resumed: FILE=... [PLAN=1]
-	@$(if $(FILE),,echo 'give FILE=workloads/scenarios/x.toml, or one of your own' >&2; exit 2)
-	@$(WEFT) experiment $(call flags,JOBS STORE CLUSTER SEEDS) $(if $(OUT),--out '$(OUT)') \
-	    $(if $(PLAN),--plan) $(if $(QUICK),--quick) $(if $(FULL),--full) '$(FILE)'
+experiment: ARGUMENTS += FILE
+experiment: $(if $(call given,PLAN)$(call given,CLUSTER),,machine) build kernel ## runs that a file describes, planned and resumed: FILE=... [PLAN=1]
+	@$(if $(call given,FILE),,echo 'give FILE=workloads/scenarios/x.toml, or one of your own' >&2; exit 2)
+	@$(WEFT) experiment $(FLAGS) $(call quote,$(call given,FILE))
 
+report: ARGUMENTS += DIR
 report: deps $(WEFT) ## one page of an experiment's results: DIR=runs/scenarios/rb-fig13
-	@$(if $(DIR),,echo 'give DIR=runs/scenarios/x' >&2; exit 2)
-	@$(WEFT) report '$(DIR)'
+	@$(if $(call given,DIR),,echo 'give DIR=runs/scenarios/x' >&2; exit 2)
+	@$(WEFT) report $(FLAGS) $(call quote,$(call given,DIR))
 
-scenario: deps $(if $(SCENARIO),machine build kernel) ## an experiment of a paper: SCENARIO=rb-fig13 [QUICK=1]
-	@$(if $(SCENARIO),,$(SCENARIOS) list; echo 'give SCENARIO=NAME' >&2; exit 2)
-	@$(SCENARIOS) run $(SCENARIO) $(if $(QUICK),--quick) $(call flags,SEEDS)
+scenario: ARGUMENTS += SCENARIO
+scenario: deps $(if $(call given,SCENARIO),machine build kernel) ## an experiment of a paper: SCENARIO=rb-fig13 [QUICK=1]
+	@$(if $(call given,SCENARIO),,$(SCENARIOS) list; echo 'give SCENARIO=NAME' >&2; exit 2)
+	@$(SCENARIOS) run $(FLAGS) $(call given,SCENARIO)
 
 scenarios: machine build kernel ## all of them, at most 30 minutes; QUICK=1: at most 5
-	@$(SCENARIOS) run $(if $(QUICK),--quick) $(call flags,SEEDS)
+	@$(SCENARIOS) run $(FLAGS)
 
 figures: machine build kernel ## every figure with a report, in 30 minutes; FULL=1: at the papers' scale
-	@$(SCENARIOS) figures $(if $(FULL),--full) $(if $(PLAN),--plan) $(call flags,SEEDS)
+	@$(SCENARIOS) figures $(FLAGS)
 
+speed: ARGUMENTS += WHAT
+speed: BOOLEAN := $(filter-out JSON,$(BOOLEAN))
 speed: machine build kernel ## what runs take, against what they may: WHAT="websearch packet" REPEATS
-	@.venv/bin/python tests/speed $(call flags,REPEATS CPU) $(WHAT)
+	@.venv/bin/python tests/speed $(FLAGS) $(call given,WHAT)
 
 results: deps ## write workloads/RESULTS.md from the last `make scenarios`
-	@$(SCENARIOS) results
+	@$(SCENARIOS) results $(FLAGS)
 
 machine: # before anything takes minutes: can a lab run here?
 	@ci/check-machine lab
@@ -117,16 +119,16 @@ p4: ## compile the P4 programs (needs p4c)
 	@p4/compile
 
 selftests: machine build kernel ## the kernel's own MPTCP tests under each scheduler, against default's
-	@tests/selftests/run $(call flags,SCHEDULERS TESTS REPEATS SEED JOBS OUT)
+	@tests/selftests/run $(FLAGS)
 
 fuzz: machine build kernel ## broken netlink messages against the kernel module in use
-	@tests/fuzz $(call flags,SEED REPEATS ROUNDS JOBS)
+	@tests/fuzz $(FLAGS)
 
 test: ## everything: install, build, lint, unit tests, the whole circle in the lab
 	@ci/test
 
 test-fresh: ## what README says, on bare Debian 13 and 12 systems: [DEBIAN=13] [UNTIL="make down"]
-	@tests/fresh $(call flags,DEBIAN UNTIL CACHE FOLDER)
+	@tests/fresh $(FLAGS)
 
 lint: deps ## formatters and linters of each language
 	@ci/test lint
