@@ -18,7 +18,7 @@ use crate::fabric_args::FabricArgs;
 use crate::progress::RunBar;
 use crate::switch_args::SwitchArgs;
 use crate::topo::MachineArgs;
-use crate::workload::{GUEST_RUNDIR, load_argv};
+use crate::workload::load_argv;
 use crate::{Failure, Outcome, display, installation, outdir, switch_args};
 
 /// Flows to run in a lab of their own.
@@ -123,13 +123,7 @@ pub fn lab_spec(
     let mut spec = fabric
         .lab(workload.seed, ClockMode::Free, installation::paths()?)
         .map_err(Failure::Usage)?;
-    let argv = load_argv(
-        &spec.paths.bin,
-        workload,
-        scheduler,
-        &format!("{GUEST_RUNDIR}/{RESULTS}"),
-        installation::revision(&spec.paths.repo),
-    );
+    let argv = load_argv(&spec.paths, workload.clone(), scheduler, RESULTS);
     spec.capture = capture.spec();
     spec.batch = Some(BatchSpec {
         argv,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use weft_lab::guest::OWN_FOLDERS;
-use weft_lab::{ClockMode, ExecRequest, Lab, LabSpec};
-use weft_load::args::{SchedulerArgs, WorkloadArgs};
+use weft_lab::{ClockMode, ExecRequest, Lab, LabSpec, Paths};
+use weft_load::args::{RunDocument, SchedulerArgs, WorkloadArgs};
 use weft_load::report;
 use weft_load::results::Results;
 
@@ -33,29 +33,24 @@ pub struct Args {
 }
 
 /// Where the lab's folder is, inside.
-pub const GUEST_RUNDIR: &str = "/run/weft";
+const GUEST_RUNDIR: &str = "/run/weft";
 
 /// How often progress is looked at.
 const REFRESH: Duration = Duration::from_millis(250);
 
-/// The command line of `weft-load run`, with results in `out` (inside).
-pub fn load_argv(
-    bin: &Path,
-    workload: &WorkloadArgs,
-    scheduler: &str,
-    out: &str,
-    revision: Option<String>,
-) -> Vec<String> {
-    let mut argv = vec![
-        bin.join("weft-load").to_string_lossy().into_owned(),
+/// The command line of `weft-load`, with results in `out` (inside).
+pub fn load_argv(paths: &Paths, workload: WorkloadArgs, scheduler: &str, out: &str) -> Vec<String> {
+    let inside = PathBuf::from(GUEST_RUNDIR).join(out);
+    let document = RunDocument {
+        revision: installation::revision(&paths.repo),
+        ..RunDocument::in_lab(workload, scheduler, inside)
+    };
+    let program = paths.bin.join("weft-load");
+    vec![
+        program.to_string_lossy().into_owned(),
         "run".to_owned(),
-    ];
-    argv.extend(workload.to_argv());
-    argv.extend(["--scheduler", scheduler, "--out", out].map(str::to_owned));
-    if let Some(revision) = revision {
-        argv.extend(["--revision".to_owned(), revision]);
-    }
-    argv
+        document.to_json(),
+    ]
 }
 
 /// Runs flows, shows progress, then the table.
@@ -82,13 +77,7 @@ pub async fn run(args: Args) -> Outcome {
     }
     let paths = status.spec.paths;
     let results = format!("results-{}", std::process::id());
-    let argv = load_argv(
-        &paths.bin,
-        &workload,
-        scheduler,
-        &format!("{GUEST_RUNDIR}/{results}"),
-        installation::revision(&paths.repo),
-    );
+    let argv = load_argv(&paths, workload, scheduler, &results);
     let status = exec_with_progress(&lab, argv, &name).await?;
     let inside = lab.rundir().join(&results);
     if inside.exists() {

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use serde_json::{Value, json};
-use weft_load::args::{SchedulerArgs, Traffic, Volume, WorkloadArgs};
+use weft_load::args::{RunDocument, Traffic, Volume, WorkloadArgs};
 use weft_load::engine::{Order, Outcome, Settings};
 use weft_load::fabric::{Fabric, Protocol};
 use weft_load::plan::{self, Background, Flow};
@@ -37,7 +37,12 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run a workload and write its results
-    Run(Box<RunArgs>),
+    Run {
+        /// What to run: the JSON document that `weft run` and `weft workload` make of their
+        /// flags (`RunDocument` in the crate's documentation)
+        #[arg(value_name = "JSON")]
+        document: String,
+    },
     /// Show the table of one run, or of several side by side
     Report {
         /// Folders of runs
@@ -46,43 +51,14 @@ enum Command {
     },
 }
 
-#[derive(Debug, Args)]
-struct RunArgs {
-    #[command(flatten)]
-    workload: WorkloadArgs,
-
-    #[command(flatten)]
-    kernel: SchedulerArgs,
-
-    /// The fabric
-    #[arg(long, value_name = "FILE", default_value = "/run/weft/topology.json")]
-    topology: PathBuf,
-
-    /// Folder for the results; must not exist
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
-
-    /// Where switches and controller write telemetry, and progress.json goes
-    #[arg(long, value_name = "DIR", default_value = "/run/weft")]
-    stats_dir: PathBuf,
-
-    /// Port that receivers listen on
-    #[arg(long, value_name = "PORT", default_value_t = 5201, value_parser = clap::value_parser!(u16).range(1..))]
-    port: u16,
-
-    /// Revision of Weft's source, for run.json
-    #[arg(long, value_name = "TEXT", env = "WEFT_REVISION")]
-    revision: Option<String>,
-}
-
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
     let done = match &cli.command {
-        Command::Run(args) => match args.workload.traffic() {
-            Ok(traffic) => run(args, &traffic),
+        Command::Run { document } => match read(document) {
+            Ok((document, traffic)) => run(&document, &traffic),
             Err(usage) => {
                 eprintln!("weft-load: {usage}");
                 return ExitCode::from(EXIT_USAGE);
@@ -113,14 +89,21 @@ fn refuse(error: &clap::Error) -> ExitCode {
     }
 }
 
+/// The run that is asked for, and what it sends.
+fn read(document: &str) -> Result<(RunDocument, Traffic), String> {
+    let document = RunDocument::from_json(document)?;
+    let traffic = document.workload.traffic()?;
+    Ok((document, traffic))
+}
+
 /// Time after the last flow for switches and controller to write what they
 /// know; both flush every 10 ms.
 const FLUSH: Duration = Duration::from_millis(20);
 
-fn run(args: &RunArgs, traffic: &Traffic) -> Result<ExitCode> {
+fn run(args: &RunDocument, traffic: &Traffic) -> Result<ExitCode> {
     if args.out.exists() {
         bail!(
-            "{}: exists already; choose another --out",
+            "{}: exists already; choose another folder for the results",
             args.out.display()
         );
     }
@@ -183,7 +166,12 @@ const SETTLE_ROUND_TRIPS: u64 = 4;
 /// Time in which a SYN that was lost is sent again (RFC 6298: after 1 s).
 const SETTLE_LOSS_NS: u64 = 1_200_000_000;
 
-fn settings(args: &RunArgs, traffic: &Traffic, topology: &Topology, fabric: &Fabric) -> Settings {
+fn settings(
+    args: &RunDocument,
+    traffic: &Traffic,
+    topology: &Topology,
+    fabric: &Fabric,
+) -> Settings {
     let lossy = topology.switches.iter().any(|switch| switch.loss_ppm > 0);
     let round_trips_ns = SETTLE_ROUND_TRIPS * fabric.longest_rtt_ns();
     Settings {
@@ -206,9 +194,9 @@ fn settings(args: &RunArgs, traffic: &Traffic, topology: &Topology, fabric: &Fab
 }
 
 /// Plain TCP has no scheduler to set.
-fn scheduler(args: &RunArgs) -> Option<String> {
+fn scheduler(args: &RunDocument) -> Option<String> {
     match args.workload.protocol {
-        Protocol::Mptcp => Some(args.kernel.scheduler.clone()),
+        Protocol::Mptcp => Some(args.scheduler.clone()),
         Protocol::Tcp => None,
     }
 }
@@ -242,7 +230,7 @@ fn sample_rows(run: &Run) -> Vec<SampleRow> {
     run.samples.iter().map(row).collect()
 }
 
-fn rows(run: &Run, topology: &Topology, fabric: &Fabric, args: &RunArgs) -> Vec<FlowRow> {
+fn rows(run: &Run, topology: &Topology, fabric: &Fabric, args: &RunDocument) -> Vec<FlowRow> {
     let name = |host: usize| topology.hosts[host].name.clone();
     let row = |(id, (flow, outcome, counters)): (usize, &(Flow, Outcome, shell::Counters))| {
         let Flow {
@@ -282,7 +270,7 @@ fn rows(run: &Run, topology: &Topology, fabric: &Fabric, args: &RunArgs) -> Vec<
 }
 
 fn run_info(
-    args: &RunArgs,
+    args: &RunDocument,
     traffic: &Traffic,
     topology: &Topology,
     run: &Run,

@@ -8,8 +8,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use clap::Parser;
 use serde_json::{Value, json};
+use weft_load::args::{RunDocument, SchedulerArgs, WorkloadArgs};
 use weft_load::results::Results;
+
+/// What a run is made from, as `weft run` has it.
+#[derive(Debug, Parser)]
+struct Flags {
+    #[command(flatten)]
+    workload: WorkloadArgs,
+    #[command(flatten)]
+    kernel: SchedulerArgs,
+}
 
 /// Two hosts with two addresses each, joined by a cable of 1 Gbps that stands
 /// for the fabric; removed when dropped.
@@ -93,16 +104,14 @@ impl Fabric {
     /// Runs `generator`, the program or one that starts it.
     fn run_by(&self, mut generator: Command, out: &str, flags: &str) -> (Output, PathBuf) {
         let out = self.folder.path().join(out);
-        let output = generator
-            .args(["run", "--stats-dir"])
-            .arg(self.folder.path())
-            .arg("--topology")
-            .arg(self.topology())
-            .arg("--out")
-            .arg(&out)
-            .args(flags.split_whitespace())
-            .output()
-            .unwrap();
+        let flags = Flags::parse_from(std::iter::once("test").chain(flags.split_whitespace()));
+        let document = RunDocument {
+            topology: self.topology(),
+            stats_dir: self.folder.path().to_owned(),
+            ..RunDocument::in_lab(flags.workload, &flags.kernel.scheduler, out.clone())
+        };
+        let words = ["run".to_owned(), document.to_json()];
+        let output = generator.args(words).output().unwrap();
         (output, out)
     }
 }
@@ -243,18 +252,23 @@ fn an_unreachable_receiver_fails_its_flows_and_the_run() {
 
 #[test]
 fn wrong_usage_is_one_line_and_status_2() {
-    for flags in [
-        "run",
-        "run --out x --load 7",
-        "run --out x --workload nonesuch",
-        "run --out x --bytes 3",
-        "run --out x --connections some",
-        "report",
+    let document = |flags: &str| {
+        let flags = Flags::parse_from(std::iter::once("test").chain(flags.split_whitespace()));
+        RunDocument::in_lab(flags.workload, "rb", "x".into()).to_json()
+    };
+    for words in [
+        vec!["run"],
+        vec!["run", "--load 7"],
+        vec!["run", "{}"],
+        vec!["run", &document("--load 7")],
+        vec!["run", &document("--workload nonesuch")],
+        vec!["run", &document("--bytes 3")],
+        vec!["report"],
     ] {
-        let output = weft_load().args(flags.split_whitespace()).output().unwrap();
+        let output = weft_load().args(&words).output().unwrap();
         let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{flags}: {said}");
-        assert_eq!(said.lines().count(), 1, "{flags}: {said}");
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{words:?}: {said}");
     }
 }
 

@@ -1,13 +1,15 @@
 //! The flags of background traffic.
 
 use clap::Args;
+use serde::{Deserialize, Serialize};
 
 use super::parse_interval;
 use crate::plan::BackgroundSpec;
 use weft_text::units::parse_rate_bps;
 
 /// Background traffic, as flags.
-#[derive(Debug, Clone, Default, PartialEq, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[command(next_help_heading = "Background traffic")]
 pub struct BackgroundArgs {
     /// Flows of plain TCP between random hosts of different racks that last as long
@@ -55,23 +57,6 @@ impl BackgroundArgs {
             udp_on_ns: self.udp_on.unwrap_or(10_000_000),
             udp_off_ns: self.udp_off.unwrap_or(10_000_000),
         })
-    }
-
-    /// The flags, as words of a command line.
-    pub(super) fn to_argv(&self) -> Vec<String> {
-        let flags = [
-            ("background-tcp", self.background_tcp.map(u64::from), ""),
-            ("background-udp", self.background_udp.map(u64::from), ""),
-            ("udp-rate", self.udp_rate, "bit"),
-            ("udp-on", self.udp_on, "ns"),
-            ("udp-off", self.udp_off, "ns"),
-        ];
-        let given = flags
-            .iter()
-            .filter_map(|(name, value, unit)| value.map(|value| (name, value, unit)));
-        given
-            .flat_map(|(name, value, unit)| [format!("--{name}"), format!("{value}{unit}")])
-            .collect()
     }
 }
 

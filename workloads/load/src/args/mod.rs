@@ -1,12 +1,13 @@
 //! The flags that describe a workload, for every program that has them.
 
 mod background;
+mod document;
 mod traffic;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
 use crate::engine::Connections;
@@ -14,10 +15,11 @@ use crate::fabric::Protocol;
 use weft_text::units::{parse_bytes, parse_duration_ns};
 
 pub use background::BackgroundArgs;
+pub use document::RunDocument;
 pub use traffic::{Extent, Mix, Pairs, Traffic, Volume};
 
 /// Which hosts talk to which.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
     /// Poisson arrivals between random hosts of different racks.
@@ -43,8 +45,9 @@ pub enum Pattern {
     Replay,
 }
 
-/// A workload, as flags.
-#[derive(Debug, Clone, PartialEq, Args)]
+/// A workload, as flags, and as [`RunDocument`] has it.
+#[derive(Debug, Clone, PartialEq, Args, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[command(next_help_heading = "Workload")]
 pub struct WorkloadArgs {
     /// Who sends to whom
@@ -194,7 +197,8 @@ pub struct WorkloadArgs {
 }
 
 /// A parameter of the schedulers' kernel module.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct SchedulerOption {
     /// Its name, such as `weft_rescue_ms`.
     pub name: String,
@@ -205,6 +209,20 @@ pub struct SchedulerOption {
 impl std::fmt::Display for SchedulerOption {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}={}", self.name, self.value)
+    }
+}
+
+impl From<SchedulerOption> for String {
+    fn from(option: SchedulerOption) -> Self {
+        option.to_string()
+    }
+}
+
+impl TryFrom<String> for SchedulerOption {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        parse_scheduler_option(&text)
     }
 }
 
@@ -246,60 +264,6 @@ impl WorkloadArgs {
         let distribution = self.workload.as_ref().filter(|name| !is_shipped(name));
         let files = distribution.into_iter().chain(&self.flow_list);
         files.map(PathBuf::from).collect()
-    }
-
-    /// The flags, as words of a command line.
-    #[must_use]
-    pub fn to_argv(&self) -> Vec<String> {
-        let mut argv = Vec::new();
-        let mut flag = |name: &str, value: Option<String>| {
-            if let Some(value) = value {
-                argv.extend([format!("--{name}"), value]);
-            }
-        };
-        flag("pattern", value_name(&self.pattern));
-        flag("workload", self.workload.clone());
-        flag("load", self.load.map(|load| load.to_string()));
-        flag("flows", self.flows.map(|flows| flows.to_string()));
-        flag("precision", self.precision.map(|share| share.to_string()));
-        flag("scale", self.scale.map(|factor| factor.to_string()));
-        flag("senders", self.senders.map(|senders| senders.to_string()));
-        flag(
-            "interarrival",
-            self.interarrival.map(|ns| format!("{ns}ns")),
-        );
-        flag("jitter", self.jitter.map(|ns| format!("{ns}ns")));
-        flag("bytes", self.bytes.map(|bytes| bytes.to_string()));
-        flag(
-            "short-bytes",
-            self.short_bytes.map(|bytes| bytes.to_string()),
-        );
-        flag("long-share", self.long_share.map(|share| share.to_string()));
-        flag("duration", self.duration.map(|ns| format!("{ns}ns")));
-        flag("objects", self.objects.map(|objects| objects.to_string()));
-        flag("parallel", self.parallel.map(|count| count.to_string()));
-        flag("fan-out", self.fan_out.map(|count| count.to_string()));
-        flag("deadline", self.deadline.map(|ns| format!("{ns}ns")));
-        flag("flow-list", self.flow_list.clone());
-        flag("seed", Some(self.seed.to_string()));
-        flag("connections", value_name(&self.connections));
-        flag(
-            "send-buffer",
-            self.send_buffer.map(|bytes| bytes.to_string()),
-        );
-        flag(
-            "receive-buffer",
-            self.receive_buffer.map(|bytes| bytes.to_string()),
-        );
-        flag("protocol", value_name(&self.protocol));
-        flag("congestion", self.congestion.clone());
-        for option in &self.scheduler_options {
-            flag("scheduler-options", Some(option.to_string()));
-        }
-        flag("sample", self.sample.map(|ns| format!("{ns}ns")));
-        flag("stall-timeout", Some(format!("{}ns", self.stall_timeout)));
-        argv.extend(self.background.to_argv());
-        argv
     }
 
     /// The pattern, as its flag names it.
@@ -430,32 +394,6 @@ pub(super) mod tests {
         Cli::try_parse_from(std::iter::once("test").chain(line.split_whitespace()))
             .unwrap()
             .workload
-    }
-
-    #[test]
-    fn flags_survive_the_way_through_a_command_line() {
-        for line in [
-            "",
-            "--workload datamining --load 0.45 --flows 7 --seed 9 --protocol tcp --congestion lia",
-            "--pattern incast --senders 32 --bytes 225KB --send-buffer 64KiB --connections new",
-            "--pattern incast --interarrival 1.5us --receive-buffer 1MiB",
-            "--pattern bulk --flows 60 --bytes 20MB",
-            "--pattern bulk --duration 20s",
-            "--pattern page --objects 107 --bytes 3.5MB --parallel 4",
-            "--scheduler-options weft_rescue_ms=0,weft_listen=N",
-            "--pattern permutation --precision 5 --scale 0.01 --duration 1s",
-            "--pattern many-to-one --load 0.9",
-            "--pattern all-to-all --jitter 10us",
-            "--pattern mixed --short-bytes 2MB --long-share 0.25",
-            "--pattern queries --fan-out 4 --deadline 10ms",
-            "--pattern replay --flow-list flows.csv",
-            "--background-tcp 3 --background-udp 2 --udp-rate 1gbit --udp-on 1ms --udp-off 3ms",
-        ] {
-            let args = parse(line);
-            let again =
-                Cli::try_parse_from(std::iter::once("test".to_owned()).chain(args.to_argv()));
-            assert_eq!(again.unwrap().workload, args, "{line}");
-        }
     }
 
     #[test]
