@@ -143,46 +143,44 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_describe_prints_what_the_flags_say(capsys: pytest.CaptureFixture[str]) -> None:
-    flags = (
-        "--leaves 3 --spines 2 --hosts 1 --rate 10gbit --sender-rate 2gbit --delay 2.5us "
-        "--spine-delay 2=1ms --spine-rate 1=5mbit,2=10mbit --spine-queue 1=3750 --spine-loss 2=0.5%"
-    )
-    assert main(["describe", *flags.split()]) == 0
-    assert json.loads(capsys.readouterr().out) == described(
-        leaves=3,
-        hosts=1,
-        rate_bps=10**10,
-        sender_rate_bps=2 * 10**9,
-        delay_ns=2500,
-        spine_delay_ns={2: 10**6},
-        spine_rate_bps={1: 5_000_000, 2: 10_000_000},
-        spine_queue_packets={1: 3750},
-        spine_loss_ppm={2: 5000},
-    )
+def drawn(folder: Path, fabric: dict[str, Any]) -> int:
+    """Run `python -m weft_topology draw --json` on a document; its exit status."""
+    file = folder / "fabric.json"
+    file.write_text(json.dumps({"kind": "leaf-spine"} | fabric))
+    return main(["draw", "--json", str(file)])
+
+
+def test_draw_describes_the_fabric_of_a_document(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = {"leaves": 3, "hosts": 1, "delay_ns": 2500, "spine_loss_ppm": {"2": 5000}}
+    assert drawn(tmp_path, given) == 0
+    expected = described(leaves=3, hosts=1, delay_ns=2500, spine_loss_ppm={2: 5000})
+    assert json.loads(capsys.readouterr().out) == expected
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("fabric", "said"),
     [
-        ("--leaves 0", "leaves 0 is out of range 1..250"),
-        ("--hosts 250 --spines 251", "out of range 1..250"),
-        ("--rate fast", "write it like 1gbit"),
-        ("--delay 10", "write it like 10us"),
-        ("--routing best", "none of weft, ecmp"),
-        ("--spine-delay 3=1ms", "there are 1..2"),
-        ("--spine-delay 3", "write it like 2=40us"),
-        ("--spine-rate 1=1kbit", "spine_rate_bps of spine 1 1000 is out of range"),
-        ("--spine-queue 1=many", "write it like 100"),
-        ("--spine-loss 1=0.01", "write it like 1%"),
-        ("--spine-loss 1=101%", "out of range 0..1000000"),
-        ("--sender-rate 1kbit", "sender_rate_bps 1000 is out of range"),
+        ({"leaves": 0}, "leaves 0 is out of range 1..250"),
+        ({"hosts": 250, "spines": 251}, "out of range 1..250"),
+        ({"rate_bps": "fast"}, "rate_bps: not a whole number"),
+        ({"routing": "best"}, "none of weft, ecmp"),
+        ({"spine_delay_ns": {"3": 10**6}}, "there are 1..2"),
+        ({"spine_delay_ns": {"two": 1}}, 'write it like {"2": 40000}'),
+        ({"spine_rate_bps": {"1": 1000}}, "spine_rate_bps of spine 1 1000 is out of range"),
+        ({"spine_loss_ppm": {"1": 1_010_000}}, "out of range 0..1000000"),
+        ({"sender_rate_bps": 1000}, "sender_rate_bps 1000 is out of range"),
+        ({"route_metrics": {"initial_window": 0}}, "initial_window 0 is out of range 1..1000"),
+        ({"route_metrics": {"initial_widow": 2}}, "'initial_widow' is unknown; there are initial_"),
+        ({"route_metrics": {"initial_window": "2"}}, "not a whole number"),
+        ({"speed": 1}, "'speed' is unknown"),
     ],
 )
-def test_bad_usage_is_one_clear_line(
-    flags: str, said: str, capsys: pytest.CaptureFixture[str]
+def test_a_document_that_describes_no_fabric_is_one_clear_line(
+    fabric: dict[str, Any], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["describe", *flags.split()]) == 2
+    assert drawn(tmp_path, fabric) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert said in captured.err

@@ -84,6 +84,23 @@ def test_a_host_needs_no_arp_to_reach_everybody() -> None:
     assert gateway["state"] == ["PERMANENT"]
 
 
+def routes_of_a_host(**parameters: Any) -> Any:
+    """Give the default routes of a host: over IPv4, and over IPv6."""
+    return in_network(
+        '[r for v in ("-4", "-6") for r in seen("ip", v, "-d", "-j", "-n", "h1_1", "route")'
+        ' if r["dst"] == "default"]',
+        ip=6,
+        hosts=1,
+        **parameters,
+    )
+
+
+def test_route_metrics_are_those_of_both_versions_of_ip() -> None:
+    metrics = [route["metrics"] for route in routes_of_a_host(route_metrics={"initial_window": 2})]
+    assert metrics == [[{"initcwnd": 2}]] * 2
+    assert ["metrics" in route for route in routes_of_a_host()] == [False] * 2
+
+
 @pytest.mark.parametrize("rate_bps", [10**9, 10**11])
 def test_a_host_sends_at_its_rate_one_frame_at_a_time(rate_bps: int) -> None:
     (queue,) = in_network(

@@ -1,11 +1,11 @@
-"""Command line: `python -m weft_topology describe|draw|up`."""
+"""Command line: `python -m weft_topology draw|up`."""
 
 import argparse
 import json
 import sys
 from pathlib import Path
 
-from weft_topology import fabrics, flags
+from weft_topology import fabrics
 from weft_topology.errors import UsageError
 
 
@@ -23,10 +23,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="weft_topology", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
 
-    describe = commands.add_parser("describe", help="print topology.json of a fabric")
-    flags.add(describe)
-    describe.set_defaults(run=_describe)
-
     up = commands.add_parser("up", help="build and run the network of a lab.json")
     up.add_argument("lab", type=Path, metavar="LAB_JSON")
     up.set_defaults(run=_up)
@@ -39,14 +35,6 @@ def _parser() -> argparse.ArgumentParser:
     draw.set_defaults(run=_draw)
 
     return parser
-
-
-def _describe(options: argparse.Namespace) -> int:
-    from weft_topology import document, topos
-
-    spec = fabrics.of_document(flags.document(options))
-    print(json.dumps(document.of_topo(topos.of(spec)), indent=1))
-    return 0
 
 
 def _draw(options: argparse.Namespace) -> int:

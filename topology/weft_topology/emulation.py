@@ -18,7 +18,15 @@ from ipaddress import IPv4Address
 from subprocess import Popen
 from typing import Any
 
-from weft_topology import namespaces, naming, netlink, offloads, sysctls, wires
+from weft_topology import (
+    namespaces,
+    naming,
+    netlink,
+    offloads,
+    route_metrics,
+    sysctls,
+    wires,
+)
 
 
 def _without_distutils() -> None:
@@ -299,7 +307,9 @@ def _way_out(gateway: netlink.Address, params: dict[str, Any]) -> list[netlink.R
     """Send a host's packets to its leaf, which it need not ask for."""
     return [
         netlink.neighbour(_HOST_INDEX, gateway, params["gateway_mac"]),
-        netlink.default_route(_HOST_INDEX, gateway, params["initial_window"]),
+        netlink.default_route(
+            _HOST_INDEX, gateway, route_metrics.by_number(params["route_metrics"])
+        ),
     ]
 
 

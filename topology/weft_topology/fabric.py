@@ -108,7 +108,7 @@ class Fabric(Topo):  # type: ignore[misc]
             gateway_mac=naming.gateway_mac(leaf),
             ipv6=self.ipv6,
             jitter_ns=spec.host_jitter_ns,
-            initial_window=spec.initial_window,
+            route_metrics=spec.route_metrics,
             nic=self._nic(spec, leaf, index) if spec.nic == "p4" else None,
         )
         self._hosts += 1

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
-from weft_topology import json_fields, naming, profiles
+from weft_topology import json_fields, naming, profiles, route_metrics
 from weft_topology.errors import UsageError
 from weft_topology.json_fields import within
 
@@ -91,8 +91,8 @@ class FabricSpec:
     """The same in bytes."""
     subflows: int = MAX_SUBFLOWS
     """Of a connection, each on a path of its own: at most so many of all paths."""
-    initial_window: int | None = None
-    """Packets that a subflow begins with (RFC 6928), where it is not the kernel's own number."""
+    route_metrics: Mapping[str, int] = field(default_factory=dict)
+    """Of the hosts' routes, see `route_metrics`."""
     routing: str = "weft"
     ip: int = 4
     """Version of IP that connections run over."""
@@ -128,8 +128,6 @@ class FabricSpec:
         if (self.ecn_packets or 0) >= self.queue_packets or (self.ecn_bytes or 0) >= queue_bytes:
             raise UsageError("ecn: give less than the queue, where packets are dropped")
         within("subflows", self.subflows, 1, MAX_SUBFLOWS)
-        if self.initial_window is not None:
-            within("initial_window", self.initial_window, 1, 1000)
         if self.routing not in ROUTINGS:
             raise UsageError(f"routing {self.routing!r} is none of {', '.join(ROUTINGS)}")
         if self.ip not in IP_VERSIONS:
@@ -346,6 +344,7 @@ def _reader(name: str) -> Callable[[Any, str], Any]:
         "changes": _changes,
         "profiles": _profiles,
         "hosts": _hosts,
+        "route_metrics": route_metrics.of_document,
     }
     of_spines = {f"spine_{name}": json_fields.by_number for name in BOUNDS}
     return (readers | of_spines).get(name, json_fields.integer)

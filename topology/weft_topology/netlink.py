@@ -8,7 +8,7 @@ is exactly one frame, or whose rate is above 34 Gbps, needs attributes that they
 import os
 import socket
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address, IPv6Address
 
 MTU_BYTES = 1500
@@ -38,7 +38,7 @@ _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_LINKINFO, _IFLA_NET_NS_FD = 1, 3, 
 _IFLA_INFO_KIND, _IFLA_INFO_DATA, _VETH_INFO_PEER = 1, 2, 1
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _IFA_F_NODAD = 0x2
-_RTA_OIF, _RTA_GATEWAY, _RTA_METRICS, _RTAX_INITCWND = 4, 5, 8, 11
+_RTA_OIF, _RTA_GATEWAY, _RTA_METRICS = 4, 5, 8
 _RTNH_F_ONLINK = 4
 _NDA_DST, _NDA_LLADDR, _NUD_PERMANENT = 1, 2, 0x80
 _RT_TABLE_MAIN, _RTPROT_BOOT, _RT_SCOPE_UNIVERSE, _RTN_UNICAST = 254, 3, 0, 1
@@ -181,10 +181,10 @@ def neighbour(index: int, destination: Address, mac: str) -> Request:
     return Request(f"neighbour {destination}", _NEWNEIGH, body)
 
 
-def default_route(index: int, gateway: Address, initial_window: int | None = None) -> Request:
+def default_route(index: int, gateway: Address, metrics: Mapping[int, int]) -> Request:
     """Send everything that is not local through a gateway, which is on the link.
 
-    TCP then begins with `initial_window` packets, where that is given.
+    `metrics` has the values of the route's `RTAX_*`, by their numbers.
     """
     body = struct.pack(
         "=BBBBBBBBI",
@@ -200,8 +200,9 @@ def default_route(index: int, gateway: Address, initial_window: int | None = Non
         _RTNH_F_ONLINK if gateway.version == 6 else 0,
     )
     body += _attribute(_RTA_GATEWAY, gateway.packed) + _u32(_RTA_OIF, index)
-    if initial_window is not None:
-        body += _attribute(_RTA_METRICS | _NESTED, _u32(_RTAX_INITCWND, initial_window))
+    if metrics:
+        values = b"".join(_u32(number, value) for number, value in metrics.items())
+        body += _attribute(_RTA_METRICS | _NESTED, values)
     return Request(f"default route via {gateway}", _NEWROUTE, body)
 
 

@@ -1,13 +1,11 @@
 """Rates and times as `tc` writes them: `1gbit`, `10us`."""
 
 import re
-from collections.abc import Callable
 
 from weft_topology.errors import UsageError
 
 _RATES = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9, "tbit": 10**12}
 _TIMES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
-_SIZES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _QUANTITY = re.compile(r"(?P<number>\d+(\.\d+)?)(?P<unit>[a-z]+)")
 
 
@@ -19,11 +17,6 @@ def rate_bps(text: str) -> int:
 def time_ns(text: str) -> int:
     """Nanoseconds of `text`."""
     return _quantity(text, _TIMES, "a time", "10us")
-
-
-def size_bytes(text: str) -> int:
-    """Bytes of `text`: 1000 in a KB, 1024 in a KiB."""
-    return _quantity(text, _SIZES, "a size", "150KB")
 
 
 def _quantity(text: str, units: dict[str, int], what: str, example: str) -> int:
@@ -58,14 +51,3 @@ def share_ppm(text: str) -> int:
     if match is None:
         raise UsageError(f"{text!r} is not a percentage of at most four decimals; write it like 1%")
     return round(float(match[1]) * 10_000)
-
-
-def by_spine(texts: list[str], example: str, parse: Callable[[str], int]) -> dict[int, int]:
-    """Quantities by spine, of texts like `2=40us` or `1=20us,2=40us`."""
-    values = {}
-    for text in ",".join(texts).split(",") if texts else []:
-        spine, _, value = text.partition("=")
-        if not spine.isdecimal() or not value:
-            raise UsageError(f"{text!r} is no SPINE=VALUE; write it like {example}")
-        values[int(spine)] = parse(value)
-    return values

@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from weft_topology import circle, document, netlink, spec, topos, wires
+from weft_topology import document, netlink, processes, spec, topos, wires
 from weft_topology.daemons import Daemon
 from weft_topology.emulation import WeftNet
 from weft_topology.errors import StepError, UsageError
@@ -60,7 +60,7 @@ def _run(lab: spec.LabSpec, rundir: Path) -> None:
     fabric = document.of_topo(topo)
     net = WeftNet(topo, wired=lab.bmv2 is not None)
     daemons = Daemons(
-        circle.of_lab(lab, rundir, fabric),
+        processes.of_lab(lab, rundir, fabric),
         lambda daemon, status: _lost(rundir, daemon, status),
     )
     try:

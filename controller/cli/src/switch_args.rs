@@ -148,7 +148,7 @@ mod tests {
             ecn_packets: None,
             ecn_bytes: None,
             subflows: MAX_SUBFLOWS,
-            initial_window: None,
+            route_metrics: std::collections::BTreeMap::new(),
             routing: RoutingSpec::Weft,
             ip: 4,
             changes: Vec::new(),

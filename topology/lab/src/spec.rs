@@ -157,9 +157,10 @@ pub struct CommonSpec {
     /// Paths that a connection uses, at most: so many of all that there are.
     #[serde(default = "max_subflows", skip_serializing_if = "is_max_subflows")]
     pub subflows: u8,
-    /// Packets that a subflow begins with (RFC 6928), where it is not the kernel's own number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub initial_window: Option<u32>,
+    /// Metrics of the hosts' routes, by name, where they are not the kernel's own:
+    /// `weft_topology/route_metrics.py` says which there are.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub route_metrics: BTreeMap<String, u32>,
     /// How leaves choose among paths.
     pub routing: RoutingSpec,
     /// Version of IP that connections run over: 4 or 6.
@@ -458,7 +459,7 @@ mod tests {
                     ecn_packets: None,
                     ecn_bytes: Some(30_000),
                     subflows: 4,
-                    initial_window: Some(2),
+                    route_metrics: BTreeMap::from([("initial_window".to_owned(), 2)]),
                     routing: RoutingSpec::Weft,
                     ip: 6,
                     changes: vec![ChangeSpec {

@@ -3,6 +3,7 @@
 mod change;
 mod names;
 mod queue;
+mod route_metrics;
 mod shape;
 mod spine;
 
@@ -17,6 +18,7 @@ use weft_text::units::{parse_duration_ns, parse_rate_bps, parse_share_ppm};
 
 use change::parse_change;
 use queue::QueueDepth;
+use route_metrics::RouteMetricArgs;
 use shape::{Shape, ShapeArgs};
 use spine::SpineArgs;
 
@@ -127,9 +129,8 @@ pub struct FabricArgs {
     #[arg(long, value_name = "COUNT", default_value_t = MAX_SUBFLOWS, value_parser = clap::value_parser!(u8).range(1..=i64::from(MAX_SUBFLOWS)))]
     subflows: u8,
 
-    /// Initial window of every subflow, in packets (RFC 6928) [default: the kernel's, 10]
-    #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    initial_window: Option<u32>,
+    #[command(flatten)]
+    route_metrics: RouteMetricArgs,
 
     /// How leaves choose a packet's path: by its addresses (weft), so that
     /// every subflow has a path of its own, or by a hash of the 5-tuple (ecmp)
@@ -231,7 +232,7 @@ impl FabricArgs {
             },
             ecn_bytes: ecn.and_then(QueueDepth::bytes),
             subflows: self.subflows,
-            initial_window: self.initial_window,
+            route_metrics: self.route_metrics.by_name(),
             routing: match self.routing {
                 RoutingKind::Weft => RoutingSpec::Weft,
                 RoutingKind::Ecmp => RoutingSpec::Ecmp,

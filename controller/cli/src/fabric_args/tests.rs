@@ -154,6 +154,15 @@ fn a_connection_uses_as_many_paths_as_there_are_or_as_few_as_subflows_are_asked_
 }
 
 #[test]
+fn route_metrics_are_those_that_are_given() {
+    let metrics = |line: &str| leaf_spine(line).common.route_metrics;
+    assert_eq!(metrics(""), BTreeMap::new());
+    let two = BTreeMap::from([("initial_window".to_owned(), 2)]);
+    assert_eq!(metrics("--initial-window 2"), two);
+    assert!(parse("--initial-window 0").is_err());
+}
+
+#[test]
 fn queues_have_packets_or_bytes() {
     let bytes = leaf_spine("--queue 150KB").common;
     assert_eq!(
