@@ -6,42 +6,25 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike};
-use weft_lab::{BatchOptions, BatchProgress, BatchSpec, ClockMode, LabSpec, run_batch};
-use weft_load::args::{SchedulerArgs, WorkloadArgs};
+use weft_lab::{BatchOptions, BatchProgress, LabSpec, run_batch};
 use weft_load::report;
 use weft_load::results::Results;
 use weft_text::units::format_duration;
 use weft_text::usage::{EXIT_USAGE, NotOffered};
 
-use crate::capture_args::CaptureArgs;
-use crate::fabric_args::FabricArgs;
 use crate::progress::RunBar;
-use crate::switch_args::SwitchArgs;
+use crate::shared_args::{BatchLabArgs, FlowArgs};
 use crate::topo::MachineArgs;
-use crate::workload::load_argv;
-use crate::{Failure, Outcome, display, installation, outdir, switch_args};
+use crate::{Failure, Outcome, display, outdir, switch_args};
 
 /// Flows to run in a lab of their own.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    workload: WorkloadArgs,
+    flows: FlowArgs,
 
     #[command(flatten)]
-    kernel: SchedulerArgs,
-
-    /// Folder for the results; must not exist [default: runs/NAME, numbered]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-
-    #[command(flatten)]
-    fabric: FabricArgs,
-
-    #[command(flatten)]
-    switch: SwitchArgs,
-
-    #[command(flatten)]
-    capture: CaptureArgs,
+    lab: BatchLabArgs,
 
     #[command(flatten)]
     machine: MachineArgs,
@@ -57,35 +40,35 @@ pub struct Args {
 }
 
 /// Name of the results' folder inside.
-const RESULTS: &str = "results";
+pub const RESULTS: &str = "results";
 
 /// Name of the captures' folder, inside and in the results.
 const CAPTURE: &str = "capture";
 
 /// Runs flows, shows progress, then the table.
 pub async fn run(args: Args) -> Outcome {
-    args.workload.traffic().map_err(Failure::Usage)?;
-    args.fabric.carries_flows().map_err(Failure::Usage)?;
-    args.fabric.topology().map_err(Failure::Usage)?;
-    let scheduler = &args.kernel.scheduler;
-    let name = format!(
-        "{}-{scheduler}-seed{}",
-        args.workload.short_name(),
-        args.workload.seed
-    );
-    let workload = args.workload.absolute(&std::env::current_dir()?);
+    args.flows.workload.traffic().map_err(Failure::Usage)?;
+    args.lab.check()?;
+    let workload = args.flows.workload.clone();
+    let workload = workload.absolute(&std::env::current_dir()?);
     // What the command line says wrong comes before what the machine lacks.
     let out = match args.check {
         true => None,
-        false => Some(outdir::choose(args.out, &name)?),
+        false => Some(args.flows.out()?),
     };
-    let (fabric, switch, capture) = (&args.fabric, &args.switch, &args.capture);
-    let spec = lab_spec(fabric, switch, capture, &workload, scheduler)?;
+    let scheduler = &args.flows.kernel.scheduler;
+    let spec = args.lab.spec(&workload, scheduler, RESULTS)?;
     let Some(out) = out else {
         return Ok(());
     };
     display::out(switch_args::notice(&spec).unwrap_or_default())?;
-    let done = execute(&spec, out.path(), &args.machine, RunBar::new(&name)).await?;
+    let done = execute(
+        &spec,
+        out.path(),
+        &args.machine,
+        RunBar::new(&args.flows.name()),
+    )
+    .await?;
     display::out(format!(
         "{}{} of virtual time in {} of real time\nresults: {}\n",
         report::run_table(&done.results),
@@ -110,28 +93,6 @@ fn write_usage(file: &Path) -> Result<()> {
         "memory_bytes": usage.max_rss() * 1024,
     });
     fs::write(file, format!("{cost}\n")).with_context(|| file.display().to_string())
-}
-
-/// A lab with this fabric that runs this workload, as fast as the machine can.
-pub fn lab_spec(
-    fabric: &FabricArgs,
-    switch: &SwitchArgs,
-    capture: &CaptureArgs,
-    workload: &WorkloadArgs,
-    scheduler: &str,
-) -> Result<LabSpec, Failure> {
-    let mut spec = fabric
-        .lab(workload.seed, ClockMode::Free, installation::paths()?)
-        .map_err(Failure::Usage)?;
-    let argv = load_argv(&spec.paths, workload.clone(), scheduler, RESULTS);
-    spec.capture = capture.spec();
-    spec.batch = Some(BatchSpec {
-        argv,
-        needs: Vec::new(),
-        reads: workload.files(),
-    });
-    switch.apply(&mut spec)?;
-    Ok(spec)
 }
 
 /// A run that gave results.
@@ -169,7 +130,7 @@ pub async fn execute(
     let work = outdir::work_of(out);
     let options = BatchOptions {
         cpu: machine.cpu,
-        memory_bytes: machine.memory,
+        memory_bytes: machine.memory.bytes,
         ..BatchOptions::new(&work)
     };
     let outcome = run_batch(spec, &options, |news| match news {

@@ -14,12 +14,10 @@ use weft_load::args::{WorkloadArgs, parse_scheduler};
 use weft_load::report;
 use weft_load::results::Results;
 
-use crate::batch::{Done, execute, lab_spec};
-use crate::capture_args::CaptureArgs;
-use crate::fabric_args::FabricArgs;
+use crate::batch::{Done, RESULTS, execute};
 use crate::progress::RunBar;
-use crate::switch_args::SwitchArgs;
-use crate::topo::MachineArgs;
+use crate::shared_args::BatchLabArgs;
+use crate::topo::{MachineArgs, MemoryArgs};
 use crate::{Failure, Outcome, display, is_interrupt, outdir, switch_args};
 
 /// Flows to run several times.
@@ -42,17 +40,10 @@ pub struct Args {
     out: Option<PathBuf>,
 
     #[command(flatten)]
-    fabric: FabricArgs,
+    lab: BatchLabArgs,
 
     #[command(flatten)]
-    switch: SwitchArgs,
-
-    #[command(flatten)]
-    capture: CaptureArgs,
-
-    /// Memory of each lab [default: 6MiB for each host, at least 2GiB]
-    #[arg(long, value_name = "SIZE", value_parser = crate::topo::parse_memory)]
-    memory: Option<u64>,
+    memory: MemoryArgs,
 }
 
 /// One run to do.
@@ -65,8 +56,7 @@ struct Job {
 /// Runs them all and shows them side by side.
 pub async fn run(args: Args) -> Outcome {
     args.workload.traffic().map_err(Failure::Usage)?;
-    args.fabric.carries_flows().map_err(Failure::Usage)?;
-    args.fabric.topology().map_err(Failure::Usage)?;
+    args.lab.check()?;
     check_distinct(&args.schedulers).map_err(Failure::Usage)?;
     let name = format!(
         "compare-{}-seed{}",
@@ -78,11 +68,9 @@ pub async fn run(args: Args) -> Outcome {
     let workload = args.workload.absolute(&std::env::current_dir()?);
     let mut jobs = Vec::new();
     for scheduler in &args.schedulers {
-        let (fabric, switch, capture) = (&args.fabric, &args.switch, &args.capture);
-        let spec = lab_spec(fabric, switch, capture, &workload, scheduler)?;
         jobs.push(Job {
             scheduler: scheduler.clone(),
-            spec,
+            spec: args.lab.spec(&workload, scheduler, RESULTS)?,
             out: out.join(scheduler),
         });
     }

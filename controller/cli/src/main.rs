@@ -15,6 +15,7 @@ mod installation;
 mod outdir;
 mod progress;
 mod query;
+mod shared_args;
 mod show;
 mod switch_args;
 mod telemetry;

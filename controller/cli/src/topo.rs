@@ -49,9 +49,17 @@ pub struct MachineArgs {
     #[arg(long, value_name = "NUMBER")]
     pub cpu: Option<usize>,
 
-    /// Memory of the lab [default: 6MiB for each host, at least 2GiB]
-    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
-    pub memory: Option<u64>,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
+}
+
+/// How large a lab is.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Machine")]
+pub struct MemoryArgs {
+    /// Memory of a lab [default: 6MiB for each host, at least 2GiB]
+    #[arg(id = "memory", long = "memory", value_name = "SIZE", value_parser = parse_memory)]
+    pub bytes: Option<u64>,
 }
 
 /// A lab to start.
@@ -160,7 +168,7 @@ async fn up(args: &UpArgs) -> Outcome {
     let options = UpOptions {
         name: args.lab.name.clone(),
         cpu: args.machine.cpu,
-        memory_bytes: args.machine.memory,
+        memory_bytes: args.machine.memory.bytes,
         ..UpOptions::default()
     };
     let bar = RunBar::new(&args.lab.name);
@@ -351,7 +359,7 @@ pub fn ended_with(status: i32) -> Outcome {
 }
 
 /// Bytes of a lab's memory.
-pub fn parse_memory(text: &str) -> Result<u64, String> {
+fn parse_memory(text: &str) -> Result<u64, String> {
     let bytes = parse_bytes(text)?;
     if !(256 << 20..=64 << 30).contains(&bytes) {
         return Err(format!("{text:?}: a lab has 256MiB to 64GiB, such as 2GiB"));

@@ -6,12 +6,13 @@ use std::time::Duration;
 use serde_json::Value;
 use weft_lab::guest::OWN_FOLDERS;
 use weft_lab::{ClockMode, ExecRequest, Lab, LabSpec, Paths};
-use weft_load::args::{RunDocument, SchedulerArgs, WorkloadArgs};
+use weft_load::args::{RunDocument, WorkloadArgs};
 use weft_load::report;
 use weft_load::results::Results;
 
 use crate::client::running_lab;
 use crate::progress::RunBar;
+use crate::shared_args::FlowArgs;
 use crate::topo::{LabName, ended_with};
 use crate::{Failure, Outcome, display, installation, outdir};
 
@@ -19,14 +20,7 @@ use crate::{Failure, Outcome, display, installation, outdir};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    workload: WorkloadArgs,
-
-    #[command(flatten)]
-    kernel: SchedulerArgs,
-
-    /// Folder for the results; must not exist [default: runs/NAME, numbered]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    flows: FlowArgs,
 
     #[command(flatten)]
     lab: LabName,
@@ -55,15 +49,11 @@ pub fn load_argv(paths: &Paths, workload: WorkloadArgs, scheduler: &str, out: &s
 
 /// Runs flows, shows progress, then the table.
 pub async fn run(args: Args) -> Outcome {
-    args.workload.traffic().map_err(Failure::Usage)?;
-    let scheduler = &args.kernel.scheduler;
-    let name = format!(
-        "{}-{scheduler}-seed{}",
-        args.workload.short_name(),
-        args.workload.seed
-    );
-    let out = outdir::choose(args.out, &name)?;
-    let workload = args.workload.absolute(&std::env::current_dir()?);
+    args.flows.workload.traffic().map_err(Failure::Usage)?;
+    let name = args.flows.name();
+    let out = args.flows.out()?;
+    let workload = args.flows.workload;
+    let workload = workload.absolute(&std::env::current_dir()?);
 
     let lab = running_lab(&args.lab.name)?;
     let status = lab.status().await?;
@@ -77,7 +67,7 @@ pub async fn run(args: Args) -> Outcome {
     }
     let paths = status.spec.paths;
     let results = format!("results-{}", std::process::id());
-    let argv = load_argv(&paths, workload, scheduler, &results);
+    let argv = load_argv(&paths, workload, &args.flows.kernel.scheduler, &results);
     let status = exec_with_progress(&lab, argv, &name).await?;
     let inside = lab.rundir().join(&results);
     if inside.exists() {
