@@ -75,6 +75,19 @@ def test_subflows_begin_with_the_initial_window(
     assert all(seen[-1] > packets for seen in windows.values())
 
 
+@pytest.mark.parametrize("ip", [4, 6])
+def test_timeouts_are_as_short_as_the_smallest_that_is_asked_for(
+    weft: Weft, tmp_path: Path, ip: int
+) -> None:
+    incast = f"--pattern incast --senders 24 --bytes 50KB --queue 20 --scheduler minrtt --ip {ip}"
+    longest = {}
+    for name, asked in (("kernel", ""), ("short", "--rto-min 5ms")):
+        flows = run(weft, tmp_path / name, f"{incast} {asked}")
+        assert any(int(flow["timeouts"]) for flow in flows), flows
+        longest[name] = max(int(flow["fct_ns"]) for flow in flows)
+    assert longest["short"] < 200_000_000 < longest["kernel"]
+
+
 @pytest.mark.parametrize("name", COUPLED)
 def test_an_incast_ends_under_rb(weft: Weft, tmp_path: Path, name: str) -> None:
     flows = run(weft, tmp_path / "x", f"--pattern incast --scheduler rb --congestion {name}")

@@ -61,6 +61,8 @@ def test_changes_of_links_are_described(weft: Weft) -> None:
         "--ip 5",
         "--host-jitter 2s",
         "--initial-window 0",
+        "--rto-min 0",
+        "--rto-min 1500us",
     ],
 )
 def test_what_no_fabric_can_have_is_refused_in_one_line(weft: Weft, line: str) -> None:

@@ -84,21 +84,28 @@ def test_a_host_needs_no_arp_to_reach_everybody() -> None:
     assert gateway["state"] == ["PERMANENT"]
 
 
-def routes_of_a_host(**parameters: Any) -> Any:
-    """Give the default routes of a host: over IPv4, and over IPv6."""
-    return in_network(
-        '[r for v in ("-4", "-6") for r in seen("ip", v, "-d", "-j", "-n", "h1_1", "route")'
-        ' if r["dst"] == "default"]',
+@pytest.mark.parametrize(
+    ("metrics", "shown"),
+    [
+        ({}, ""),
+        ({"initial_window": 2}, "initcwnd 2"),
+        ({"rto_min_ms": 5}, "rto_min lock 5ms"),
+        ({"rto_min_ms": 1, "initial_window": 3}, "initcwnd 3 rto_min lock 1ms"),
+    ],
+)
+def test_route_metrics_are_those_of_both_versions_of_ip(metrics: Any, shown: str) -> None:
+    routes = in_network(
+        '[subprocess.run(["ip", v, "-n", "h1_1", "route", "show", "default"], check=True, '
+        'capture_output=True, text=True).stdout for v in ("-4", "-6")]',
         ip=6,
         hosts=1,
-        **parameters,
+        route_metrics=metrics,
     )
-
-
-def test_route_metrics_are_those_of_both_versions_of_ip() -> None:
-    metrics = [route["metrics"] for route in routes_of_a_host(route_metrics={"initial_window": 2})]
-    assert metrics == [[{"initcwnd": 2}]] * 2
-    assert ["metrics" in route for route in routes_of_a_host()] == [False] * 2
+    gateways = ("10.1.1.254", "fd57:6566:7400::a01:1fe")
+    of_ipv6 = ("", "metric 1024 onlink"), ("", "pref medium")
+    for route, gateway, before, after in zip(routes, gateways, *of_ipv6, strict=True):
+        expected = f"default via {gateway} dev h1_1-eth0 {before} {shown} {after}"
+        assert route.split() == expected.split()
 
 
 @pytest.mark.parametrize("rate_bps", [10**9, 10**11])

@@ -22,11 +22,18 @@ class Metric:
     """`RTAX_*` in the kernel's ABI, include/uapi/linux/rtnetlink.h."""
     low: int
     high: int
+    locked: bool = False
+    """Whether TCP takes it only from a route that locks it."""
 
+
+_LOCK = 1
+"""`RTAX_LOCK`: a bit for each metric."""
 
 METRICS: Mapping[str, Metric] = {
     # Packets that a subflow begins with (RFC 6928): RTAX_INITCWND.
     "initial_window": Metric(11, 1, 1000),
+    # Smallest retransmission timeout: RTAX_RTO_MIN, up to TCP_RTO_MAX.
+    "rto_min_ms": Metric(13, 1, 120_000, locked=True),
 }
 """By name; what is not given stays the kernel's own."""
 
@@ -44,4 +51,6 @@ def of_document(document: Any, key: str) -> dict[str, int]:
 
 def by_number(metrics: Mapping[str, int]) -> dict[int, int]:
     """Give the same by the kernel's numbers, as `netlink.default_route` takes them."""
-    return {METRICS[name].number: value for name, value in metrics.items()}
+    values = {METRICS[name].number: value for name, value in metrics.items()}
+    locked = [METRICS[name].number for name in metrics if METRICS[name].locked]
+    return ({_LOCK: sum(1 << number for number in locked)} if locked else {}) | values

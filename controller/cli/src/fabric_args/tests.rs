@@ -160,6 +160,21 @@ fn route_metrics_are_those_that_are_given() {
     let two = BTreeMap::from([("initial_window".to_owned(), 2)]);
     assert_eq!(metrics("--initial-window 2"), two);
     assert!(parse("--initial-window 0").is_err());
+    let both = BTreeMap::from([
+        ("initial_window".to_owned(), 2),
+        ("rto_min_ms".to_owned(), 5),
+    ]);
+    assert_eq!(metrics("--rto-min 5ms --initial-window 2"), both);
+    assert_eq!(metrics("--rto-min 120s")["rto_min_ms"], 120_000);
+    for wrong in ["0", "0ms", "1500us", "10us", "121s", "200"] {
+        let error = parse(&format!("--rto-min {wrong}"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("whole milliseconds from 1ms to 120s, such as 5ms"),
+            "{error}"
+        );
+    }
 }
 
 #[test]
