@@ -6,7 +6,7 @@ mod hop;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use weft_topology::ways::{Step, Ways, WaysError};
+use weft_topology::routes::{EgressPort, Routes, RoutesError};
 use weft_topology::{Host, Link, Target, Topology};
 
 use crate::pattern::PATHS_MAX;
@@ -39,7 +39,7 @@ pub enum Error {
     },
     /// Leaves that do not reach each other.
     #[error(transparent)]
-    Ways(#[from] WaysError),
+    Routes(#[from] RoutesError),
     /// A host without a cable.
     #[error("host {0} hangs on no link")]
     NoHostLink(String),
@@ -49,7 +49,7 @@ pub enum Error {
 #[derive(Debug)]
 pub struct Fabric {
     topology: Topology,
-    ways: Ways,
+    routes: Routes,
     /// Name of a switch -> its place in the topology.
     switches: BTreeMap<String, usize>,
     /// Every cable, in the order of the topology: from its one end and from the other.
@@ -63,7 +63,7 @@ pub struct Fabric {
     /// Leaf -> its hosts, by their place in the topology.
     hosts: BTreeMap<u8, Vec<usize>>,
     /// Switch and port, by their places -> the pairs whose data leave by it.
-    through: BTreeMap<Step, Vec<LeafPair>>,
+    through: BTreeMap<EgressPort, Vec<LeafPair>>,
     /// See [`Fabric::shortest_rtt_ns`].
     shortest_rtt_ns: Option<u64>,
 }
@@ -81,7 +81,7 @@ impl Fabric {
         }
         let names = topology.switches.iter().map(|switch| switch.name.clone());
         let mut fabric = Self {
-            ways: Ways::new(&topology)?,
+            routes: Routes::new(&topology)?,
             switches: names.zip(0..).collect(),
             hops: hops(&topology),
             worst_hops: worst_hops(&topology),
@@ -116,39 +116,39 @@ impl Fabric {
 
     /// Where paths lead.
     #[must_use]
-    pub fn ways(&self) -> &Ways {
-        &self.ways
+    pub fn routes(&self) -> &Routes {
+        &self.routes
     }
 
     /// The ports that data of `pair` leave by on `path`, up and down, but for the last
     /// one, to the host.
-    pub fn steps(&self, pair: LeafPair, path: u8) -> impl Iterator<Item = Step> + '_ {
-        self.ways.steps(pair.source, pair.destination, path)
+    pub fn route(&self, pair: LeafPair, path: u8) -> impl Iterator<Item = EgressPort> + '_ {
+        self.routes.route(pair.source, pair.destination, path)
     }
 
     /// All ports that data between two addresses leave by on `path`; none if no path leads
     /// there.
-    pub fn way(
+    pub fn route_between(
         &self,
         source: Ipv4Addr,
         destination: Ipv4Addr,
         path: u8,
-    ) -> impl Iterator<Item = Step> + '_ {
+    ) -> impl Iterator<Item = EgressPort> + '_ {
         let pair = self.pair_of(source, destination);
-        let steps = pair
+        let route = pair
             .into_iter()
-            .flat_map(move |pair| self.steps(pair, path));
+            .flat_map(move |pair| self.route(pair, path));
         let last = self.addresses.get(&destination).filter(|_| pair.is_some());
-        steps.chain(last.and_then(|access| access.leaf_port))
+        route.chain(last.and_then(|access| access.leaf_port))
     }
 
     /// Names of the switches between the leaves of `pair` on `path`: `spine1`, or
     /// `agg1_1-core1-agg2_1`.
     #[must_use]
     pub fn via(&self, pair: LeafPair, path: u8) -> String {
-        let between = self.steps(pair, path).skip(1);
+        let between = self.route(pair, path).skip(1);
         let names: Vec<&str> = between
-            .map(|step| &*step.switch(&self.topology).name)
+            .map(|port| &*port.switch(&self.topology).name)
             .collect();
         names.join("-")
     }
@@ -163,7 +163,7 @@ impl Fabric {
     /// Name of a leaf.
     #[must_use]
     pub fn leaf_name(&self, leaf: u8) -> &str {
-        let place = self.ways.leaf(leaf);
+        let place = self.routes.leaf(leaf);
         place.map_or("", |place| &self.topology.switches[place].name)
     }
 
@@ -203,16 +203,16 @@ impl Fabric {
 
     /// `port` of the switch called `switch`.
     #[must_use]
-    pub fn port(&self, switch: &str, port: u16) -> Option<Step> {
+    pub fn port(&self, switch: &str, port: u16) -> Option<EgressPort> {
         let switch = self.place(switch)?;
         let mut ports = self.topology.switches[switch].ports.iter();
         let port = ports.position(|known| known.number == port)?;
-        Some(Step { switch, port })
+        Some(EgressPort { switch, port })
     }
 
     /// The port of another switch whose packets come in by this one.
     #[must_use]
-    pub fn sender_to(&self, at: Step) -> Option<Step> {
+    pub fn sender_to(&self, at: EgressPort) -> Option<EgressPort> {
         let peer = self
             .topology
             .peer(at.switch(&self.topology), at.port(&self.topology));
@@ -221,12 +221,12 @@ impl Fabric {
 
     /// The pairs whose data leave by a port, on some path.
     #[must_use]
-    pub fn pairs_through(&self, at: Step) -> &[LeafPair] {
+    pub fn pairs_through(&self, at: EgressPort) -> &[LeafPair] {
         self.through.get(&at).map_or(&[], Vec::as_slice)
     }
 
     /// The path (from 0) that packets between two addresses take, as leaves
-    /// with `routing.weft_paths` choose it. The same both ways.
+    /// with `routing.weft_paths` choose it. The same in both directions.
     #[must_use]
     pub fn path_of(&self, source: Ipv4Addr, destination: Ipv4Addr) -> u8 {
         let (source, destination) = (source.octets(), destination.octets());
@@ -281,7 +281,7 @@ impl Fabric {
 
     /// Rate at which a port sends.
     #[must_use]
-    pub fn rate_bps(&self, at: Step) -> u64 {
+    pub fn rate_bps(&self, at: EgressPort) -> u64 {
         let switch = &at.switch(&self.topology).name;
         at.link(&self.topology).rate_from_bps(switch)
     }
@@ -371,23 +371,23 @@ impl Fabric {
     /// The cables between the leaves of `pair` on `path`, and from which of their ends
     /// data go; none for a path that there is not.
     fn cables(&self, pair: LeafPair, path: u8) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let steps = self.steps(pair, path);
-        steps
+        let route = self.route(pair, path);
+        route
             .filter(move |_| path < self.topology.paths)
-            .map(|step| {
-                let cable = step.port(&self.topology).link;
+            .map(|port| {
+                let cable = port.port(&self.topology).link;
                 let is_first =
-                    self.topology.links[cable].a.node == step.switch(&self.topology).name;
+                    self.topology.links[cable].a.node == port.switch(&self.topology).name;
                 (cable, usize::from(!is_first))
             })
     }
 
     fn find_pairs(&mut self) {
-        let mut through: BTreeMap<Step, Vec<LeafPair>> = BTreeMap::new();
+        let mut through: BTreeMap<EgressPort, Vec<LeafPair>> = BTreeMap::new();
         for pair in self.pairs() {
-            for step in (0..self.paths()).flat_map(|path| self.steps(pair, path)) {
-                let pairs = through.entry(step).or_default();
-                // All steps of a pair come in a row.
+            for port in (0..self.paths()).flat_map(|path| self.route(pair, path)) {
+                let pairs = through.entry(port).or_default();
+                // All ports of a pair come in a row.
                 if pairs.last() != Some(&pair) {
                     pairs.push(pair);
                 }

@@ -20,7 +20,7 @@
 
 use std::collections::BTreeMap;
 
-use weft_topology::ways::Step;
+use weft_topology::routes::EgressPort;
 
 use crate::fabric::{FULL_SIZE_BYTES, Fabric};
 use crate::telemetry::{QueueSample, RttSample};
@@ -64,7 +64,7 @@ pub enum Turn {
 /// What all ports say about their links.
 #[derive(Debug, Default)]
 pub struct Links {
-    ports: BTreeMap<Step, Port>,
+    ports: BTreeMap<EgressPort, Port>,
 }
 
 #[derive(Debug, Default)]
@@ -120,7 +120,7 @@ impl Links {
     pub fn crossed(
         &mut self,
         fabric: &Fabric,
-        at: Step,
+        at: EgressPort,
         sample: &RttSample,
         above_ns: u64,
     ) -> Option<Turn> {
@@ -138,7 +138,7 @@ impl Links {
     /// The share of its rate, in percent, that the slow link at a port carries; `None`
     /// if it is not known to be slow.
     #[must_use]
-    pub fn slow_percent(&self, at: Step) -> Option<u64> {
+    pub fn slow_percent(&self, at: EgressPort) -> Option<u64> {
         self.ports.get(&at)?.percent
     }
 }
@@ -194,7 +194,7 @@ impl Port {
 }
 
 /// Time of a packet on the wire behind a port, if that is healthy.
-fn wire_ns(fabric: &Fabric, at: Step, length_bytes: u16) -> Option<u64> {
+fn wire_ns(fabric: &Fabric, at: EgressPort, length_bytes: u16) -> Option<u64> {
     let bits = (u64::from(length_bytes) + HEADER_BYTES) * 8;
     (bits * 1_000_000_000).checked_div(fabric.rate_bps(at))
 }
@@ -209,7 +209,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn leaf1_port(number: u16) -> Step {
+    fn leaf1_port(number: u16) -> EgressPort {
         fabric(2, 2, 4).port("leaf1", number).unwrap()
     }
 

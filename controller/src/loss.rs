@@ -24,7 +24,7 @@
 
 use std::collections::BTreeMap;
 
-use weft_topology::ways::Step;
+use weft_topology::routes::EgressPort;
 
 use crate::fabric::Fabric;
 
@@ -71,7 +71,7 @@ pub struct LossSample {
 pub struct Losses {
     limit_ppm: u32,
     /// By the port that sends.
-    links: BTreeMap<Step, Link>,
+    links: BTreeMap<EgressPort, Link>,
 }
 
 #[derive(Debug, Default)]
@@ -108,7 +108,7 @@ struct Gray {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Round {
     /// The port in front of the link.
-    pub at: Step,
+    pub at: EgressPort,
     /// Their numbers.
     pub numbers: std::ops::Range<u64>,
 }
@@ -137,7 +137,7 @@ impl Losses {
         now_ns: u64,
         switch: &str,
         sample: &LossSample,
-    ) -> Option<Step> {
+    ) -> Option<EgressPort> {
         let here = fabric.port(switch, sample.port)?;
         let at = fabric.sender_to(here)?;
         let configured_ppm = here.switch(fabric.topology()).loss_ppm;
@@ -149,14 +149,14 @@ impl Losses {
     /// Of a million packets, those that the gray link behind a port loses; `None` if it
     /// is not gray.
     #[must_use]
-    pub fn gray_ppm(&self, at: Step) -> Option<u32> {
+    pub fn gray_ppm(&self, at: EgressPort) -> Option<u32> {
         let gray = self.links.get(&at)?.gray.as_ref()?;
         Some(gray.loss_ppm)
     }
 
     /// Takes the arrival of a probe that has crossed the link behind a port; whether the
     /// link is gray no more.
-    pub fn arrived(&mut self, now_ns: u64, at: Step, number: u64) -> bool {
+    pub fn arrived(&mut self, now_ns: u64, at: EgressPort, number: u64) -> bool {
         let enough = 3_000_000_u64.div_ceil(self.limit_ppm.max(1).into());
         let Some(link) = self.links.get_mut(&at) else {
             return false;
@@ -177,7 +177,7 @@ impl Losses {
     }
 
     /// Probes to send at `now_ns`, and ports in front of links that are gray no more.
-    pub fn poll(&mut self, now_ns: u64) -> (Vec<Round>, Vec<Step>) {
+    pub fn poll(&mut self, now_ns: u64) -> (Vec<Round>, Vec<EgressPort>) {
         let (mut rounds, mut forgotten) = (Vec::new(), Vec::new());
         for (&at, link) in &mut self.links {
             let due = link.gray.as_mut().filter(|gray| gray.probe_at_ns <= now_ns);

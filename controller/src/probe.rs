@@ -54,7 +54,7 @@ fn source(fabric: &Fabric, leaf: u8, destination: Ipv4Addr, path: u8) -> Option<
 #[must_use]
 pub fn encode(fabric: &Fabric, probe: Probe) -> Option<Outgoing> {
     let Probe { pair, path, round } = probe;
-    let first = fabric.steps(pair, path).next()?;
+    let first = fabric.route(pair, path).next()?;
     let leaf = first.switch(fabric.topology());
     let port = first.port(fabric.topology()).number;
     let destination = address(fabric, pair.destination)?;

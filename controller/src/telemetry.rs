@@ -23,7 +23,7 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use weft_topology::ways::Step;
+use weft_topology::routes::EgressPort;
 
 use crate::fabric::{Fabric, LeafPair};
 pub use crate::loss::LossSample;
@@ -210,7 +210,7 @@ pub struct Queue {
 #[derive(Debug, Default)]
 pub struct Telemetry {
     paths: BTreeMap<(LeafPair, u8), PathStats>,
-    queues: BTreeMap<Step, Queue>,
+    queues: BTreeMap<EgressPort, Queue>,
     stray_samples: u64,
 }
 
@@ -277,7 +277,7 @@ impl Telemetry {
     /// long a packet waits in all of them.
     #[must_use]
     pub fn queue(&self, fabric: &Fabric, now_ns: u64, pair: LeafPair, path: u8) -> Queue {
-        let queues = fabric.steps(pair, path);
+        let queues = fabric.route(pair, path);
         queues
             .filter_map(|port| self.queues.get(&port))
             .filter(|queue| now_ns.saturating_sub(queue.at_ns) < IDLE_NS)
@@ -298,14 +298,14 @@ impl Telemetry {
 /// Whether all queues that the packet of `sample` or its ACK could have met were empty by
 /// the last word about them, of late. Silence tells nothing: digests may be lost.
 fn is_clear(
-    queues: &BTreeMap<Step, Queue>,
+    queues: &BTreeMap<EgressPort, Queue>,
     fabric: &Fabric,
     now_ns: u64,
     sample: &RttSample,
 ) -> bool {
     let (source, destination) = (sample.source, sample.destination);
-    let there = fabric.way(source, destination, sample.path);
-    let back = fabric.way(destination, source, sample.path);
+    let there = fabric.route_between(source, destination, sample.path);
+    let back = fabric.route_between(destination, source, sample.path);
     there.chain(back).all(|port| {
         queues.get(&port).is_some_and(|queue| {
             queue.delay_ns == 0 && now_ns.saturating_sub(queue.at_ns) < IDLE_NS

@@ -1,6 +1,6 @@
 //! Links that fail in part: slow ones, and those that lose packets.
 
-use weft_topology::ways::Step;
+use weft_topology::routes::EgressPort;
 
 use super::Engine;
 use crate::fabric::LeafPair;
@@ -68,8 +68,8 @@ impl Engine {
     /// at most, if one is slow.
     #[must_use]
     pub fn slow_percent(&self, pair: LeafPair, path: u8) -> Option<u64> {
-        let steps = self.fabric.steps(pair, path);
-        steps.filter_map(|at| self.links.slow_percent(at)).min()
+        let route = self.fabric.route(pair, path);
+        route.filter_map(|at| self.links.slow_percent(at)).min()
     }
 
     /// What the slowest link on the data's way carries: as the topology has it, or less
@@ -80,15 +80,15 @@ impl Engine {
             let percent = self.links.slow_percent(at).unwrap_or(100);
             self.fabric.rate_bps(at).saturating_mul(percent.max(1)) / 100
         };
-        self.fabric.steps(pair, path).map(rate_bps).min()
+        self.fabric.route(pair, path).map(rate_bps).min()
     }
 
     /// Of a million packets, those that the worst link on the data's way loses, if one is
     /// gray.
     #[must_use]
     pub fn loss_ppm(&self, pair: LeafPair, path: u8) -> Option<u32> {
-        let steps = self.fabric.steps(pair, path);
-        steps.filter_map(|at| self.losses.gray_ppm(at)).max()
+        let route = self.fabric.route(pair, path);
+        route.filter_map(|at| self.losses.gray_ppm(at)).max()
     }
 
     /// Takes a queue sample; gives the pairs whose data cross a link which that shows to
@@ -106,8 +106,8 @@ impl Engine {
     /// Takes an RTT; gives the pairs whose data cross a link which that shows to be slow
     /// no more.
     pub(super) fn crossed(&mut self, pair: LeafPair, sample: &RttSample) -> Vec<LeafPair> {
-        let steps = self.fabric.steps(pair, sample.path);
-        let slow: Vec<Step> = steps
+        let route = self.fabric.route(pair, sample.path);
+        let slow: Vec<EgressPort> = route
             .filter(|&at| self.links.slow_percent(at).is_some())
             .collect();
         if slow.is_empty() {
@@ -135,13 +135,13 @@ impl Engine {
 
     /// Tells what has turned out about the losses of a link; gives the pairs whose data
     /// cross it.
-    fn tell_of_losses(&mut self, at: Step) -> Vec<LeafPair> {
+    fn tell_of_losses(&mut self, at: EgressPort) -> Vec<LeafPair> {
         let loss_ppm = self.losses.gray_ppm(at);
         let fault = loss_ppm.map_or(Fault::NoLoss, |loss_ppm| Fault::Lossy { loss_ppm });
         self.tell_of(at, fault)
     }
 
-    fn tell_of(&mut self, at: Step, fault: Fault) -> Vec<LeafPair> {
+    fn tell_of(&mut self, at: EgressPort, fault: Fault) -> Vec<LeafPair> {
         let topology = self.fabric.topology();
         self.news.push(LinkNews {
             switch: at.switch(topology).name.clone(),
@@ -175,7 +175,7 @@ impl Engine {
         if round & OF_GRAY_LINK == 0 {
             return false;
         }
-        let at = Step {
+        let at = EgressPort {
             switch: (round >> SWITCH_SHIFT & SWITCH_MASK) as usize,
             port: (round >> PORT_SHIFT & PORT_MASK) as usize,
         };
@@ -186,10 +186,10 @@ impl Engine {
         true
     }
 
-    fn probe_over(&self, at: Step, number: u64) -> Option<Probe> {
+    fn probe_over(&self, at: EgressPort, number: u64) -> Option<Probe> {
         let pair = *self.fabric.pairs_through(at).first()?;
         let mut paths = 0..self.fabric.paths();
-        let path = paths.find(|&path| self.fabric.steps(pair, path).any(|step| step == at))?;
+        let path = paths.find(|&path| self.fabric.route(pair, path).any(|port| port == at))?;
         Some(Probe {
             pair,
             path,

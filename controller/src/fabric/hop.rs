@@ -1,6 +1,6 @@
 //! Cables, and how long packets take over them.
 
-use weft_topology::ways::Step;
+use weft_topology::routes::EgressPort;
 use weft_topology::{Change, End, Host, Link, Nic, Topology};
 
 use super::FULL_SIZE_BYTES;
@@ -91,7 +91,7 @@ pub(super) struct Access {
     /// Place of the host in the topology.
     pub host: usize,
     /// The port of the leaf that it hangs on, if the leaf is a switch of the topology.
-    pub leaf_port: Option<Step>,
+    pub leaf_port: Option<EgressPort>,
     /// From the leaf to the host.
     pub down: Hop,
     /// From the host to the leaf.
@@ -106,7 +106,7 @@ impl Access {
         place: usize,
         host: &Host,
         link: &Link,
-        leaf_port: Option<Step>,
+        leaf_port: Option<EgressPort>,
         header_bytes: u64,
     ) -> Self {
         Self {

@@ -116,6 +116,6 @@ fn a_topology_whose_leaves_differ_in_uplinks_is_refused_by_name() {
     topology.switches[1].ports.retain(|port| port.number != 3);
     assert_eq!(
         Fabric::new(topology).unwrap_err().to_string(),
-        "leaf1 has 2 links up, leaf2 has 1; those of a tier have as many"
+        "leaf1 has 2 uplinks, leaf2 has 1; switches of a tier must have equal numbers"
     );
 }

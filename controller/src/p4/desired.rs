@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use weft_p4runtime::p4::v1::{DigestEntry, TableEntry};
-use weft_topology::ways::Uplink;
+use weft_topology::routes::Uplink;
 use weft_topology::{Host, Role, Routing, Switch};
 
 use super::digest::{INT_DIGEST, LOSS_DIGEST, QUEUE_DIGEST, RTT_DIGEST};
@@ -273,9 +273,9 @@ fn uplink_entries(
     program: &Program,
 ) -> Result<Vec<TableEntry>, Error> {
     let place = fabric.place(&switch.name);
-    let (ways, routing) = (fabric.ways(), fabric.topology().routing);
-    let spread_over: Vec<usize> =
-        place.map_or_else(Vec::new, |place| ways.spread_over(place).collect());
+    let (routes, routing) = (fabric.routes(), fabric.topology().routing);
+    let hash_targets: Vec<usize> =
+        place.map_or_else(Vec::new, |place| routes.hash_targets(place).collect());
     let number = |port: usize| u128::from(switch.ports[port].number);
     let mut entries = Vec::new();
     let mut is_spread = false;
@@ -284,19 +284,19 @@ fn uplink_entries(
             Routing::Weft => "routing.spread_leaves",
             Routing::Ecmp => "routing.spread_flows",
         };
-        let (action, arguments) = match place.and_then(|place| ways.uplink(place, path)) {
+        let (action, arguments) = match place.and_then(|place| routes.uplink(place, path)) {
             None => continue,
             Some(Uplink::Fixed(port)) => ("routing.set_uplink", vec![("port", number(port))]),
             Some(Uplink::Spread(first)) => {
                 is_spread = true;
-                let uplinks = spread_over.len() as u128;
+                let uplinks = hash_targets.len() as u128;
                 (spread, vec![("first", first.into()), ("uplinks", uplinks)])
             }
         };
         let key = ("meta.path", Key::Exact(u128::from(path)));
         entries.push(program.entry("routing.path_select", &[key], action, &arguments)?);
     }
-    for (uplink, &port) in spread_over.iter().enumerate().filter(|_| is_spread) {
+    for (uplink, &port) in hash_targets.iter().enumerate().filter(|_| is_spread) {
         entries.push(program.entry(
             "routing.uplink_select",
             &[("meta.uplink", Key::Exact(uplink as u128))],
@@ -395,13 +395,13 @@ fn spine_entries(
     program: &Program,
 ) -> Result<Vec<TableEntry>, Error> {
     let place = fabric.place(&spine.name);
-    let below = place
+    let of_place = place
         .into_iter()
-        .flat_map(|place| fabric.ways().below(place));
-    let below: BTreeMap<u8, usize> = below.collect();
+        .flat_map(|place| fabric.routes().downlinks(place));
+    let downlinks: BTreeMap<u8, usize> = of_place.collect();
     let mut entries = Vec::new();
     for (leaf, key) in leaf_prefixes(fabric) {
-        if let Some(&port) = below.get(&leaf) {
+        if let Some(&port) = downlinks.get(&leaf) {
             let number = spine.ports[port].number;
             entries.push(program.entry(
                 "routing.ipv4_lpm",
@@ -411,7 +411,7 @@ fn spine_entries(
             )?);
         }
     }
-    if place.is_some_and(|place| !fabric.ways().uplinks(place).is_empty()) {
+    if place.is_some_and(|place| !fabric.routes().uplinks(place).is_empty()) {
         entries.push(program.entry(
             "routing.ipv4_lpm",
             &[("dst_addr", fabric_prefix(fabric))],

@@ -1,6 +1,6 @@
-//! IPv6 addresses of hosts: each is the IPv4 address of the same host and path behind one
-//! prefix (the form of RFC 6052, section 2.2). Switches, kernels and programs call hosts
-//! by the IPv4 addresses, whichever of the two a connection uses.
+//! IPv6 addresses of hosts. Each embeds the IPv4 address of the same host and path behind a
+//! fixed prefix (the form of RFC 6052, section 2.2). Switches, kernels and programs identify
+//! hosts by their IPv4 addresses, even where connections use IPv6.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -8,13 +8,13 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// `p4/src/stages/headers.p4`.
 const PREFIX: u128 = 0xfd57_6566_7400 << 80;
 
-/// The IPv6 address that goes with an IPv4 address of a host.
+/// The IPv6 address that embeds a host's IPv4 address.
 #[must_use]
 pub fn ipv6_of(address: Ipv4Addr) -> Ipv6Addr {
     Ipv6Addr::from(PREFIX | u128::from(u32::from(address)))
 }
 
-/// The IPv4 address in the IPv6 address of a host; `None` for other addresses.
+/// The IPv4 address embedded in a host's IPv6 address; `None` for any other address.
 #[must_use]
 pub fn ipv4_in(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let bits = u128::from(address);

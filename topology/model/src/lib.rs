@@ -7,8 +7,8 @@
 
 mod ip;
 mod nic;
+pub mod routes;
 mod schedule;
-pub mod ways;
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub struct Topology {
     pub version: u32,
     /// Kind of fabric, `leaf-spine` or `fat-tree` for example.
     pub name: String,
-    /// Paths between two hosts of different leaves, and addresses per host; [`ways`]
+    /// Paths between two hosts of different leaves, and addresses per host; [`routes`]
     /// says where they lead.
     pub paths: u8,
     /// How leaves choose among them.

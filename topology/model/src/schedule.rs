@@ -7,29 +7,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::ALL_PPM;
 
-/// What becomes of links, counted from the start of traffic.
+/// Scheduled changes of links, timed from the start of traffic.
 ///
-/// Whoever sends traffic tells when it starts: it connects to `socket`, writes
-/// one line `{"start_ns": T}` (`CLOCK_MONOTONIC`) and reads one line, `{}` or
-/// `{"error": "..."}`. All links are then again as [`crate::Link`] has them, and
-/// change at `T + at_ns`; what is in the past by then, at once.
+/// The traffic source announces the start: it connects to `socket`, writes one line
+/// `{"start_ns": T}` (`CLOCK_MONOTONIC`) and reads one line, `{}` or `{"error": "..."}`. The
+/// announcement first resets all links to the state in [`crate::Link`]. Each change then
+/// takes effect at `T + at_ns`, or at once if that time has passed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
     /// Unix stream socket of the process that owns the links.
     pub socket: PathBuf,
-    /// The changes, in any order; of those of one moment, the later one wins.
+    /// The changes, in any order. Of two at the same time, the later in this list wins.
     pub changes: Vec<Change>,
 }
 
-/// What changes.
+/// Which links a change affects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Target {
-    /// All links between the switch of this name and other switches. If it loses frames
-    /// or is down, that holds for those of its hosts too.
+    /// All links between this switch and other switches. Loss and failure also affect the
+    /// links to its hosts.
     Switch(String),
-    /// The link at this place of [`crate::Topology::links`]. One to a host can lose
-    /// frames and be down; its rate, delay and queue stay.
+    /// One link, by index into [`crate::Topology::links`]. A host link can lose frames and
+    /// fail, but its rate, delay and queue cannot change.
     Link(usize),
 }
 
@@ -42,35 +42,34 @@ impl fmt::Display for Target {
     }
 }
 
-/// A change of links, in both directions; what is `None` stays.
+/// One change of links, in both directions. Fields that are `None` stay as they are.
 ///
-/// A frame that is being sent keeps its rate, one that is under way its delay.
-/// One that would overtake an earlier frame on the same link, because the delay
-/// has shrunk, arrives with it: links never reorder. Packets beyond a queue
-/// that has shrunk stay in it.
+/// A frame in transmission keeps its rate, and a frame in flight keeps its delay. Links never
+/// reorder: when the delay shrinks, a frame that would overtake an earlier one arrives
+/// together with it. When a queue shrinks, packets beyond the new limit stay queued.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// When, from the start of traffic.
     pub at_ns: u64,
-    /// Which links.
+    /// The links.
     #[serde(flatten)]
     pub target: Target,
-    /// Their rate.
+    /// New rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<u64>,
-    /// Their one-way propagation delay.
+    /// New one-way propagation delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<u64>,
-    /// Depth of the egress queues at both of their ends, in packets.
+    /// New depth of the egress queues at both ends, in packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_packets: Option<u32>,
-    /// Frames in a million that are lost at random: of those that arrive at the switch,
-    /// or of those that are sent over the link, in each direction.
+    /// Random loss, in frames per million. For a switch, it applies to frames that arrive there;
+    /// for a link, to frames sent over it in each direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_ppm: Option<u32>,
-    /// Whether it works. A switch that does not loses every frame that arrives and what
-    /// waited in its queues, a link what is sent over it and what waited in front of it.
-    /// Nobody is told: leaves go on sending that way.
+    /// Whether it is up. A failed switch drops every frame that arrives and all frames in its
+    /// queues. A failed link drops every frame sent over it and all frames queued for it. The
+    /// failure is silent: leaves keep sending to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up: Option<bool>,
 }
@@ -79,10 +78,10 @@ impl Change {
     pub(crate) fn check(&self) -> Result<(), String> {
         let wrong = |what| Err(format!("a change of {}: {what}", self.target));
         if self.rate_bps == Some(0) {
-            return wrong("rate_bps 0 carries nothing; a link that fails is not up");
+            return wrong("rate_bps must not be 0; to fail a link, use up = false");
         }
         if self.loss_ppm.is_some_and(|ppm| ppm > ALL_PPM) {
-            return wrong("loss_ppm is more than all, 1000000");
+            return wrong("loss_ppm must not exceed 1000000");
         }
         Ok(())
     }

@@ -19,7 +19,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weft_topology::ways::{Step, Ways, WaysError};
+use weft_topology::routes::{EgressPort, Routes, RoutesError};
 use weft_topology::{Link, Switch, Topology};
 
 /// IP packet size every link carries.
@@ -101,7 +101,7 @@ pub enum FabricError {
     Unconnected(String),
     /// Leaves that do not reach each other.
     #[error("topology: {0}")]
-    Ways(#[from] WaysError),
+    Routes(#[from] RoutesError),
     /// A link that carries nothing.
     #[error("topology: a link of {0} has rate 0")]
     NoRate(String),
@@ -137,12 +137,12 @@ impl Fabric {
                 down: Hop::of(link, &leaf.name)?,
             });
         }
-        let ways = Ways::new(topology)?;
+        let routes = Routes::new(topology)?;
         let mut between = Vec::with_capacity(leaves.len());
         for source in &leaves {
             let mut row = Vec::with_capacity(leaves.len());
             for destination in &leaves {
-                row.push(paths(topology, &ways, source, destination)?);
+                row.push(paths(topology, &routes, source, destination)?);
             }
             between.push(row);
         }
@@ -255,7 +255,7 @@ fn serialisation_ns(bytes: u64, rate_bps: u64) -> u64 {
 /// The ways between two leaves, each once; one without links within a leaf.
 fn paths(
     topology: &Topology,
-    ways: &Ways,
+    routes: &Routes,
     from: &Switch,
     to: &Switch,
 ) -> Result<Between, FabricError> {
@@ -265,19 +265,19 @@ fn paths(
             rate_bps: None,
         });
     }
-    let steps = |path| ways.steps(from.index, to.index, path).collect();
-    let found: BTreeSet<Vec<Step>> = (0..topology.paths).map(steps).collect();
+    let route = |path| routes.route(from.index, to.index, path).collect();
+    let found: BTreeSet<Vec<EgressPort>> = (0..topology.paths).map(route).collect();
     let mut paths = Vec::with_capacity(found.len());
     // Paths may share links: of a tier each counts once.
-    let mut tiers: Vec<BTreeMap<Step, u64>> = Vec::new();
-    for steps in &found {
-        let mut hops = Vec::with_capacity(steps.len());
-        for (tier, &step) in steps.iter().enumerate() {
-            let hop = Hop::of(step.link(topology), &step.switch(topology).name)?;
+    let mut tiers: Vec<BTreeMap<EgressPort, u64>> = Vec::new();
+    for route in &found {
+        let mut hops = Vec::with_capacity(route.len());
+        for (tier, &port) in route.iter().enumerate() {
+            let hop = Hop::of(port.link(topology), &port.switch(topology).name)?;
             if tiers.len() <= tier {
                 tiers.push(BTreeMap::new());
             }
-            tiers[tier].insert(step, hop.rate_bps);
+            tiers[tier].insert(port, hop.rate_bps);
             hops.push(hop);
         }
         paths.push(hops);

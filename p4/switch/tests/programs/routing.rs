@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-use weft_topology::ways::spread;
+use weft_topology::routes::spread;
 
 use crate::bench::{Bench, CPU_PORT, HOSTS, PATHS, drops, mac_of, uplink};
 use crate::packet::{

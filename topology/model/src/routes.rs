@@ -1,21 +1,22 @@
-//! Which links a packet crosses on its way from leaf to leaf.
+//! The links that a packet crosses between two leaves.
 //!
-//! Every fabric is a tree of tiers (leaves, spines; or leaves, aggregation, core): a
-//! packet goes up until a switch has the destination's leaf below it, and then down by
-//! the only way there. What differs between paths is the way up. A switch's uplinks
-//! count from 0, in the order of their port numbers. Of a path, numbered from 0,
+//! Every fabric is a tree of tiers: leaves and spines, or leaves, aggregation and core. A
+//! packet goes up until it reaches a switch above the destination leaf. From there only
+//! one route leads down. So paths differ only in the uplinks they take. A switch numbers
+//! its uplinks from 0, in the order of their port numbers. For a path, numbered from 0:
 //!
 //! ```text
 //! leaf         takes uplink   path                 mod its uplinks
 //! aggregation  takes uplink  (path / leaf uplinks) mod its uplinks
 //! ```
 //!
-//! so that (k/2)² paths lead from pod to pod of a fat-tree, and k/2 through a pod. Where
-//! there are more ways than paths ([`Topology::paths`]), the tiers whose uplinks they do
-//! not cover add crc16 of the two leaves: each pair of leaves has ways of its own. Where
-//! that is both tiers, the aggregation goes by the crc16 mod 251, or it would choose as the
-//! leaf did, and most cores be nobody's. The P4 programs do the same
-//! (`p4/src/stages/uplink.p4`).
+//! A fat-tree thus has (k/2)² paths between pods and k/2 within a pod.
+//!
+//! A fabric can have more routes than paths ([`Topology::paths`]). The tiers whose uplinks
+//! the paths don't cover then add crc16 of the two leaves, so that each pair of leaves uses
+//! routes of its own. If that applies to both tiers, the aggregation tier uses crc16 mod
+//! 251. With the plain crc16 it would repeat the leaf's choice and leave most core switches
+//! unused. The P4 programs do the same (`p4/src/stages/uplink.p4`).
 
 use std::collections::BTreeMap;
 
@@ -24,33 +25,33 @@ use crate::{Link, Port, Role, Switch, Topology};
 /// CRC-16/ARC, which v1model calls `HashAlgorithm.crc16`.
 const CRC16: crc::Crc<u16> = crc::Crc::<u16>::new(&crc::CRC_16_ARC);
 
-/// A prime, so that what is left of a number says little of what another divisor leaves.
-/// The largest that programs can number.
-const SHARES: usize = 251;
+/// Hash buckets of an aggregation switch. A prime, so that the bucket doesn't correlate with
+/// the leaf's choice; the largest prime that fits the programs' 8 bits.
+const HASH_BUCKETS: usize = 251;
 
-/// No switch forwards a packet more often.
-const MOST_HOPS: usize = 8;
+/// Limit on the hops of a route, so that a malformed topology can't cause a loop.
+const HOPS_MAX: usize = 8;
 
-/// The ways through a fabric.
+/// All routes through a fabric.
 #[derive(Debug, Clone)]
-pub struct Ways {
+pub struct Routes {
     /// In the order of [`Topology::switches`].
     nodes: Vec<Node>,
-    /// Number of a leaf -> its place among the switches.
+    /// Leaf number -> index of the switch.
     leaves: BTreeMap<u8, usize>,
 }
 
-/// A port that a packet leaves by.
+/// The port through which a switch sends a packet on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Step {
-    /// The switch, by its place in [`Topology::switches`].
+pub struct EgressPort {
+    /// The switch, as an index into [`Topology::switches`].
     pub switch: usize,
-    /// The port, by its place in [`Switch::ports`].
+    /// The port, as an index into [`Switch::ports`].
     pub port: usize,
 }
 
-impl Step {
-    /// The switch in `topology`, which [`Ways`] were made from.
+impl EgressPort {
+    /// The switch in `topology`, which must be the one that the [`Routes`] were built from.
     #[must_use]
     pub fn switch(self, topology: &Topology) -> &Switch {
         &topology.switches[self.switch]
@@ -62,49 +63,52 @@ impl Step {
         &self.switch(topology).ports[self.port]
     }
 
-    /// The link behind it.
+    /// The link that the port sends to.
     #[must_use]
     pub fn link(self, topology: &Topology) -> &Link {
         &topology.links[self.port(topology).link]
     }
 }
 
-/// How a switch turns a path into one of its uplinks.
+/// How a switch maps a path to an uplink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Uplink {
-    /// This one, by its place in [`Switch::ports`].
+    /// Always this uplink, an index into [`Switch::ports`].
     Fixed(usize),
-    /// The sum of this and the spread of the two leaves chooses among [`Ways::spread_over`].
+    /// By hash: this value plus the [`spread`] of the two leaves, modulo the number of
+    /// [`Routes::hash_targets`], selects one of them.
     Spread(u8),
 }
 
-/// Why a topology has no ways.
+/// Why a topology has no usable routes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum WaysError {
-    /// Two switches that should have the same number of uplinks.
-    #[error("{one} has {ups} links up, {other} has {other_ups}; those of a tier have as many")]
+pub enum RoutesError {
+    /// Two switches of one tier have different numbers of uplinks.
+    #[error(
+        "{one} has {ups} uplinks, {other} has {other_ups}; switches of a tier must have equal numbers"
+    )]
     Uneven {
         /// A switch.
         one: String,
         /// Its uplinks.
         ups: usize,
-        /// Another one of the same tier.
+        /// Another switch of the same tier.
         other: String,
         /// Its uplinks.
         other_ups: usize,
     },
-    /// Leaves that do not reach each other.
+    /// A leaf cannot reach another.
     #[error("no path {path} from {from} to {to}")]
-    NoWay {
-        /// A leaf.
+    NoRoute {
+        /// The leaf that sends.
         from: String,
-        /// Another.
+        /// The leaf that should receive.
         to: String,
         /// The path, from 0.
         path: u8,
     },
-    /// More uplinks than programs can number.
-    #[error("{switch} has {ups} links up; 255 are the most")]
+    /// The switch has more uplinks than the P4 programs can number.
+    #[error("{switch} has {ups} uplinks; at most 255 are supported")]
     Uplinks {
         /// The switch.
         switch: String,
@@ -115,33 +119,33 @@ pub enum WaysError {
 
 #[derive(Debug, Clone)]
 struct Node {
-    /// Ports up, by number.
+    /// Uplink ports, ordered by port number.
     up: Vec<usize>,
-    /// Number of a leaf below -> the port towards it.
-    below: BTreeMap<u8, usize>,
-    /// Place of the switch behind each port, if there is one.
+    /// Leaf number -> the port that leads down to it.
+    downlinks: BTreeMap<u8, usize>,
+    /// For each port, the index of the switch behind it, if it is a switch.
     peers: Vec<Option<usize>>,
-    /// What a path is divided by before it chooses an uplink.
+    /// The path number is divided by this before it selects an uplink.
     divisor: usize,
-    /// Whether uplinks are spread by pairs of leaves.
+    /// Whether a hash of the leaf pair selects the uplink.
     spreads: bool,
-    /// Whether those of the tier below are, too; then a path says nothing of the uplink.
-    follows_spread: bool,
+    /// Whether the tier below hashes too. Then the path number doesn't determine the uplink.
+    lower_tier_spreads: bool,
 }
 
-impl Ways {
-    /// The ways through `topology`.
+impl Routes {
+    /// Computes the routes through `topology`.
     ///
     /// # Errors
-    /// See [`WaysError`].
-    pub fn new(topology: &Topology) -> Result<Self, WaysError> {
+    /// See [`RoutesError`].
+    pub fn new(topology: &Topology) -> Result<Self, RoutesError> {
         let places: BTreeMap<&str, usize> = topology
             .switches
             .iter()
             .enumerate()
             .map(|(place, switch)| (switch.name.as_str(), place))
             .collect();
-        let mut ways = Self {
+        let mut routes = Self {
             nodes: topology
                 .switches
                 .iter()
@@ -151,33 +155,38 @@ impl Ways {
         };
         for (place, switch) in topology.switches.iter().enumerate() {
             if switch.role == Role::Leaf {
-                ways.leaves.insert(switch.index, place);
+                routes.leaves.insert(switch.index, place);
             }
         }
-        ways.number_uplinks(topology)?;
-        ways.find_what_is_below();
-        ways.check(topology)?;
-        Ok(ways)
+        routes.number_uplinks(topology)?;
+        routes.find_downlinks();
+        routes.check(topology)?;
+        Ok(routes)
     }
 
-    /// The ports that a packet leaves by on `path` (from 0), from the leaf `source` to
-    /// the leaf `destination`; none when a leaf is unknown or both are the same.
-    pub fn steps(&self, source: u8, destination: u8, path: u8) -> impl Iterator<Item = Step> + '_ {
+    /// The egress ports of a packet on `path` (from 0) from leaf `source` to leaf
+    /// `destination`. Empty if a leaf is unknown or both are the same.
+    pub fn route(
+        &self,
+        source: u8,
+        destination: u8,
+        path: u8,
+    ) -> impl Iterator<Item = EgressPort> + '_ {
         let spread = spread(source, destination);
         let target = self.leaf(destination);
         let mut here = self.leaf(source).filter(|_| target.is_some());
         std::iter::from_fn(move || {
             let switch = here.filter(|_| here != target)?;
             let node = &self.nodes[switch];
-            let down = node.below.get(&destination).copied();
+            let down = node.downlinks.get(&destination).copied();
             let port = down.or_else(|| node.uplink(path, spread))?;
             here = node.peers[port];
-            Some(Step { switch, port })
+            Some(EgressPort { switch, port })
         })
-        .take(MOST_HOPS)
+        .take(HOPS_MAX)
     }
 
-    /// How the switch at `place` turns `path` into an uplink; `None` if it has none.
+    /// How the switch with index `place` maps `path` to an uplink; `None` if it has none.
     #[must_use]
     pub fn uplink(&self, place: usize, path: u8) -> Option<Uplink> {
         let node = self.nodes.get(place)?;
@@ -190,38 +199,38 @@ impl Ways {
         })
     }
 
-    /// The ports up of the switch at `place`, by their place in [`Switch::ports`], in
-    /// order.
+    /// The uplinks of the switch with index `place`, as indices into [`Switch::ports`], ordered
+    /// by port number.
     #[must_use]
     pub fn uplinks(&self, place: usize) -> &[usize] {
         self.nodes.get(place).map_or(&[], |node| &node.up)
     }
 
-    /// What the switch at `place` chooses from where it spreads pairs of leaves: ports up, by
-    /// their place in [`Switch::ports`].
-    pub fn spread_over(&self, place: usize) -> impl Iterator<Item = usize> + '_ {
+    /// The uplinks that the switch with index `place` hashes leaf pairs over, one entry per
+    /// hash bucket, as indices into [`Switch::ports`].
+    pub fn hash_targets(&self, place: usize) -> impl Iterator<Item = usize> + '_ {
         let node = self.nodes.get(place);
         node.into_iter()
-            .flat_map(|node| (0..node.shares()).map(|share| node.of_share(share)))
+            .flat_map(|node| (0..node.buckets()).map(|bucket| node.uplink_of_bucket(bucket)))
     }
 
-    /// The leaves below the switch at `place`, with the port towards each, by its place
-    /// in [`Switch::ports`].
-    pub fn below(&self, place: usize) -> impl Iterator<Item = (u8, usize)> + '_ {
+    /// The leaves below the switch with index `place`. Each comes with the port that leads to
+    /// it, as an index into [`Switch::ports`].
+    pub fn downlinks(&self, place: usize) -> impl Iterator<Item = (u8, usize)> + '_ {
         let node = self.nodes.get(place);
         node.into_iter()
-            .flat_map(|node| &node.below)
+            .flat_map(|node| &node.downlinks)
             .map(|(&leaf, &port)| (leaf, port))
     }
 
-    /// Place of a leaf among the switches.
+    /// Index of the switch that is this leaf.
     #[must_use]
     pub fn leaf(&self, number: u8) -> Option<usize> {
         self.leaves.get(&number).copied()
     }
 
-    /// Checks that tiers are regular, and says how they divide paths among uplinks.
-    fn number_uplinks(&mut self, topology: &Topology) -> Result<(), WaysError> {
+    /// Checks that each tier is regular, and sets how its switches map paths to uplinks.
+    fn number_uplinks(&mut self, topology: &Topology) -> Result<(), RoutesError> {
         let (mut divisor, mut spreads) = (1, false);
         for role in [Role::Leaf, Role::Aggregation] {
             let of_role = |place: &usize| topology.switches[*place].role == role;
@@ -234,7 +243,7 @@ impl Ways {
                 let node = &mut self.nodes[place];
                 let name = |place: usize| topology.switches[place].name.clone();
                 if node.up.len() != ups {
-                    return Err(WaysError::Uneven {
+                    return Err(RoutesError::Uneven {
                         one: name(first),
                         ups,
                         other: name(place),
@@ -242,14 +251,14 @@ impl Ways {
                     });
                 }
                 if ups > usize::from(u8::MAX) {
-                    return Err(WaysError::Uplinks {
+                    return Err(RoutesError::Uplinks {
                         switch: name(place),
                         ups,
                     });
                 }
                 node.divisor = divisor;
                 node.spreads = usize::from(topology.paths) < divisor * ups;
-                node.follows_spread = spreads;
+                node.lower_tier_spreads = spreads;
             }
             divisor *= ups.max(1);
             spreads = usize::from(topology.paths) < divisor;
@@ -257,8 +266,8 @@ impl Ways {
         Ok(())
     }
 
-    /// Tier by tier, upwards.
-    fn find_what_is_below(&mut self) {
+    /// Walks up from each leaf, tier by tier.
+    fn find_downlinks(&mut self) {
         for (&number, &place) in &self.leaves {
             let mut above = vec![place];
             while !above.is_empty() {
@@ -270,7 +279,7 @@ impl Ways {
                         };
                         let back = self.nodes[to].peers.iter().position(|p| *p == Some(from));
                         if let Some(back) = back {
-                            if self.nodes[to].below.insert(number, back).is_none() {
+                            if self.nodes[to].downlinks.insert(number, back).is_none() {
                                 next.push(to);
                             }
                         }
@@ -281,16 +290,16 @@ impl Ways {
         }
     }
 
-    fn check(&self, topology: &Topology) -> Result<(), WaysError> {
+    fn check(&self, topology: &Topology) -> Result<(), RoutesError> {
         for (&source, &from) in &self.leaves {
             for (&destination, &to) in &self.leaves {
                 for path in 0..topology.paths {
-                    let last = self.steps(source, destination, path).last();
+                    let last = self.route(source, destination, path).last();
                     let end = last.map_or(from, |last| {
                         self.nodes[last.switch].peers[last.port].unwrap_or(from)
                     });
                     if end != to {
-                        return Err(WaysError::NoWay {
+                        return Err(RoutesError::NoRoute {
                             from: topology.switches[from].name.clone(),
                             to: topology.switches[to].name.clone(),
                             path,
@@ -318,15 +327,15 @@ impl Node {
         up.sort_by_key(|&port| switch.ports[port].number);
         Self {
             up,
-            below: BTreeMap::new(),
+            downlinks: BTreeMap::new(),
             peers,
             divisor: 1,
             spreads: false,
-            follows_spread: false,
+            lower_tier_spreads: false,
         }
     }
 
-    /// The uplink of a path, from 0, before it is spread.
+    /// Index of the uplink that `path` selects, before the hash is added.
     fn first(&self, path: u8) -> Option<usize> {
         (usize::from(path) / self.divisor).checked_rem(self.up.len())
     }
@@ -336,26 +345,26 @@ impl Node {
         if !self.spreads {
             return Some(self.up[first]);
         }
-        let share = (first + usize::from(spread)).checked_rem(self.shares())?;
-        Some(self.of_share(share))
+        let bucket = (first + usize::from(spread)).checked_rem(self.buckets())?;
+        Some(self.uplink_of_bucket(bucket))
     }
 
-    /// Number of shares that the spread of two leaves chooses from.
-    fn shares(&self) -> usize {
+    /// Number of buckets that the hash of a leaf pair selects from.
+    fn buckets(&self) -> usize {
         match self.up.len() {
             0 => 0,
-            _ if self.follows_spread => SHARES,
+            _ if self.lower_tier_spreads => HASH_BUCKETS,
             ups => ups,
         }
     }
 
-    /// The uplink that gets a share.
-    fn of_share(&self, share: usize) -> usize {
-        self.up[share * self.up.len() / self.shares()]
+    /// Index of the uplink that a hash bucket maps to.
+    fn uplink_of_bucket(&self, bucket: usize) -> usize {
+        self.up[bucket * self.up.len() / self.buckets()]
     }
 }
 
-/// What two leaves add where uplinks are spread; the same both ways.
+/// Hash of two leaves that spreads leaf pairs over uplinks; the same in both directions.
 #[must_use]
 pub fn spread(source: u8, destination: u8) -> u16 {
     let [high, low] = (u16::from(source) + u16::from(destination)).to_be_bytes();

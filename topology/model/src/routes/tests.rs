@@ -1,12 +1,12 @@
-//! Tests of the ways through fabrics of all kinds.
+//! Tests of the routes through all kinds of fabrics.
 
 use std::collections::BTreeSet;
 
 use super::*;
 use crate::{End, Routing, VERSION};
 
-/// Switches only: `(name, role, number)`, and links between them by name, the lower
-/// one first.
+/// Builds a topology of switches only: `(name, role, number)`, and links between names with
+/// the lower tier first.
 fn topology(paths: u8, switches: &[(String, Role, u8)], links: &[(String, String)]) -> Topology {
     let mut topology = Topology {
         version: VERSION,
@@ -107,28 +107,28 @@ fn with_paths(paths: u8, topology: Topology) -> Topology {
     Topology { paths, ..topology }
 }
 
-/// Names of the switches after the first leaf.
-fn names(topology: &Topology, ways: &Ways, source: u8, destination: u8, path: u8) -> String {
-    let steps = ways.steps(source, destination, path).skip(1);
-    let names: Vec<_> = steps.map(|step| &*step.switch(topology).name).collect();
+/// Names of the switches after the source leaf.
+fn names(topology: &Topology, routes: &Routes, source: u8, destination: u8, path: u8) -> String {
+    let route = routes.route(source, destination, path).skip(1);
+    let names: Vec<_> = route.map(|port| &*port.switch(topology).name).collect();
     names.join(" ")
 }
 
 #[test]
 fn a_path_of_a_leaf_spine_crosses_the_spine_of_its_number() {
     let topology = leaf_spine(3, 4);
-    let ways = Ways::new(&topology).unwrap();
-    let via = [0, 1, 2, 3].map(|path| names(&topology, &ways, 3, 1, path));
+    let routes = Routes::new(&topology).unwrap();
+    let via = [0, 1, 2, 3].map(|path| names(&topology, &routes, 3, 1, path));
     assert_eq!(via, ["spine1", "spine2", "spine3", "spine4"]);
-    assert_eq!(ways.steps(2, 2, 0).count(), 0);
-    assert_eq!(ways.steps(2, 9, 0).count(), 0);
+    assert_eq!(routes.route(2, 2, 0).count(), 0);
+    assert_eq!(routes.route(2, 9, 0).count(), 0);
 }
 
 #[test]
 fn four_paths_lead_from_pod_to_pod_of_the_smallest_fat_tree_and_two_through_a_pod() {
     let topology = fat_tree(4);
-    let ways = Ways::new(&topology).unwrap();
-    let via = [0, 1, 2, 3].map(|path| names(&topology, &ways, 1, 8, path));
+    let routes = Routes::new(&topology).unwrap();
+    let via = [0, 1, 2, 3].map(|path| names(&topology, &routes, 1, 8, path));
     assert_eq!(
         via,
         [
@@ -138,7 +138,7 @@ fn four_paths_lead_from_pod_to_pod_of_the_smallest_fat_tree_and_two_through_a_po
             "agg2 core4 agg8"
         ]
     );
-    let via = [0, 1, 2, 3].map(|path| names(&topology, &ways, 3, 4, path));
+    let via = [0, 1, 2, 3].map(|path| names(&topology, &routes, 3, 4, path));
     assert_eq!(via, ["agg3", "agg4", "agg3", "agg4"]);
 }
 
@@ -147,16 +147,16 @@ fn data_and_acks_cross_the_same_switches_on_every_path() {
     let fabrics = [leaf_spine(5, 20), fat_tree(4), fat_tree(6), fat_tree(8)];
     let fewer = [1, 2].map(|paths| with_paths(paths, fat_tree(8)));
     for topology in fabrics.into_iter().chain(fewer) {
-        let ways = Ways::new(&topology).unwrap();
+        let routes = Routes::new(&topology).unwrap();
         for (source, destination) in (1..=5).flat_map(|a| (1..=5).map(move |b| (a, b))) {
             for path in 0..topology.paths {
-                let there: Vec<_> = ways
-                    .steps(source, destination, path)
-                    .map(|step| step.port(&topology).link)
+                let there: Vec<_> = routes
+                    .route(source, destination, path)
+                    .map(|port| port.port(&topology).link)
                     .collect();
-                let mut back: Vec<_> = ways
-                    .steps(destination, source, path)
-                    .map(|step| step.port(&topology).link)
+                let mut back: Vec<_> = routes
+                    .route(destination, source, path)
+                    .map(|port| port.port(&topology).link)
                     .collect();
                 back.reverse();
                 assert_eq!(there, back);
@@ -175,17 +175,17 @@ fn the_paths_of_a_pair_are_distinct_and_all_pairs_together_use_every_link() {
         (with_paths(2, fat_tree(8)), 32, 4),
     ];
     for (topology, leaves, farthest) in fabrics {
-        let ways = Ways::new(&topology).unwrap();
+        let routes = Routes::new(&topology).unwrap();
         let mut used = BTreeSet::new();
         let pairs = (1..=leaves).flat_map(|a| (1..=leaves).map(move |b| (a, b)));
         for (source, destination) in pairs {
-            let paths: BTreeSet<Vec<Step>> = (0..topology.paths)
-                .map(|path| ways.steps(source, destination, path).collect())
+            let paths: BTreeSet<Vec<EgressPort>> = (0..topology.paths)
+                .map(|path| routes.route(source, destination, path).collect())
                 .collect();
-            if paths.iter().any(|steps| steps.len() == farthest) {
+            if paths.iter().any(|route| route.len() == farthest) {
                 assert_eq!(paths.len(), usize::from(topology.paths));
             }
-            used.extend(paths.iter().flatten().map(|step| step.port(&topology).link));
+            used.extend(paths.iter().flatten().map(|port| port.port(&topology).link));
         }
         assert_eq!(used.len(), topology.links.len());
     }
@@ -194,11 +194,11 @@ fn the_paths_of_a_pair_are_distinct_and_all_pairs_together_use_every_link() {
 #[test]
 fn two_tiers_that_spread_pairs_do_so_over_all_cores() {
     let topology = with_paths(2, fat_tree(8));
-    let ways = Ways::new(&topology).unwrap();
+    let routes = Routes::new(&topology).unwrap();
     let mut pairs = BTreeMap::<String, u32>::new();
     for (source, destination) in (1..=16).flat_map(|a| (17..=32).map(move |b| (a, b))) {
         for path in 0..2 {
-            let via = names(&topology, &ways, source, destination, path);
+            let via = names(&topology, &routes, source, destination, path);
             let core = via.split(' ').nth(1).unwrap().to_owned();
             *pairs.entry(core).or_default() += 1;
         }
@@ -218,13 +218,13 @@ fn what_the_programs_compute_leads_to_the_same_uplink() {
         with_paths(1, fat_tree(8)),
         with_paths(3, fat_tree(10)),
     ] {
-        let ways = Ways::new(&topology).unwrap();
-        for (place, node) in ways.nodes.iter().enumerate() {
-            let choices: Vec<usize> = ways.spread_over(place).collect();
+        let routes = Routes::new(&topology).unwrap();
+        for (place, node) in routes.nodes.iter().enumerate() {
+            let choices: Vec<usize> = routes.hash_targets(place).collect();
             for (path, spread) in
                 (0..topology.paths).flat_map(|p| [0, 7, 4242, u16::MAX].map(|s| (p, s)))
             {
-                let port = match ways.uplink(place, path) {
+                let port = match routes.uplink(place, path) {
                     // `spread_leaves` of p4/src/stages/uplink.p4.
                     Some(Uplink::Spread(first)) => {
                         Some(choices[(usize::from(first) + usize::from(spread)) % choices.len()])
@@ -243,20 +243,20 @@ fn what_is_no_regular_tree_is_refused() {
     let mut uneven = leaf_spine(2, 2);
     uneven.switches[1].ports.pop();
     assert_eq!(
-        Ways::new(&uneven).unwrap_err().to_string(),
-        "leaf1 has 2 links up, leaf2 has 1; those of a tier have as many"
+        Routes::new(&uneven).unwrap_err().to_string(),
+        "leaf1 has 2 uplinks, leaf2 has 1; switches of a tier must have equal numbers"
     );
     let mut apart = leaf_spine(2, 1);
     apart.switches[2].ports.pop();
     assert_eq!(
-        Ways::new(&apart).unwrap_err().to_string(),
+        Routes::new(&apart).unwrap_err().to_string(),
         "no path 0 from leaf1 to leaf2"
     );
 }
 
 #[test]
 fn the_largest_fat_tree_has_its_ways_in_no_time() {
-    let ways = Ways::new(&fat_tree(16)).unwrap();
-    assert_eq!(ways.steps(1, 128, 7).count(), 4);
-    assert_eq!(ways.below(255).count(), 8);
+    let routes = Routes::new(&fat_tree(16)).unwrap();
+    assert_eq!(routes.route(1, 128, 7).count(), 4);
+    assert_eq!(routes.downlinks(255).count(), 8);
 }
