@@ -136,7 +136,7 @@ def test_a_link_at_half_its_rate_is_told_from_what_it_sends(labs: Labs, tmp_path
     fast, slow = lab.patterns()[1, 2]["paths"]
     assert fast["slow_percent"] is None
     # A share of 47 to 53, for a window knows it to a packet in 16; and what the controller
-    # said stays until it is off by an eighth (gray.rs), so from 47 / 1.125 to 53 / 0.875.
+    # said stays until it is off by an eighth (slow_links.rs), so from 47 / 1.125 to 53 / 0.875.
     assert 41 <= slow["slow_percent"] <= 61
 
 

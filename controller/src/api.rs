@@ -88,7 +88,7 @@ impl Weft for Api {
         request: Request<v1::WatchPatternsRequest>,
     ) -> Reply<Self::WatchPatternsStream> {
         let host = request.into_inner().host;
-        let updates = self.hub.follow(&host).map_err(|refusal| match refusal {
+        let updates = self.hub.subscribe(&host).map_err(|refusal| match refusal {
             Refusal::NoHost => no_host(&host),
             Refusal::Standby => Status::unavailable("not primary for most switches"),
         })?;

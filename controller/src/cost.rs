@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::fabric::{Fabric, LeafPair};
+use crate::fabric::{LeafPair, RoutedFabric};
 use crate::telemetry::Telemetry;
 
 /// A queue sample says nothing any more after so long: switches report a queue in
@@ -49,7 +49,7 @@ impl FromStr for Input {
 #[must_use]
 pub fn costs_ns(
     input: Input,
-    fabric: &Fabric,
+    fabric: &RoutedFabric,
     telemetry: &Telemetry,
     now_ns: u64,
     pair: LeafPair,
@@ -82,7 +82,7 @@ pub fn costs_ns(
 /// of late, or what the topology says.
 #[must_use]
 pub fn lowest_ns(
-    fabric: &Fabric,
+    fabric: &RoutedFabric,
     telemetry: &Telemetry,
     pair: LeafPair,
     carries: &[bool],

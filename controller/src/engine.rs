@@ -21,14 +21,14 @@ use weft_topology::Routing;
 
 pub use assess::{Assessment, Verdict};
 pub use decision::{Decision, Pattern, Rule, Trigger};
-pub use links::{Fault, LinkNews};
+pub use links::{Fault, LinkEvent};
 
 use crate::cost::{self, Input, QUEUE_FRESH_NS};
-use crate::fabric::{Fabric, LeafPair};
-use crate::gray::Links;
+use crate::fabric::{LeafPair, RoutedFabric};
+use crate::gray_failure::{self, GrayLinks};
 use crate::liveness::{Liveness, Probe, both_ways};
-use crate::loss::{self, Losses};
 use crate::pacing::{self, Pace};
+use crate::slow_links::SlowLinks;
 use crate::telemetry::{PathStats, Sample, Telemetry};
 
 /// Decisions that are remembered, per pair.
@@ -64,7 +64,7 @@ impl Default for Config {
             input: Input::default(),
             limits: pacing::Limits::default(),
             epoch_ns: 0,
-            gray_ppm: loss::GRAY_PPM,
+            gray_ppm: gray_failure::GRAY_PPM,
             finds_slow_links: true,
         }
     }
@@ -73,7 +73,7 @@ impl Default for Config {
 /// Decides on patterns. Takes samples and the time, returns changes.
 #[derive(Debug)]
 pub struct Engine {
-    fabric: Fabric,
+    fabric: RoutedFabric,
     config: Config,
     telemetry: Telemetry,
     /// When the newest sample of each switch was taken.
@@ -81,9 +81,9 @@ pub struct Engine {
     late_samples: u64,
     liveness: Liveness,
     probes: Vec<Probe>,
-    links: Links,
-    losses: Losses,
-    news: Vec<LinkNews>,
+    slow_links: SlowLinks,
+    gray_links: GrayLinks,
+    link_events: Vec<LinkEvent>,
     pairs: BTreeMap<LeafPair, Pair>,
     /// Pairs to look at again, and when.
     due: BTreeMap<LeafPair, u64>,
@@ -103,7 +103,7 @@ struct Pair {
 impl Engine {
     /// An engine that knows nothing yet.
     #[must_use]
-    pub fn new(fabric: Fabric, config: Config) -> Self {
+    pub fn new(fabric: RoutedFabric, config: Config) -> Self {
         let mut engine = Self {
             fabric,
             config,
@@ -112,9 +112,9 @@ impl Engine {
             late_samples: 0,
             liveness: Liveness::default(),
             probes: Vec::new(),
-            links: Links::default(),
-            losses: Losses::new(config.gray_ppm),
-            news: Vec::new(),
+            slow_links: SlowLinks::default(),
+            gray_links: GrayLinks::new(config.gray_ppm),
+            link_events: Vec::new(),
             pairs: BTreeMap::new(),
             due: BTreeMap::new(),
         };
@@ -127,7 +127,7 @@ impl Engine {
 
     /// The fabric it serves.
     #[must_use]
-    pub fn fabric(&self) -> &Fabric {
+    pub fn fabric(&self) -> &RoutedFabric {
         &self.fabric
     }
 
@@ -254,7 +254,7 @@ impl Engine {
             return;
         }
         if self.liveness.arrived(now_ns, probe) {
-            self.look_at(now_ns, both_ways(probe.pair));
+            self.schedule(now_ns, both_ways(probe.pair));
         }
     }
 
@@ -277,7 +277,7 @@ impl Engine {
     #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
         let due_ns = self.due.values().copied().min();
-        let losses_ns = self.losses.next_deadline_ns();
+        let losses_ns = self.gray_links.next_deadline_ns();
         [due_ns, self.liveness.next_deadline_ns(), losses_ns]
             .into_iter()
             .flatten()
@@ -288,7 +288,7 @@ impl Engine {
     pub fn poll(&mut self, now_ns: u64) -> Vec<LeafPair> {
         let (probes, lost) = self.liveness.poll(now_ns);
         self.probes.extend(probes);
-        self.look_at(now_ns, lost);
+        self.schedule(now_ns, lost);
         self.probe_gray_links(now_ns);
         let due: Vec<LeafPair> = self
             .due
@@ -297,17 +297,17 @@ impl Engine {
             .map(|(&pair, _)| pair)
             .collect();
         due.into_iter()
-            .filter(|&pair| self.reconsider(now_ns, pair))
+            .filter(|&pair| self.reassess(now_ns, pair))
             .collect()
     }
 
     /// Looks at `key`; whether it has a new pattern.
-    fn reconsider(&mut self, now_ns: u64, key: LeafPair) -> bool {
+    fn reassess(&mut self, now_ns: u64, key: LeafPair) -> bool {
         self.due.remove(&key);
         let assessment = self.assess(now_ns, key);
         match assessment.verdict {
             Verdict::KernelRtt | Verdict::Ecmp | Verdict::Unmeasured => {}
-            Verdict::Right | Verdict::Sticky | Verdict::Due(_) => self.look_again(now_ns, key),
+            Verdict::Right | Verdict::Sticky | Verdict::Due(_) => self.schedule_next(now_ns, key),
             Verdict::Resting { until_ns } => {
                 self.due.insert(key, until_ns);
             }
@@ -372,13 +372,13 @@ impl Engine {
     }
 
     /// Has `pairs` looked at when [`Engine::poll`] is called next.
-    fn look_at(&mut self, now_ns: u64, pairs: impl IntoIterator<Item = LeafPair>) {
+    fn schedule(&mut self, now_ns: u64, pairs: impl IntoIterator<Item = LeafPair>) {
         let due = pairs.into_iter().map(|pair| (pair, now_ns));
         self.due.extend(due);
     }
 
     /// Sets when time alone may change the costs of `pair`.
-    fn look_again(&mut self, now_ns: u64, pair: LeafPair) {
+    fn schedule_next(&mut self, now_ns: u64, pair: LeafPair) {
         let paths = 0..self.fabric.paths();
         let queues_ns = paths
             .filter(|_| self.config.input == Input::RttAndQueue)

@@ -47,7 +47,7 @@ pub enum Error {
 
 /// A topology, prepared for the questions that telemetry asks.
 #[derive(Debug)]
-pub struct Fabric {
+pub struct RoutedFabric {
     topology: Topology,
     routes: Routes,
     /// Name of a switch -> its place in the topology.
@@ -64,11 +64,11 @@ pub struct Fabric {
     hosts: BTreeMap<u8, Vec<usize>>,
     /// Switch and port, by their places -> the pairs whose data leave by it.
     through: BTreeMap<EgressPort, Vec<LeafPair>>,
-    /// See [`Fabric::shortest_rtt_ns`].
+    /// See [`RoutedFabric::shortest_rtt_ns`].
     shortest_rtt_ns: Option<u64>,
 }
 
-impl Fabric {
+impl RoutedFabric {
     /// Prepares `topology`.
     ///
     /// # Errors
@@ -269,14 +269,14 @@ impl Fabric {
         );
         let pair = self.pair_of(source, destination)?;
         let leaf_ns = self.base_ns(pair, path, length_bytes, far.down)?;
-        let (Some(near_card_ns), Some(far_card_ns)) = (near.card_ns, far.card_ns) else {
+        let (Some(near_nic_ns), Some(far_nic_ns)) = (near.nic_ns, far.nic_ns) else {
             return Some(leaf_ns);
         };
         let wires_ns = near.up.serialisation_ns(length_bytes)
             + near.down.serialisation_ns(ACK_BYTES)
             + far.up.serialisation_ns(ACK_BYTES);
-        let near_ns = 2 * (near.up.delay_ns - near_card_ns);
-        Some((leaf_ns + wires_ns + near_ns).saturating_sub(2 * far_card_ns))
+        let near_ns = 2 * (near.up.delay_ns - near_nic_ns);
+        Some((leaf_ns + wires_ns + near_ns).saturating_sub(2 * far_nic_ns))
     }
 
     /// Rate at which a port sends.
@@ -303,9 +303,9 @@ impl Fabric {
     /// Who measures the RTTs of data from `source`: its own card, or (`None`) the leaf,
     /// one for all its hosts.
     #[must_use]
-    pub fn measuring_card(&self, source: Ipv4Addr) -> Option<usize> {
+    pub fn measuring_nic(&self, source: Ipv4Addr) -> Option<usize> {
         let near = self.addresses.get(&source)?;
-        near.card_ns.map(|_| near.host)
+        near.nic_ns.map(|_| near.host)
     }
 
     /// RTT between two hosts if what measures at `source` says `measured_ns` of a
@@ -323,11 +323,11 @@ impl Fabric {
     ) -> Option<u64> {
         let near = self.addresses.get(&source)?;
         let far = self.addresses.get(&destination)?;
-        let (Some(near_card_ns), Some(far_card_ns)) = (near.card_ns, far.card_ns) else {
+        let (Some(near_nic_ns), Some(far_nic_ns)) = (near.nic_ns, far.nic_ns) else {
             return Some(measured_ns.saturating_add(2 * near.up.delay_ns));
         };
         let wires_ns = near.own_wire_ns() + far.up.serialisation_ns(ACK_BYTES);
-        let hidden_ns = 2 * (near_card_ns + far_card_ns);
+        let hidden_ns = 2 * (near_nic_ns + far_nic_ns);
         Some(
             measured_ns
                 .saturating_add(hidden_ns)
@@ -345,12 +345,12 @@ impl Fabric {
         let round_ns = |hops: &[Hop; 2], from: usize| {
             hops[from].crossing_ns(FULL_SIZE_BYTES) + hops[1 - from].crossing_ns(ACK_BYTES)
         };
-        let mut cables = self.cables(pair, path).peekable();
-        cables.peek()?;
+        let mut links = self.links(pair, path).peekable();
+        links.peek()?;
         // Both ends of each cable: there with the data, back with the ACK. A host's own
         // end counts nowhere; where its card measures, the leaf's end does.
-        Some(cables.fold(2 * far.queue_ns(), |sum: u64, (cable, from)| {
-            let (usual, worst) = (&self.hops[cable], &self.worst_hops[cable]);
+        Some(links.fold(2 * far.queue_ns(), |sum: u64, (link, from)| {
+            let (usual, worst) = (&self.hops[link], &self.worst_hops[link]);
             let longer_ns = round_ns(worst, from).saturating_sub(round_ns(usual, from));
             let queues_ns = worst.iter().map(Hop::queue_ns);
             queues_ns.fold(sum.saturating_add(longer_ns), u64::saturating_add)
@@ -359,26 +359,25 @@ impl Fabric {
 
     /// Hosts' own interfaces add nothing: they delay no lone packet.
     fn base_ns(&self, pair: LeafPair, path: u8, length_bytes: u16, far: Hop) -> Option<u64> {
-        let mut cables = self.cables(pair, path).peekable();
-        cables.peek()?;
+        let mut links = self.links(pair, path).peekable();
+        links.peek()?;
         let ends_ns = far.crossing_ns(length_bytes) + far.delay_ns;
-        Some(cables.fold(ends_ns, |sum, (cable, from)| {
-            let hops = &self.hops[cable];
+        Some(links.fold(ends_ns, |sum, (link, from)| {
+            let hops = &self.hops[link];
             sum + hops[from].crossing_ns(length_bytes) + hops[1 - from].crossing_ns(ACK_BYTES)
         }))
     }
 
     /// The cables between the leaves of `pair` on `path`, and from which of their ends
     /// data go; none for a path that there is not.
-    fn cables(&self, pair: LeafPair, path: u8) -> impl Iterator<Item = (usize, usize)> + '_ {
+    fn links(&self, pair: LeafPair, path: u8) -> impl Iterator<Item = (usize, usize)> + '_ {
         let route = self.route(pair, path);
         route
             .filter(move |_| path < self.topology.paths)
             .map(|port| {
-                let cable = port.port(&self.topology).link;
-                let is_first =
-                    self.topology.links[cable].a.node == port.switch(&self.topology).name;
-                (cable, usize::from(!is_first))
+                let link = port.port(&self.topology).link;
+                let is_first = self.topology.links[link].a.node == port.switch(&self.topology).name;
+                (link, usize::from(!is_first))
             })
     }
 
@@ -398,14 +397,14 @@ impl Fabric {
 
     fn find_hosts(&mut self) -> Result<(), Error> {
         let header_bytes = header_bytes(&self.topology);
-        let mut cables = BTreeMap::new();
+        let mut links = BTreeMap::new();
         for link in &self.topology.links {
             for end in [&link.a, &link.b] {
-                cables.entry(&*end.node).or_insert(link);
+                links.entry(&*end.node).or_insert(link);
             }
         }
         for (place, host) in self.topology.hosts.iter().enumerate() {
-            let link = cables
+            let link = links
                 .get(&*host.name)
                 .ok_or_else(|| Error::NoHostLink(host.name.clone()))?;
             let leaf = leaf_end(host, link);

@@ -11,16 +11,16 @@ use tokio::sync::{Notify, broadcast, mpsc};
 use tracing::{debug, info, warn};
 use weft_proto::v1;
 
-use crate::bids::{Bid, Bids};
 use crate::clock::{Alarm, now_ns};
-use crate::engine::{Engine, Fault, LinkNews};
+use crate::engine::{Engine, Fault, LinkEvent};
 use crate::fabric::LeafPair;
-use crate::followers::{Followers, Updates, Versions};
 use crate::liveness::Probe;
+use crate::mastership::{Arbitration, Mastership};
 use crate::p4::digest::Hop;
 use crate::pattern::letters;
 use crate::probe::{self, Outgoing};
 use crate::record::{Applied, Recorder};
+use crate::subscribers::{Subscribers, Updates, Versions};
 use crate::telemetry::Sample;
 use crate::view;
 
@@ -34,7 +34,7 @@ const RENEWALS_PER_LIFE: u64 = 3;
 const PROBE_BACKLOG: usize = 64;
 
 /// A switch whose clock is further away has another one.
-const CLOCKS_APART_NS: u64 = 1_000_000_000;
+const CLOCK_SKEW_MAX_NS: u64 = 1_000_000_000;
 
 /// Why a host gets no stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,10 +60,10 @@ pub struct Hub {
 #[derive(Debug)]
 struct State {
     engine: Engine,
-    followers: Followers,
+    subscribers: Subscribers,
     /// Where frames for each switch go, while there is a session with it.
     switches: BTreeMap<String, mpsc::Sender<Outgoing>>,
-    bids: Bids,
+    mastership: Mastership,
     recorder: Option<Recorder>,
     /// When the timer task will look again.
     armed_ns: u64,
@@ -81,13 +81,13 @@ impl Hub {
         recorder: Option<Recorder>,
         topology_json: String,
     ) -> Self {
-        let bids = Bids::new(engine.fabric().topology().devices().count());
+        let mastership = Mastership::new(engine.fabric().topology().devices().count());
         Self {
             state: Mutex::new(State {
                 engine,
-                followers: Followers::default(),
+                subscribers: Subscribers::default(),
                 switches: BTreeMap::new(),
-                bids,
+                mastership,
                 recorder,
                 armed_ns: u64::MAX,
                 renewed_ns: 0,
@@ -147,7 +147,7 @@ impl Hub {
     }
 
     /// Frames that `switch` is to send, from now on to this receiver.
-    pub fn send_through(&self, switch: &str) -> mpsc::Receiver<Outgoing> {
+    pub fn open_packet_out(&self, switch: &str) -> mpsc::Receiver<Outgoing> {
         let (sender, receiver) = mpsc::channel(PROBE_BACKLOG);
         self.lock().switches.insert(switch.to_owned(), sender);
         receiver
@@ -176,11 +176,11 @@ impl Hub {
 
     /// Notes what has come of a bid at `switch`. On standby all agents are sent away, to
     /// whoever has the switches.
-    pub fn bid(&self, switch: &str, bid: Bid) {
+    pub fn arbitrated(&self, switch: &str, outcome: Arbitration) {
         let mut state = self.lock();
-        let was_standby = state.bids.is_standby();
-        state.bids.note(switch, bid);
-        if state.bids.is_standby() == was_standby {
+        let was_standby = state.mastership.is_standby();
+        state.mastership.record(switch, outcome);
+        if state.mastership.is_standby() == was_standby {
             return;
         }
         state.engine.forget_silence();
@@ -189,54 +189,56 @@ impl Hub {
             self.rearm(&state, now_ns());
             return;
         }
-        if state.bids.is_outbid() {
+        if state.mastership.is_backup() {
             warn!("another controller is primary; agents are to follow it");
         } else {
             warn!("most switches are out of reach; agents are to look for another controller");
         }
-        state.followers.leave();
+        state.subscribers.close_streams();
     }
 
     /// Whether half of the switches, at least, obey this controller.
     #[must_use]
     pub fn is_primary(&self) -> bool {
-        self.lock().bids.is_primary()
+        self.lock().mastership.is_primary()
     }
 
     /// Whether most switches obey another controller.
     #[must_use]
-    pub fn is_outbid(&self) -> bool {
-        self.lock().bids.is_outbid()
+    pub fn is_backup(&self) -> bool {
+        self.lock().mastership.is_backup()
     }
 
     /// Whether it serves no hosts: most switches obey another controller, or cannot be
     /// reached.
     #[must_use]
     pub fn is_standby(&self) -> bool {
-        self.lock().bids.is_standby()
+        self.lock().mastership.is_standby()
     }
 
     /// Opens an agent's stream and sends it the patterns there are.
     ///
     /// # Errors
     /// See [`Refusal`].
-    pub fn follow(&self, host: &str) -> Result<Updates, Refusal> {
+    pub fn subscribe(&self, host: &str) -> Result<Updates, Refusal> {
         let now_ns = now_ns();
         let mut state = self.lock();
         let known = state.engine.fabric().topology().host(host);
         known.ok_or(Refusal::NoHost)?;
-        if state.bids.is_standby() {
+        if state.mastership.is_standby() {
             return Err(Refusal::Standby);
         }
-        let updates = state.followers.follow(host);
+        let updates = state.subscribers.subscribe(host);
         let State {
-            engine, followers, ..
+            engine,
+            subscribers,
+            ..
         } = &mut *state;
         if let Some(host) = engine.fabric().topology().host(host) {
             let all: Vec<LeafPair> = engine.patterns().map(|(pair, _)| pair).collect();
             let (mut update, versions) = self.update_of(engine, host.leaf, &all);
             update.peers = view::peers(engine.fabric(), host);
-            followers.send(&host.name, update, versions);
+            subscribers.send(&host.name, update, versions);
         }
         self.rearm(&state, now_ns);
         Ok(updates)
@@ -245,7 +247,7 @@ impl Hub {
     /// Notes what the kernel of `host` has taken, and when by its clock.
     pub fn acknowledge(&self, host: &str, update: u64, applied_ns: u64) {
         let mut state = self.lock();
-        let taken = state.followers.acknowledge(host, update);
+        let taken = state.subscribers.acknowledge(host, update);
         let State {
             engine, recorder, ..
         } = &mut *state;
@@ -313,12 +315,12 @@ impl Hub {
             .is_some_and(|due_ns| due_ns <= now_ns)
         {
             state.renewed_ns = now_ns;
-            for host in state.followers.hosts() {
+            for host in state.subscribers.hosts() {
                 let renewal = v1::PatternUpdate {
                     renew: true,
                     ..v1::PatternUpdate::default()
                 };
-                state.followers.send(&host, renewal, Arc::default());
+                state.subscribers.send(&host, renewal, Arc::default());
             }
         }
     }
@@ -326,7 +328,7 @@ impl Hub {
     /// Sends and records what the engine has found due. On standby that is nothing: what
     /// is silent may speak to another controller, whose patterns are in force.
     fn publish_changes(&self, state: &mut State, now_ns: u64) {
-        if state.bids.is_standby() {
+        if state.mastership.is_standby() {
             return;
         }
         let changed = state.engine.poll(now_ns);
@@ -346,13 +348,15 @@ impl Hub {
         }
         // Hosts first, files and logs later.
         let State {
-            engine, followers, ..
+            engine,
+            subscribers,
+            ..
         } = &mut *state;
         let leaves: BTreeSet<u8> = changed.iter().map(|pair| pair.source).collect();
         for leaf in leaves {
             let (update, versions) = self.update_of(engine, leaf, &changed);
             for host in engine.fabric().hosts_of(leaf) {
-                followers.send(&host.name, update.clone(), versions.clone());
+                subscribers.send(&host.name, update.clone(), versions.clone());
             }
         }
         for &pair in &changed {
@@ -408,7 +412,7 @@ impl Hub {
     /// there are none, or nobody who uses them.
     fn renewal_ns(&self, state: &State) -> Option<u64> {
         state.engine.patterns().next()?;
-        if state.followers.is_empty() {
+        if state.subscribers.is_empty() {
             return None;
         }
         let interval_ns = (self.time_to_live_ns / RENEWALS_PER_LIFE).max(1_000_000);
@@ -416,7 +420,7 @@ impl Hub {
     }
 
     fn next_wake_ns(&self, state: &State) -> Option<u64> {
-        if state.bids.is_standby() {
+        if state.mastership.is_standby() {
             return None;
         }
         [state.engine.next_deadline_ns(), self.renewal_ns(state)]
@@ -441,11 +445,11 @@ impl Hub {
 
 /// Says what has turned out about links.
 fn report(engine: &mut Engine) {
-    for LinkNews {
+    for LinkEvent {
         switch,
         port,
         fault,
-    } in engine.take_news()
+    } in engine.take_link_events()
     {
         match fault {
             Fault::Slow { percent } => {
@@ -460,7 +464,7 @@ fn report(engine: &mut Engine) {
 
 /// `sampled_ns` if it can be a time of our clock: BMv2's is another.
 fn same_clock(now_ns: u64, sampled_ns: u64) -> Option<u64> {
-    (now_ns.abs_diff(sampled_ns) < CLOCKS_APART_NS).then_some(sampled_ns)
+    (now_ns.abs_diff(sampled_ns) < CLOCK_SKEW_MAX_NS).then_some(sampled_ns)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! P4Runtime client, telemetry, pattern engine, query API
+//! The controller: P4Runtime client, telemetry, pattern engine and query API.
 //!
 //! ```text
 //! switches --digests--> p4 -> engine (telemetry -> patterns) -> hub -> agents
@@ -7,28 +7,28 @@
 //!          tables
 //! ```
 //!
-//! [`fabric`], [`pattern`], [`telemetry`], [`cost`], [`pacing`], [`liveness`], [`gray`]
-//! and [`engine`] are free of I/O: samples and the time go in, patterns, probes and
-//! deadlines come out.
+//! [`fabric`], [`pattern`], [`telemetry`], [`cost`], [`pacing`], [`liveness`],
+//! [`slow_links`], [`gray_failure`], [`mastership`] and [`engine`] do no I/O. They take
+//! samples and the time, and return patterns, probes and deadlines.
 //!
-//! The daemon `weft-controller` runs it. The command line `weft` is a crate of its own
-//! (`cli/`) above this one, and nothing here knows its flags.
+//! The daemon `weft-controller` does the I/O. The command line `weft` is a separate crate
+//! (`cli/`) on top of this one. This crate knows none of its flags.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod api;
-pub mod bids;
-#[cfg(test)]
-mod circle;
+
 pub mod clock;
+#[cfg(test)]
+mod closed_loop;
 pub mod cost;
 pub mod engine;
 pub mod fabric;
-pub mod followers;
-pub mod gray;
+
+pub mod gray_failure;
 pub mod hub;
 pub mod liveness;
-pub mod loss;
+pub mod mastership;
 pub mod p4;
 pub mod pacing;
 pub mod pattern;
@@ -36,6 +36,8 @@ pub mod probe;
 #[cfg(test)]
 mod push_bench;
 pub mod record;
+pub mod slow_links;
+pub mod subscribers;
 pub mod telemetry;
 #[cfg(test)]
 mod testing;

@@ -20,7 +20,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::fabric::{Fabric, LeafPair};
+use crate::fabric::{LeafPair, RoutedFabric};
 
 /// A path that has been silent for so long is suspect: beyond the longest time between
 /// two samples of a path in use.
@@ -103,7 +103,13 @@ impl Liveness {
 
     /// Notes a sample of `path`: it lives, and those that are silent meanwhile are
     /// suspect. Gives whether it was dead until now.
-    pub fn sampled(&mut self, fabric: &Fabric, now_ns: u64, pair: LeafPair, path: u8) -> bool {
+    pub fn sampled(
+        &mut self,
+        fabric: &RoutedFabric,
+        now_ns: u64,
+        pair: LeafPair,
+        path: u8,
+    ) -> bool {
         for other in 0..fabric.paths() {
             let key = key(pair, other);
             let watch = self.watches.entry(key);
@@ -199,7 +205,7 @@ fn key(pair: LeafPair, path: u8) -> Key {
 }
 
 impl Watch {
-    fn new(fabric: &Fabric, now_ns: u64, pair: LeafPair, path: u8) -> Self {
+    fn new(fabric: &RoutedFabric, now_ns: u64, pair: LeafPair, path: u8) -> Self {
         let address = |leaf| Some(*fabric.hosts_of(leaf).next()?.addresses.first()?);
         let queues_ns = address(pair.source)
             .zip(address(pair.destination))
@@ -316,7 +322,7 @@ mod tests {
     };
 
     /// Path 0 is sampled every millisecond until `until_ms`; path 1 once.
-    fn silent(until_ms: u64) -> (Liveness, Fabric) {
+    fn silent(until_ms: u64) -> (Liveness, RoutedFabric) {
         let fabric = fabric(2, 2, 2);
         let mut liveness = Liveness::default();
         liveness.sampled(&fabric, 0, PAIR, 1);
@@ -419,7 +425,7 @@ mod tests {
         for link in &mut topology.links {
             link.delay_ns = 100 * MS;
         }
-        let fabric = Fabric::new(topology).unwrap();
+        let fabric = RoutedFabric::new(topology).unwrap();
         let mut liveness = Liveness::default();
         liveness.sampled(&fabric, 0, PAIR, 1);
         liveness.sampled(&fabric, 13 * MS, PAIR, 0);

@@ -7,7 +7,7 @@
 
 use std::net::Ipv4Addr;
 
-use crate::fabric::{Fabric, LeafPair};
+use crate::fabric::{LeafPair, RoutedFabric};
 use crate::liveness::Probe;
 
 /// UDP port of BFD Echo.
@@ -37,13 +37,13 @@ pub struct Outgoing {
 
 /// The address of `leaf` for probes: in its hosts' /16, beyond the last host.
 #[must_use]
-pub fn address(fabric: &Fabric, leaf: u8) -> Option<Ipv4Addr> {
+pub fn address(fabric: &RoutedFabric, leaf: u8) -> Option<Ipv4Addr> {
     let host = fabric.hosts_of(leaf).next()?.addresses.first()?.octets();
     Some(Ipv4Addr::new(host[0], host[1], 255, 1))
 }
 
 /// The address beside that of `leaf` from which switches on the way up choose `path`.
-fn source(fabric: &Fabric, leaf: u8, destination: Ipv4Addr, path: u8) -> Option<Ipv4Addr> {
+fn source(fabric: &RoutedFabric, leaf: u8, destination: Ipv4Addr, path: u8) -> Option<Ipv4Addr> {
     let [first, second, third, _] = address(fabric, leaf)?.octets();
     (1..=fabric.paths())
         .map(|last| Ipv4Addr::new(first, second, third, last))
@@ -52,7 +52,7 @@ fn source(fabric: &Fabric, leaf: u8, destination: Ipv4Addr, path: u8) -> Option<
 
 /// `probe` as the first leaf is to send it; `None` if the topology has no such path.
 #[must_use]
-pub fn encode(fabric: &Fabric, probe: Probe) -> Option<Outgoing> {
+pub fn encode(fabric: &RoutedFabric, probe: Probe) -> Option<Outgoing> {
     let Probe { pair, path, round } = probe;
     let first = fabric.route(pair, path).next()?;
     let leaf = first.switch(fabric.topology());
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn switches_on_the_way_up_find_the_path_of_a_probe_in_its_addresses() {
-        let fabric = Fabric::new(fat_tree(6)).unwrap();
+        let fabric = RoutedFabric::new(fat_tree(6)).unwrap();
         for path in 0..8 {
             let frame = encode(&fabric, Probe { path, ..PROBE }).unwrap().frame;
             let address = |at: usize| Ipv4Addr::from([0, 1, 2, 3].map(|byte| frame[at + byte]));

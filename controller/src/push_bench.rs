@@ -14,7 +14,7 @@ use crate::api;
 use crate::clock::now_ns;
 use crate::cost::Input;
 use crate::engine::{Config, Engine};
-use crate::fabric::Fabric;
+use crate::fabric::RoutedFabric;
 use crate::hub::Hub;
 use crate::pacing::Limits;
 use crate::telemetry::{RttSample, Sample};
@@ -31,14 +31,14 @@ const BOUND_NS: u64 = 2_000_000;
 /// A controller with 1000 subscribed hosts.
 struct Bench {
     hub: Arc<Hub>,
-    fabric: Fabric,
+    fabric: RoutedFabric,
     /// When each update has arrived.
     arrivals: mpsc::Receiver<u64>,
 }
 
 impl Bench {
     fn start() -> Self {
-        let fabric = || Fabric::new(leaf_spine(LEAVES, 2, HOSTS)).unwrap();
+        let fabric = || RoutedFabric::new(leaf_spine(LEAVES, 2, HOSTS)).unwrap();
         let config = Config {
             input: Input::Rtt,
             limits: Limits {

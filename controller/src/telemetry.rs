@@ -25,26 +25,26 @@ use std::net::Ipv4Addr;
 
 use weft_topology::routes::EgressPort;
 
-use crate::fabric::{Fabric, LeafPair};
-pub use crate::loss::LossSample;
+use crate::fabric::{LeafPair, RoutedFabric};
+pub use crate::gray_failure::LossSample;
 
 /// After so long without a sample a path counts as idle: longer than queues
 /// take to drain.
 pub const IDLE_NS: u64 = 100_000_000;
 
 /// So long the word of a card counts: twice as long as it is silent while packets come.
-const WORD_NS: u64 = 20_000_000;
+const SMOOTHED_FRESH_NS: u64 = 20_000_000;
 
 /// A lowest RTT older than this gives way to the next sample: links change.
 const MIN_WINDOW_NS: u64 = 10_000_000_000;
 
 /// What is clearly more than the lowest RTT: a quarter. Where paths meet
 /// again a packet or two queue all the time, in queues that are empty as often as not.
-const LONGER_SHIFT: u32 = 2;
+const CLEARLY_LONGER_SHIFT: u32 = 2;
 
 /// So long all digests must say that a path is longer: by then switches have told of
 /// queues that are too small to be told of at once.
-const LONGER_NS: u64 = 10_000_000;
+const LONGER_CONFIRM_NS: u64 = 10_000_000;
 
 /// An `rtt_sample_t` digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,12 +83,12 @@ pub struct QueueSample {
     /// When it was taken, by the switch's clock.
     pub at_ns: u64,
     /// What the link behind it has sent; in-band telemetry does not tell.
-    pub busy: Option<Busy>,
+    pub busy_period: Option<BusyPeriod>,
 }
 
 /// What a link has sent since it was idle last, up to the packet that left last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Busy {
+pub struct BusyPeriod {
     /// When it was idle last, by the switch's clock.
     pub since_ns: u64,
     /// Sent since then, Ethernet headers included, modulo 2^32.
@@ -122,7 +122,7 @@ pub struct PathStats {
     min_at_ns: u64,
     longer: Option<Longer>,
     /// The last word of each who measures: smoothed RTT, and when.
-    words: BTreeMap<Option<usize>, (u64, u64)>,
+    smoothed_by_meter: BTreeMap<Option<usize>, (u64, u64)>,
 }
 
 /// What digests say in a row that a path has become longer.
@@ -162,18 +162,25 @@ impl PathStats {
     fn record(
         &mut self,
         now_ns: u64,
-        card: Option<usize>,
+        nic: Option<usize>,
         rtt: &RouteRtt,
         is_clear: impl FnOnce() -> bool,
     ) {
-        self.words.insert(card, (rtt.smoothed_ns, now_ns));
-        self.words
-            .retain(|_, (_, at_ns)| now_ns.saturating_sub(*at_ns) <= WORD_NS);
-        let sum: u128 = self.words.values().map(|(ns, _)| u128::from(*ns)).sum();
+        self.smoothed_by_meter
+            .insert(nic, (rtt.smoothed_ns, now_ns));
+        self.smoothed_by_meter
+            .retain(|_, (_, at_ns)| now_ns.saturating_sub(*at_ns) <= SMOOTHED_FRESH_NS);
+        let sum: u128 = self
+            .smoothed_by_meter
+            .values()
+            .map(|(ns, _)| u128::from(*ns))
+            .sum();
         // The mean of u64s is one.
-        self.smoothed_ns = Some((sum / self.words.len() as u128) as u64);
+        self.smoothed_ns = Some((sum / self.smoothed_by_meter.len() as u128) as u64);
         let min_is_old = now_ns.saturating_sub(self.min_at_ns) > MIN_WINDOW_NS;
-        let clearly_ns = self.min_ns.saturating_add(self.min_ns >> LONGER_SHIFT);
+        let clearly_ns = self
+            .min_ns
+            .saturating_add(self.min_ns >> CLEARLY_LONGER_SHIFT);
         let before = self.longer.take();
         if self.samples == 0 || rtt.min_ns <= self.min_ns || min_is_old {
             self.min_ns = rtt.min_ns;
@@ -183,7 +190,7 @@ impl PathStats {
                 min_ns: before.map_or(rtt.min_ns, |before| before.min_ns.min(rtt.min_ns)),
                 since_ns: before.map_or(now_ns, |before| before.since_ns),
             };
-            if now_ns.saturating_sub(longer.since_ns) >= LONGER_NS && is_clear() {
+            if now_ns.saturating_sub(longer.since_ns) >= LONGER_CONFIRM_NS && is_clear() {
                 self.min_ns = longer.min_ns;
                 self.min_at_ns = now_ns;
             } else {
@@ -219,7 +226,7 @@ impl Telemetry {
     /// sample is of no use.
     pub fn record_rtt(
         &mut self,
-        fabric: &Fabric,
+        fabric: &RoutedFabric,
         now_ns: u64,
         sample: &RttSample,
     ) -> Option<LeafPair> {
@@ -233,14 +240,14 @@ impl Telemetry {
             return None;
         };
         let is_clear = || is_clear(&self.queues, fabric, now_ns, sample);
-        stats.record(now_ns, fabric.measuring_card(sample.source), &rtt, is_clear);
+        stats.record(now_ns, fabric.measuring_nic(sample.source), &rtt, is_clear);
         Some(pair)
     }
 
     /// Records the queue of a port of `switch`.
     pub fn record_queue(
         &mut self,
-        fabric: &Fabric,
+        fabric: &RoutedFabric,
         now_ns: u64,
         switch: &str,
         sample: &QueueSample,
@@ -276,7 +283,7 @@ impl Telemetry {
     /// (that towards the receiving host is the same on every path), and how
     /// long a packet waits in all of them.
     #[must_use]
-    pub fn queue(&self, fabric: &Fabric, now_ns: u64, pair: LeafPair, path: u8) -> Queue {
+    pub fn queue(&self, fabric: &RoutedFabric, now_ns: u64, pair: LeafPair, path: u8) -> Queue {
         let queues = fabric.route(pair, path);
         queues
             .filter_map(|port| self.queues.get(&port))
@@ -299,7 +306,7 @@ impl Telemetry {
 /// the last word about them, of late. Silence tells nothing: digests may be lost.
 fn is_clear(
     queues: &BTreeMap<EgressPort, Queue>,
-    fabric: &Fabric,
+    fabric: &RoutedFabric,
     now_ns: u64,
     sample: &RttSample,
 ) -> bool {
@@ -321,7 +328,7 @@ struct RouteRtt {
 
 /// The pair a sample is about and what it says, `None` in place of that for a
 /// delayed ACK. `None` when the sample contradicts the topology.
-fn normalise(fabric: &Fabric, sample: &RttSample) -> Option<(LeafPair, Option<RouteRtt>)> {
+fn normalise(fabric: &RoutedFabric, sample: &RttSample) -> Option<(LeafPair, Option<RouteRtt>)> {
     let (source, destination, path) = (sample.source, sample.destination, sample.path);
     let pair = fabric.pair_of(source, destination)?;
     let base = fabric.measured_base_ns(source, destination, path, sample.length_bytes)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use weft_topology::{End, Host, Link, Port, Role, Routing, Switch, Topology, VERSION};
 
-use crate::fabric::Fabric;
+use crate::fabric::RoutedFabric;
 use crate::p4::program::Program;
 use crate::telemetry::RttSample;
 
@@ -89,13 +89,13 @@ pub(crate) fn fat_tree(k: u8) -> Topology {
     topology
 }
 
-pub(crate) fn fabric(leaves: u8, spines: u8, hosts: u8) -> Fabric {
-    Fabric::new(leaf_spine(leaves, spines, hosts)).unwrap()
+pub(crate) fn fabric(leaves: u8, spines: u8, hosts: u8) -> RoutedFabric {
+    RoutedFabric::new(leaf_spine(leaves, spines, hosts)).unwrap()
 }
 
 /// What leaf `leaf` tells of a full-size packet from its first host to h2_1 over `path`,
 /// with so much queueing.
-pub(crate) fn rtt_sample(fabric: &Fabric, leaf: u8, path: u8, queueing_ns: u64) -> RttSample {
+pub(crate) fn rtt_sample(fabric: &RoutedFabric, leaf: u8, path: u8, queueing_ns: u64) -> RttSample {
     let source = Ipv4Addr::new(10, leaf, 1, 1);
     let destination = Ipv4Addr::new(10, 2, 1, 1);
     let base = fabric.measured_base_ns(source, destination, path, 1500);

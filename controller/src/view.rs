@@ -6,8 +6,8 @@ use weft_proto::v1;
 use weft_topology::Host;
 
 use crate::engine::{Decision, Engine, Pattern, Verdict};
-use crate::fabric::{Fabric, LeafPair};
-use crate::loss::BLOCK_PACKETS;
+use crate::fabric::{LeafPair, RoutedFabric};
+use crate::gray_failure::BLOCK_PACKETS;
 use crate::telemetry::Sample;
 
 /// What telemetry says of every path of `pair`.
@@ -105,7 +105,7 @@ fn decision(decision: &Decision) -> v1::Decision {
 /// Every host that patterns of `host` are for, and from which of its addresses a subflow
 /// takes which path there.
 #[must_use]
-pub fn peers(fabric: &Fabric, host: &Host) -> Vec<v1::Peer> {
+pub fn peers(fabric: &RoutedFabric, host: &Host) -> Vec<v1::Peer> {
     let pairs = fabric.pairs_from(host.leaf);
     let hosts = pairs.flat_map(|pair| fabric.hosts_of(pair.destination));
     hosts

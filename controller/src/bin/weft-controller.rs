@@ -17,7 +17,7 @@ use tracing::info;
 use tracing_subscriber::EnvFilter;
 use weft_controller::cost::Input;
 use weft_controller::engine::{Config, Engine};
-use weft_controller::fabric::Fabric;
+use weft_controller::fabric::RoutedFabric;
 use weft_controller::hub::Hub;
 use weft_controller::p4::desired::{desired, desired_of_nic};
 use weft_controller::p4::digest::Decoder;
@@ -120,7 +120,8 @@ fn prepare(args: &Args) -> anyhow::Result<(Vec<Target>, Hub)> {
     let topology = Topology::read(&args.topology)?;
     let json = std::fs::read_to_string(&args.topology)
         .with_context(|| args.topology.display().to_string())?;
-    let fabric = Fabric::new(topology).with_context(|| args.topology.display().to_string())?;
+    let fabric =
+        RoutedFabric::new(topology).with_context(|| args.topology.display().to_string())?;
     let unit = match args.timestamps {
         Timestamps::Ns => TimestampUnit::Nanoseconds,
         Timestamps::Us => TimestampUnit::Microseconds,
@@ -144,7 +145,7 @@ fn prepare(args: &Args) -> anyhow::Result<(Vec<Target>, Hub)> {
 }
 
 /// Every switch and card with what it should run and hold.
-fn targets(args: &Args, fabric: &Fabric, unit: TimestampUnit) -> anyhow::Result<Vec<Target>> {
+fn targets(args: &Args, fabric: &RoutedFabric, unit: TimestampUnit) -> anyhow::Result<Vec<Target>> {
     let leaf = Arc::new(Program::read(&args.pipelines, Role::Leaf)?);
     let spine = Arc::new(Program::read(&args.pipelines, Role::Spine)?);
     let switches = fabric.topology().switches.iter().map(|switch| {
@@ -169,7 +170,7 @@ fn targets(args: &Args, fabric: &Fabric, unit: TimestampUnit) -> anyhow::Result<
 }
 
 /// Every network card that runs a program.
-fn nics(args: &Args, fabric: &Fabric, unit: TimestampUnit) -> anyhow::Result<Vec<Target>> {
+fn nics(args: &Args, fabric: &RoutedFabric, unit: TimestampUnit) -> anyhow::Result<Vec<Target>> {
     let program = Arc::new(Program::read(&args.pipelines, Role::Nic)?);
     let hosts = fabric.topology().hosts.iter();
     hosts

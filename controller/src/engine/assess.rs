@@ -14,7 +14,7 @@ use crate::pattern::{gaps, sequence, sticky_gaps};
 const LEAST_RATE_PERCENT: u128 = 75;
 
 /// A cost like any other, large enough to be weighed by rates.
-const EVEN: u64 = 1_000_000;
+const EQUAL_COST_NS: u64 = 1_000_000;
 
 /// What the engine makes of a pair's costs at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,8 +79,8 @@ impl Engine {
             return without(Verdict::Unmeasured);
         };
         let is_idle = self.idle_at_ns(pair) <= now_ns;
-        let weighed_ns = self.weighed_ns(pair, &costs_ns);
-        let plain_gaps = among(&carries, &weighed_ns, gaps);
+        let rate_limited_ns = self.rate_limited_ns(pair, &costs_ns);
+        let plain_gaps = gaps_among(&carries, &rate_limited_ns, gaps);
         let known = self.pairs.get(&pair);
         let Some((known, current)) = known.and_then(|pair| Some((pair, pair.pattern.as_ref()?)))
         else {
@@ -109,7 +109,7 @@ impl Engine {
         }
         if now_ns < known.pace.held_until_ns() {
             let until_ns = known.pace.held_until_ns();
-            return self.held(
+            return self.by_rates_alone(
                 pair,
                 &carries,
                 costs_ns,
@@ -121,14 +121,14 @@ impl Engine {
         let gaps = if is_idle {
             plain_gaps.clone()
         } else {
-            among(&carries, &weighed_ns, |weighed_ns| {
+            gaps_among(&carries, &rate_limited_ns, |rate_limited_ns| {
                 let current: Vec<u32> = current
                     .gaps
                     .iter()
                     .copied()
                     .filter(|&gap| gap > 0)
                     .collect();
-                sticky_gaps(weighed_ns, &current)
+                sticky_gaps(rate_limited_ns, &current)
             })
         };
         let verdict = if gaps == current.gaps {
@@ -144,7 +144,7 @@ impl Engine {
         } else if is_idle {
             Verdict::Due(Rule::Idle)
         } else if known.pace.is_herd(now_ns, &current.gaps, &gaps) {
-            return self.held(pair, &carries, costs_ns, plain_gaps, &current.gaps, 0);
+            return self.by_rates_alone(pair, &carries, costs_ns, plain_gaps, &current.gaps, 0);
         } else {
             Verdict::Due(Rule::Moved)
         };
@@ -158,7 +158,7 @@ impl Engine {
 
     /// What follows from rates alone: queues of our own come where paths are full, and
     /// then what they carry counts, not how long they are.
-    fn held(
+    fn by_rates_alone(
         &self,
         pair: LeafPair,
         carries: &[bool],
@@ -169,9 +169,9 @@ impl Engine {
     ) -> Assessment {
         let even: Vec<u64> = carries
             .iter()
-            .map(|&carries| EVEN * u64::from(carries))
+            .map(|&carries| EQUAL_COST_NS * u64::from(carries))
             .collect();
-        let gaps = among(carries, &self.weighed_ns(pair, &even), gaps);
+        let gaps = gaps_among(carries, &self.rate_limited_ns(pair, &even), gaps);
         let verdict = if gaps == current {
             Verdict::Held { until_ns }
         } else {
@@ -191,7 +191,7 @@ impl Engine {
     /// MPTCP-RB goes by RTTs alone: a slow link shows in the RTT when its queue is full.
     /// But a pattern for all connections of a leaf drains that queue, and without it
     /// fills it again. So no path gets a larger part than its rate is of the fastest.
-    fn weighed_ns(&self, pair: LeafPair, costs_ns: &[u64]) -> Vec<u64> {
+    fn rate_limited_ns(&self, pair: LeafPair, costs_ns: &[u64]) -> Vec<u64> {
         let rates_bps: Vec<u64> = (0..self.fabric.paths())
             .map(|path| self.rate_bps(pair, path).unwrap_or(0))
             .collect();
@@ -242,7 +242,7 @@ impl Engine {
 }
 
 /// Gaps by `rule` among the paths that carry packets, 0 for the others.
-fn among(carries: &[bool], costs_ns: &[u64], rule: impl Fn(&[u64]) -> Vec<u32>) -> Vec<u32> {
+fn gaps_among(carries: &[bool], costs_ns: &[u64], rule: impl Fn(&[u64]) -> Vec<u32>) -> Vec<u32> {
     let costs = costs_ns.iter().zip(carries);
     let costs: Vec<u64> = costs
         .filter(|(_, carries)| **carries)

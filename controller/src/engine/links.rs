@@ -4,15 +4,15 @@ use weft_topology::routes::EgressPort;
 
 use super::Engine;
 use crate::fabric::LeafPair;
-use crate::gray::Turn;
+use crate::gray_failure::ProbeRound;
 use crate::liveness::Probe;
-use crate::loss::Round;
+use crate::slow_links::RateChange;
 use crate::telemetry::{LossSample, QueueSample, RttSample};
 
 /// In the round of a probe over a gray link, in place of a round of liveness: no path is
 /// probed so often. Then the place of the switch in front of the link, that of its port,
 /// and the number of the probe.
-const OF_GRAY_LINK: u64 = 1 << 63;
+const GRAY_PROBE: u64 = 1 << 63;
 const SWITCH_SHIFT: u32 = 47;
 const PORT_SHIFT: u32 = 38;
 const PORT_MASK: u64 = 0x1ff;
@@ -21,7 +21,7 @@ const NUMBER_MASK: u64 = (1 << PORT_SHIFT) - 1;
 
 /// A link about which there is something new.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LinkNews {
+pub struct LinkEvent {
     /// The switch in front of it.
     pub switch: String,
     /// Its port there.
@@ -49,19 +49,19 @@ pub enum Fault {
     NoLoss,
 }
 
-impl From<Turn> for Fault {
-    fn from(turn: Turn) -> Self {
+impl From<RateChange> for Fault {
+    fn from(turn: RateChange) -> Self {
         match turn {
-            Turn::Slow { percent } => Self::Slow { percent },
-            Turn::Healthy => Self::FullRate,
+            RateChange::Slow { percent } => Self::Slow { percent },
+            RateChange::Healthy => Self::FullRate,
         }
     }
 }
 
 impl Engine {
     /// What has turned out about links since the last call.
-    pub fn take_news(&mut self) -> Vec<LinkNews> {
-        std::mem::take(&mut self.news)
+    pub fn take_link_events(&mut self) -> Vec<LinkEvent> {
+        std::mem::take(&mut self.link_events)
     }
 
     /// The share of its rate, in percent, that the slowest link on the data's way carries
@@ -69,7 +69,9 @@ impl Engine {
     #[must_use]
     pub fn slow_percent(&self, pair: LeafPair, path: u8) -> Option<u64> {
         let route = self.fabric.route(pair, path);
-        route.filter_map(|at| self.links.slow_percent(at)).min()
+        route
+            .filter_map(|at| self.slow_links.slow_percent(at))
+            .min()
     }
 
     /// What the slowest link on the data's way carries: as the topology has it, or less
@@ -77,7 +79,7 @@ impl Engine {
     #[must_use]
     pub fn rate_bps(&self, pair: LeafPair, path: u8) -> Option<u64> {
         let rate_bps = |at| {
-            let percent = self.links.slow_percent(at).unwrap_or(100);
+            let percent = self.slow_links.slow_percent(at).unwrap_or(100);
             self.fabric.rate_bps(at).saturating_mul(percent.max(1)) / 100
         };
         self.fabric.route(pair, path).map(rate_bps).min()
@@ -88,7 +90,7 @@ impl Engine {
     #[must_use]
     pub fn loss_ppm(&self, pair: LeafPair, path: u8) -> Option<u32> {
         let route = self.fabric.route(pair, path);
-        route.filter_map(|at| self.losses.gray_ppm(at)).max()
+        route.filter_map(|at| self.gray_links.gray_ppm(at)).max()
     }
 
     /// Takes a queue sample; gives the pairs whose data cross a link which that shows to
@@ -97,10 +99,10 @@ impl Engine {
         if !self.config.finds_slow_links {
             return Vec::new();
         }
-        let turn = self.links.sampled(&self.fabric, switch, sample);
+        let turn = self.slow_links.sampled(&self.fabric, switch, sample);
         let at = self.fabric.port(switch, sample.port);
         let turned = at.zip(turn);
-        turned.map_or_else(Vec::new, |(at, turn)| self.tell_of(at, turn.into()))
+        turned.map_or_else(Vec::new, |(at, turn)| self.report_fault(at, turn.into()))
     }
 
     /// Takes an RTT; gives the pairs whose data cross a link which that shows to be slow
@@ -108,7 +110,7 @@ impl Engine {
     pub(super) fn crossed(&mut self, pair: LeafPair, sample: &RttSample) -> Vec<LeafPair> {
         let route = self.fabric.route(pair, sample.path);
         let slow: Vec<EgressPort> = route
-            .filter(|&at| self.links.slow_percent(at).is_some())
+            .filter(|&at| self.slow_links.slow_percent(at).is_some())
             .collect();
         if slow.is_empty() {
             return Vec::new();
@@ -119,8 +121,8 @@ impl Engine {
         let above_ns = sample.rtt_ns.saturating_sub(base.unwrap_or(0));
         let mut pairs = Vec::new();
         for at in slow {
-            if let Some(turn) = self.links.crossed(&self.fabric, at, sample, above_ns) {
-                pairs.extend(self.tell_of(at, turn.into()));
+            if let Some(turn) = self.slow_links.crossed(&self.fabric, at, sample, above_ns) {
+                pairs.extend(self.report_fault(at, turn.into()));
             }
         }
         pairs
@@ -129,21 +131,23 @@ impl Engine {
     /// Takes a loss sample; gives the pairs whose data cross a link that has turned gray
     /// or well.
     pub(super) fn lost(&mut self, now_ns: u64, switch: &str, sample: &LossSample) -> Vec<LeafPair> {
-        let changed = self.losses.sampled(&self.fabric, now_ns, switch, sample);
-        changed.map_or_else(Vec::new, |at| self.tell_of_losses(at))
+        let changed = self
+            .gray_links
+            .sampled(&self.fabric, now_ns, switch, sample);
+        changed.map_or_else(Vec::new, |at| self.report_loss(at))
     }
 
     /// Tells what has turned out about the losses of a link; gives the pairs whose data
     /// cross it.
-    fn tell_of_losses(&mut self, at: EgressPort) -> Vec<LeafPair> {
-        let loss_ppm = self.losses.gray_ppm(at);
+    fn report_loss(&mut self, at: EgressPort) -> Vec<LeafPair> {
+        let loss_ppm = self.gray_links.gray_ppm(at);
         let fault = loss_ppm.map_or(Fault::NoLoss, |loss_ppm| Fault::Lossy { loss_ppm });
-        self.tell_of(at, fault)
+        self.report_fault(at, fault)
     }
 
-    fn tell_of(&mut self, at: EgressPort, fault: Fault) -> Vec<LeafPair> {
+    fn report_fault(&mut self, at: EgressPort, fault: Fault) -> Vec<LeafPair> {
         let topology = self.fabric.topology();
-        self.news.push(LinkNews {
+        self.link_events.push(LinkEvent {
             switch: at.switch(topology).name.clone(),
             port: at.port(topology).number,
             fault,
@@ -153,17 +157,17 @@ impl Engine {
 
     /// Sends probes over gray links, so that they can show that they are well.
     pub(super) fn probe_gray_links(&mut self, now_ns: u64) {
-        let (rounds, forgotten) = self.losses.poll(now_ns);
+        let (rounds, forgotten) = self.gray_links.poll(now_ns);
         for at in forgotten {
-            let pairs = self.tell_of_losses(at);
-            self.look_at(now_ns, pairs);
+            let pairs = self.report_loss(at);
+            self.schedule(now_ns, pairs);
         }
         if !self.makes_patterns() {
             // Nothing avoids these links.
             return;
         }
-        for Round { at, numbers } in rounds {
-            let numbered = numbers.filter_map(|number| self.probe_over(at, number));
+        for ProbeRound { at, numbers } in rounds {
+            let numbered = numbers.filter_map(|number| self.probe_across(at, number));
             let probes: Vec<Probe> = numbered.collect();
             self.probes.extend(probes);
         }
@@ -172,28 +176,28 @@ impl Engine {
     /// Takes the arrival of a probe, if it is one over a gray link.
     pub(super) fn gray_probe_arrived(&mut self, now_ns: u64, probe: Probe) -> bool {
         let round = probe.round;
-        if round & OF_GRAY_LINK == 0 {
+        if round & GRAY_PROBE == 0 {
             return false;
         }
         let at = EgressPort {
             switch: (round >> SWITCH_SHIFT & SWITCH_MASK) as usize,
             port: (round >> PORT_SHIFT & PORT_MASK) as usize,
         };
-        if self.losses.arrived(now_ns, at, round & NUMBER_MASK) {
-            let pairs = self.tell_of_losses(at);
-            self.look_at(now_ns, pairs);
+        if self.gray_links.arrived(now_ns, at, round & NUMBER_MASK) {
+            let pairs = self.report_loss(at);
+            self.schedule(now_ns, pairs);
         }
         true
     }
 
-    fn probe_over(&self, at: EgressPort, number: u64) -> Option<Probe> {
+    fn probe_across(&self, at: EgressPort, number: u64) -> Option<Probe> {
         let pair = *self.fabric.pairs_through(at).first()?;
         let mut paths = 0..self.fabric.paths();
         let path = paths.find(|&path| self.fabric.route(pair, path).any(|port| port == at))?;
         Some(Probe {
             pair,
             path,
-            round: OF_GRAY_LINK
+            round: GRAY_PROBE
                 | (at.switch as u64 & SWITCH_MASK) << SWITCH_SHIFT
                 | (at.port as u64 & PORT_MASK) << PORT_SHIFT
                 | number & NUMBER_MASK,
@@ -212,7 +216,7 @@ mod tests {
     use super::super::tests::{MS, PAIR, letters_of, record};
     use super::super::{Config, Rule};
     use super::*;
-    use crate::fabric::Fabric;
+    use crate::fabric::RoutedFabric;
     use crate::telemetry::Sample;
     use crate::testing::leaf_spine;
 
@@ -220,7 +224,7 @@ mod tests {
     fn engine_of(change: impl Fn(&mut weft_topology::Link)) -> Engine {
         let mut topology = leaf_spine(2, 4, 2);
         topology.links.iter_mut().for_each(change);
-        let fabric = Fabric::new(topology).unwrap();
+        let fabric = RoutedFabric::new(topology).unwrap();
         let mut engine = Engine::new(fabric, Config::default());
         measure(&mut engine, 50 * MS);
         engine.poll(50 * MS);
@@ -273,7 +277,7 @@ mod tests {
         assert_eq!((&*trigger.switch, trigger.at_ns), ("spine2", gray_ns));
         assert!(engine.loss_ppm(PAIR, 1).is_some_and(|ppm| ppm > 10_000));
         assert_eq!(engine.loss_ppm(PAIR, 0), None);
-        let news = engine.take_news();
+        let news = engine.take_link_events();
         assert_eq!((&*news[0].switch, news[0].port), ("leaf1", 4));
         assert!(matches!(news[0].fault, Fault::Lossy { .. }));
     }
@@ -299,7 +303,10 @@ mod tests {
         assert_eq!(letters_of(&engine), "ABCD");
         let last = engine.history(PAIR).next_back().unwrap();
         assert_eq!(last.rule, Rule::Returned);
-        assert_eq!(engine.take_news().last().unwrap().fault, Fault::NoLoss);
+        assert_eq!(
+            engine.take_link_events().last().unwrap().fault,
+            Fault::NoLoss
+        );
     }
 
     #[test]
@@ -345,7 +352,7 @@ mod tests {
     #[test]
     fn links_are_not_avoided_by_who_does_not_want_it() {
         let mut engine = started();
-        engine.losses = crate::loss::Losses::new(1_000_000);
+        engine.gray_links = crate::gray_failure::GrayLinks::new(1_000_000);
         assert_eq!(lose(&mut engine, 2, 60..200, 100), u64::MAX);
     }
 }

@@ -4,7 +4,7 @@ use weft_topology::Routing;
 
 use super::*;
 use crate::pattern::letters;
-use crate::telemetry::{Busy, IDLE_NS, QueueSample};
+use crate::telemetry::{BusyPeriod, IDLE_NS, QueueSample};
 use crate::testing::{fabric, leaf_spine, links_of, rtt_sample};
 
 pub(super) const MS: u64 = 1_000_000;
@@ -57,7 +57,7 @@ fn gaps_follow_a_slow_spine() {
     for link in links_of(&mut topology, "spine2") {
         link.delay_ns = 40_000;
     }
-    let mut engine = Engine::new(Fabric::new(topology).unwrap(), Config::default());
+    let mut engine = Engine::new(RoutedFabric::new(topology).unwrap(), Config::default());
     record(&mut engine, MS, 0, 0);
     record(&mut engine, MS, 1, 0);
     engine.poll(MS);
@@ -83,7 +83,7 @@ fn gaps_follow_a_path_that_becomes_longer_whatever_they_follow_from() {
                 depth_packets: 0,
                 delay_ns: 0,
                 at_ns: 0,
-                busy: None,
+                busy_period: None,
             });
             engine.record(MS, None, switch, &sample);
         }
@@ -102,7 +102,7 @@ fn no_path_gets_more_than_its_rate() {
     for link in links_of(&mut topology, "spine2") {
         link.rate_bps = 200_000_000;
     }
-    let mut engine = Engine::new(Fabric::new(topology).unwrap(), Config::default());
+    let mut engine = Engine::new(RoutedFabric::new(topology).unwrap(), Config::default());
     record(&mut engine, MS, 0, 0);
     record(&mut engine, MS, 1, 0);
     engine.poll(MS);
@@ -118,7 +118,7 @@ fn send_a_quarter(engine: &mut Engine) {
             depth_packets: 20,
             delay_ns: 20 * 4 * 12_112,
             at_ns: ms * MS,
-            busy: Some(Busy {
+            busy_period: Some(BusyPeriod {
                 since_ns: 50 * MS,
                 sent_bytes: (ms - 50) as u32 * 125_000 / 4,
             }),
@@ -137,7 +137,7 @@ fn where_queues_serve_packets_no_link_is_taken_for_slow() {
     let mut engine = Engine::new(fabric(2, 2, 2), config);
     send_a_quarter(&mut engine);
     assert_eq!(engine.slow_percent(PAIR, 1), None);
-    assert!(engine.take_news().is_empty());
+    assert!(engine.take_link_events().is_empty());
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_link_that_has_become_slow_gets_less_at_once_and_its_part_when_it_is_not_any
         record(&mut engine, ms * MS, 1, 0);
         engine.poll(ms * MS);
     }
-    let news = engine.take_news();
+    let news = engine.take_link_events();
     assert_eq!(news.last().unwrap().fault, Fault::FullRate);
     assert_eq!(engine.slow_percent(PAIR, 1), None);
     assert_eq!(letters_of(&engine), "AB");
@@ -238,7 +238,7 @@ fn a_queue_moves_the_patterns_of_all_pairs_behind_it() {
         depth_packets: 30,
         delay_ns: 360_000,
         at_ns: 0,
-        busy: None,
+        busy_period: None,
     });
     engine.record(2 * MS, None, "spine2", &queue);
     assert_eq!(engine.poll(2 * MS), pairs);
@@ -353,7 +353,7 @@ fn versions_grow_across_a_restart() {
 fn ecmp_gets_no_patterns() {
     let mut topology = leaf_spine(2, 2, 2);
     topology.routing = Routing::Ecmp;
-    let mut engine = Engine::new(Fabric::new(topology).unwrap(), Config::default());
+    let mut engine = Engine::new(RoutedFabric::new(topology).unwrap(), Config::default());
     record(&mut engine, MS, 0, 0);
     record(&mut engine, MS, 1, 0);
     assert_eq!(engine.poll(MS), []);

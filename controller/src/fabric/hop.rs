@@ -14,8 +14,8 @@ pub(super) const ACK_BYTES: u16 = 64;
 
 /// What frames of `topology` are longer by than their IPv4 packets.
 pub(super) fn header_bytes(topology: &Topology) -> u64 {
-    let has_cards = topology.nics().next().is_some();
-    ETHERNET_HEADER_BYTES + if has_cards { Nic::HEADER_BYTES } else { 0 }
+    let has_nics = topology.nics().next().is_some();
+    ETHERNET_HEADER_BYTES + if has_nics { Nic::HEADER_BYTES } else { 0 }
 }
 
 /// One direction of a cable, and the queue in front of it.
@@ -98,7 +98,7 @@ pub(super) struct Access {
     pub up: Hop,
     /// How much of its delay is between the kernel and a card that runs a program,
     /// if there is one.
-    pub card_ns: Option<u64>,
+    pub nic_ns: Option<u64>,
 }
 
 impl Access {
@@ -115,7 +115,7 @@ impl Access {
             leaf_port,
             down: Hop::of(link, &leaf_end(host, link).node, header_bytes),
             up: Hop::of(link, &host.name, header_bytes),
-            card_ns: host.nic.as_ref().map(|nic| nic.delay_ns),
+            nic_ns: host.nic.as_ref().map(|nic| nic.delay_ns),
         }
     }
 
@@ -131,14 +131,14 @@ mod tests {
 
     use weft_topology::Nic;
 
-    use crate::fabric::{FULL_SIZE_BYTES, Fabric};
+    use crate::fabric::{FULL_SIZE_BYTES, RoutedFabric};
     use crate::testing::leaf_spine;
 
     const SOURCE: Ipv4Addr = Ipv4Addr::new(10, 1, 1, 1);
     const DESTINATION: Ipv4Addr = Ipv4Addr::new(10, 2, 1, 1);
 
     /// Links of 10 us and 1 Gbps, 4 us of the hosts' between kernels and cards.
-    fn fabric_with_cards() -> Fabric {
+    fn fabric_with_nics() -> RoutedFabric {
         let mut topology = leaf_spine(2, 2, 1);
         for (host, device_id) in topology.hosts.iter_mut().zip(1001..) {
             host.nic = Some(Nic {
@@ -149,12 +149,12 @@ mod tests {
                 delay_ns: 4_000,
             });
         }
-        Fabric::new(topology).unwrap()
+        RoutedFabric::new(topology).unwrap()
     }
 
     #[test]
-    fn cards_measure_all_wires_and_no_bus() {
-        let fabric = fabric_with_cards();
+    fn nics_measure_all_wires_and_no_bus() {
+        let fabric = fabric_with_nics();
         let base_ns = fabric.measured_base_ns(SOURCE, DESTINATION, 0, FULL_SIZE_BYTES);
         // Frames of 1532 and 96 bytes, each on four wires.
         let wires_ns = 4 * (12_256 + 768);
@@ -163,8 +163,8 @@ mod tests {
     }
 
     #[test]
-    fn hosts_find_the_configured_rtt_where_cards_measure_the_least() {
-        let fabric = fabric_with_cards();
+    fn hosts_find_the_configured_rtt_where_nics_measure_the_least() {
+        let fabric = fabric_with_nics();
         let pair = fabric.pair_of(SOURCE, DESTINATION).unwrap();
         let base_ns = fabric.measured_base_ns(SOURCE, DESTINATION, 1, FULL_SIZE_BYTES);
         let rtt_ns = fabric.rtt_between_hosts_ns(SOURCE, DESTINATION, base_ns.unwrap());
@@ -172,11 +172,11 @@ mod tests {
     }
 
     #[test]
-    fn every_card_measures_for_its_host_and_a_leaf_for_all() {
-        let fabric = fabric_with_cards();
-        assert_eq!(fabric.measuring_card(SOURCE), Some(0));
-        assert_eq!(fabric.measuring_card(DESTINATION), Some(1));
+    fn every_nic_measures_for_its_host_and_a_leaf_for_all() {
+        let fabric = fabric_with_nics();
+        assert_eq!(fabric.measuring_nic(SOURCE), Some(0));
+        assert_eq!(fabric.measuring_nic(DESTINATION), Some(1));
         let plain = crate::testing::fabric(2, 2, 1);
-        assert_eq!(plain.measuring_card(SOURCE), None);
+        assert_eq!(plain.measuring_nic(SOURCE), None);
     }
 }

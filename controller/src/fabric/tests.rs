@@ -52,7 +52,7 @@ fn a_slow_spine_slows_its_path_only() {
     for link in links_of(&mut topology, "spine2") {
         link.delay_ns = 40_000;
     }
-    let fabric = Fabric::new(topology).unwrap();
+    let fabric = RoutedFabric::new(topology).unwrap();
     let pair = fabric.pair_of(H1_1, H2_1).unwrap();
     let rtt = |path| fabric.configured_rtt_ns(pair, path).unwrap();
     assert_eq!(rtt(1) - rtt(0), 4 * 30_000);
@@ -60,7 +60,7 @@ fn a_slow_spine_slows_its_path_only() {
 
 #[test]
 fn paths_of_a_fat_tree_cross_one_core_each_and_five_queues() {
-    let fabric = Fabric::new(fat_tree(4)).unwrap();
+    let fabric = RoutedFabric::new(fat_tree(4)).unwrap();
     let far = LeafPair {
         source: 1,
         destination: 8,
@@ -87,7 +87,7 @@ fn paths_of_a_fat_tree_cross_one_core_each_and_five_queues() {
 
 #[test]
 fn the_last_link_to_a_leaf_carries_what_is_for_it_and_one_from_a_core_what_is_for_a_pod() {
-    let fabric = Fabric::new(fat_tree(4)).unwrap();
+    let fabric = RoutedFabric::new(fat_tree(4)).unwrap();
     let through = |switch, port| fabric.pairs_through(fabric.port(switch, port).unwrap());
     let destinations = |pairs: &[LeafPair]| -> Vec<u8> {
         let all: BTreeSet<u8> = pairs.iter().map(|pair| pair.destination).collect();
@@ -115,7 +115,7 @@ fn a_topology_whose_leaves_differ_in_uplinks_is_refused_by_name() {
     let mut topology = leaf_spine(2, 2, 1);
     topology.switches[1].ports.retain(|port| port.number != 3);
     assert_eq!(
-        Fabric::new(topology).unwrap_err().to_string(),
+        RoutedFabric::new(topology).unwrap_err().to_string(),
         "leaf1 has 2 uplinks, leaf2 has 1; switches of a tier must have equal numbers"
     );
 }

@@ -23,7 +23,7 @@ impl Hub {
                 time_to_live_ns: self.time_to_live_ns,
                 paths: view::paths(engine, now_ns, pair),
                 sequence: pattern.sequence.iter().map(|&path| path.into()).collect(),
-                acknowledged_by: state.followers.acknowledged_by(pair, pattern.version),
+                acknowledged_by: state.subscribers.acknowledged_by(pair, pattern.version),
                 source: engine.fabric().leaf_name(pair.source).to_owned(),
                 destination: engine.fabric().leaf_name(pair.destination).to_owned(),
             })

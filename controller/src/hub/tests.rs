@@ -18,7 +18,7 @@ fn hub(recorder: Option<Recorder>) -> Hub {
     let engine = Engine::new(fabric(2, 2, 1), Config::default());
     let hub = Hub::new(engine, LIFE, 0, recorder, String::new());
     for switch in SWITCHES {
-        hub.bid(switch, Bid::Won);
+        hub.arbitrated(switch, Arbitration::Primary);
     }
     measure(&hub, 50 * MS, &[0, 1]);
     hub
@@ -63,7 +63,7 @@ fn on_standby_silence_is_no_sign_of_death_and_no_pattern_is_recorded() {
     measure(&hub, 55 * MS, &[0]);
     let before = rows();
     for switch in SWITCHES {
-        hub.bid(switch, Bid::Lost);
+        hub.arbitrated(switch, Arbitration::Backup);
     }
     wait(&hub, 56..1_000);
     assert_eq!((dead_paths(&hub), rules(&hub)), (0, vec![Rule::First]));
@@ -76,9 +76,9 @@ fn a_controller_that_takes_over_again_begins_with_paths_that_live() {
     // Nobody answers probes: the paths are dead by the time that the other takes over.
     wait(&hub, 51..100);
     assert_eq!(dead_paths(&hub), 2);
-    for bid in [Bid::Lost, Bid::Won] {
+    for outcome in [Arbitration::Backup, Arbitration::Primary] {
         for switch in SWITCHES {
-            hub.bid(switch, bid);
+            hub.arbitrated(switch, outcome);
         }
         assert_eq!(dead_paths(&hub), 0);
     }
@@ -96,11 +96,11 @@ fn a_controller_that_takes_over_again_begins_with_paths_that_live() {
 fn what_a_standby_has_to_do_waits_until_it_is_primary() {
     let hub = hub(None);
     for switch in SWITCHES {
-        hub.bid(switch, Bid::Lost);
+        hub.arbitrated(switch, Arbitration::Backup);
     }
     assert_eq!(hub.next_wake_ns(&hub.lock()), None);
     for switch in SWITCHES {
-        hub.bid(switch, Bid::Won);
+        hub.arbitrated(switch, Arbitration::Primary);
     }
     assert!(hub.next_wake_ns(&hub.lock()).is_some());
 }
@@ -108,7 +108,7 @@ fn what_a_standby_has_to_do_waits_until_it_is_primary() {
 #[test]
 fn probes_that_come_from_a_host_bring_no_path_back_to_life() {
     let hub = hub(None);
-    let mut probes = ["leaf1", "leaf2"].map(|leaf| hub.send_through(leaf));
+    let mut probes = ["leaf1", "leaf2"].map(|leaf| hub.open_packet_out(leaf));
     // Ports of a leaf: its host, then the spines.
     let mut answer = |ms, port_of: fn(u8) -> u16| {
         wait(&hub, ms..ms + 1);
@@ -133,23 +133,23 @@ fn probes_that_come_from_a_host_bring_no_path_back_to_life() {
 #[test]
 fn a_controller_without_switches_sends_its_agents_away_until_it_has_most_of_them() {
     let hub = hub(None);
-    let mut stream = hub.follow("h1_1").unwrap();
+    let mut stream = hub.subscribe("h1_1").unwrap();
     assert!(stream.try_recv().is_ok(), "the patterns there are");
-    hub.bid("spine1", Bid::Unanswered);
+    hub.arbitrated("spine1", Arbitration::Unreachable);
     assert!(
-        hub.is_primary() && hub.follow("h2_1").is_ok(),
+        hub.is_primary() && hub.subscribe("h2_1").is_ok(),
         "one is dead"
     );
     for switch in SWITCHES {
-        hub.bid(switch, Bid::Unanswered);
+        hub.arbitrated(switch, Arbitration::Unreachable);
     }
     assert!(!hub.is_primary() && stream.is_closed());
-    assert_eq!(hub.follow("h1_1").err(), Some(Refusal::Standby));
+    assert_eq!(hub.subscribe("h1_1").err(), Some(Refusal::Standby));
     assert_eq!(hub.next_wake_ns(&hub.lock()), None, "nothing is renewed");
     for switch in &SWITCHES[1..] {
-        hub.bid(switch, Bid::Won);
+        hub.arbitrated(switch, Arbitration::Primary);
     }
-    assert!(hub.is_primary() && hub.follow("h1_1").is_ok());
+    assert!(hub.is_primary() && hub.subscribe("h1_1").is_ok());
 }
 
 #[test]
@@ -157,5 +157,5 @@ fn agents_may_follow_a_controller_that_has_just_started_and_is_not_primary_yet()
     let engine = Engine::new(fabric(2, 2, 1), Config::default());
     let hub = Hub::new(engine, LIFE, 0, None, String::new());
     assert!(!hub.is_primary());
-    assert!(hub.follow("h1_1").is_ok());
+    assert!(hub.subscribe("h1_1").is_ok());
 }

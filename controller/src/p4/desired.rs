@@ -10,7 +10,7 @@ use super::digest::{INT_DIGEST, LOSS_DIGEST, QUEUE_DIGEST, RTT_DIGEST};
 use super::program::{Error, Key, Program};
 use super::subscription::subscriptions;
 use super::timestamps::TimestampUnit;
-use crate::fabric::{FULL_SIZE_BYTES, Fabric, LeafPair};
+use crate::fabric::{FULL_SIZE_BYTES, LeafPair, RoutedFabric};
 use crate::probe;
 
 /// Bounds of the time between two samples of a path or a queue. In between it is a
@@ -47,7 +47,7 @@ pub struct Desired {
 /// # Errors
 /// When the program lacks a table, action or digest that is needed.
 pub fn desired(
-    fabric: &Fabric,
+    fabric: &RoutedFabric,
     switch: &Switch,
     program: &Program,
     unit: TimestampUnit,
@@ -62,18 +62,18 @@ pub fn desired(
             &[QUEUE_DIGEST, LOSS_DIGEST][..],
         ),
     };
-    entries.extend(marked_ports(fabric, switch, program)?);
+    entries.extend(loss_watched_ports(fabric, switch, program)?);
     if fabric.topology().int_md {
         entries.extend(in_band(fabric, switch, program, unit)?);
     }
-    entries.extend(marking(fabric, switch, program, unit)?);
-    entries.extend(waits(fabric, switch, program, unit)?);
+    entries.extend(ecn_thresholds(fabric, switch, program, unit)?);
+    entries.extend(ack_delays(fabric, switch, program, unit)?);
     with_telemetry(fabric, program, unit, entries, DIGEST_BYTES, digests)
 }
 
 /// Above which queues `switch` marks packets, port by port.
-fn marking(
-    fabric: &Fabric,
+fn ecn_thresholds(
+    fabric: &RoutedFabric,
     switch: &Switch,
     program: &Program,
     unit: TimestampUnit,
@@ -104,8 +104,8 @@ fn marking(
 }
 
 /// That ACKs tell how long they have waited, from the port of a host on.
-fn waits(
-    fabric: &Fabric,
+fn ack_delays(
+    fabric: &RoutedFabric,
     switch: &Switch,
     program: &Program,
     unit: TimestampUnit,
@@ -127,8 +127,8 @@ fn waits(
 }
 
 /// The ports whose links are watched for losses: those to other switches.
-fn marked_ports(
-    fabric: &Fabric,
+fn loss_watched_ports(
+    fabric: &RoutedFabric,
     switch: &Switch,
     program: &Program,
 ) -> Result<Vec<TableEntry>, Error> {
@@ -146,7 +146,7 @@ fn marked_ports(
 
 /// What makes packets carry telemetry of `switch`.
 fn in_band(
-    fabric: &Fabric,
+    fabric: &RoutedFabric,
     switch: &Switch,
     program: &Program,
     unit: TimestampUnit,
@@ -168,7 +168,7 @@ fn in_band(
 /// # Errors
 /// When the program lacks a table, action or digest that is needed.
 pub fn desired_of_nic(
-    fabric: &Fabric,
+    fabric: &RoutedFabric,
     host: &Host,
     program: &Program,
     unit: TimestampUnit,
@@ -180,7 +180,7 @@ pub fn desired_of_nic(
 
 /// Entries, and what is told how often.
 fn with_telemetry(
-    fabric: &Fabric,
+    fabric: &RoutedFabric,
     program: &Program,
     unit: TimestampUnit,
     mut entries: Vec<TableEntry>,
@@ -206,14 +206,14 @@ fn with_telemetry(
     Ok(Desired { entries, digests })
 }
 
-fn sample_interval_ns(fabric: &Fabric) -> u64 {
+fn sample_interval_ns(fabric: &RoutedFabric) -> u64 {
     let (least, most) = SAMPLE_INTERVAL_NS;
     let shortest_ns = fabric.shortest_rtt_ns();
     shortest_ns.map_or(least, |rtt_ns| (rtt_ns / 4).clamp(least, most))
 }
 
 fn leaf_entries(
-    fabric: &Fabric,
+    fabric: &RoutedFabric,
     leaf: &Switch,
     program: &Program,
     unit: TimestampUnit,
@@ -253,7 +253,7 @@ fn leaf_entries(
             )?);
         }
     }
-    entries.extend(expectations(fabric, leaf.index, program, unit)?);
+    entries.extend(rtt_bounds(fabric, leaf.index, program, unit)?);
     if let Some(address) = probe::address(fabric, leaf.index) {
         entries.push(program.entry(
             "routing.ipv4_lpm",
@@ -268,7 +268,7 @@ fn leaf_entries(
 
 /// The way up: which path a packet takes, and by which port.
 fn uplink_entries(
-    fabric: &Fabric,
+    fabric: &RoutedFabric,
     switch: &Switch,
     program: &Program,
 ) -> Result<Vec<TableEntry>, Error> {
@@ -314,12 +314,12 @@ fn uplink_entries(
 }
 
 fn nic_entries(
-    fabric: &Fabric,
+    fabric: &RoutedFabric,
     host: &Host,
     program: &Program,
     unit: TimestampUnit,
 ) -> Result<Vec<TableEntry>, Error> {
-    let mut entries = expectations(fabric, host.leaf, program, unit)?;
+    let mut entries = rtt_bounds(fabric, host.leaf, program, unit)?;
     for (leaf, key) in leaf_prefixes(fabric).filter(|&(leaf, _)| leaf != host.leaf) {
         entries.push(program.entry(
             "rtt.leaves",
@@ -332,8 +332,8 @@ fn nic_entries(
 }
 
 /// What can be expected of RTTs from hosts of `leaf` to every other leaf, by every path.
-fn expectations(
-    fabric: &Fabric,
+fn rtt_bounds(
+    fabric: &RoutedFabric,
     leaf: u8,
     program: &Program,
     unit: TimestampUnit,
@@ -341,12 +341,12 @@ fn expectations(
     let mut entries = Vec::new();
     for pair in fabric.pairs_from(leaf) {
         for path in 0..fabric.paths() {
-            let Some(expected) = expected(fabric, pair, path) else {
+            let Some(bound) = rtt_bound(fabric, pair, path) else {
                 continue;
             };
-            let per_byte = u128::from(expected.full_size_ns) << PER_BYTE_SHIFT;
+            let per_byte = u128::from(bound.full_size_ns) << PER_BYTE_SHIFT;
             let full_size = u128::from(FULL_SIZE_BYTES) * u128::from(unit.ns());
-            let longest = expected.longest_ns.div_ceil(unit.ns());
+            let longest = bound.longest_ns.div_ceil(unit.ns());
             entries.push(program.entry(
                 "rtt.paths",
                 &[
@@ -366,14 +366,14 @@ fn expectations(
 
 /// What a leaf, or a card, can expect of the RTTs that it measures to another, on one path.
 #[derive(Debug, PartialEq, Eq)]
-struct Expected {
+struct RttBound {
     /// What the length of a full-size packet adds: its time on all wires.
     full_size_ns: u64,
     /// With all queues full, to any host there.
     longest_ns: u64,
 }
 
-fn expected(fabric: &Fabric, pair: LeafPair, path: u8) -> Option<Expected> {
+fn rtt_bound(fabric: &RoutedFabric, pair: LeafPair, path: u8) -> Option<RttBound> {
     let source = *fabric.hosts_of(pair.source).next()?.addresses.first()?;
     let hosts = fabric.hosts_of(pair.destination);
     let destinations = hosts.filter_map(|host| host.addresses.first());
@@ -381,16 +381,16 @@ fn expected(fabric: &Fabric, pair: LeafPair, path: u8) -> Option<Expected> {
         .filter_map(|&destination| {
             let base_ns = |bytes| fabric.measured_base_ns(source, destination, path, bytes);
             let queues_ns = fabric.queues_ns(source, destination, path)?;
-            Some(Expected {
+            Some(RttBound {
                 full_size_ns: base_ns(FULL_SIZE_BYTES)? - base_ns(0)?,
                 longest_ns: base_ns(FULL_SIZE_BYTES)?.saturating_add(queues_ns),
             })
         })
-        .max_by_key(|expected| expected.longest_ns)
+        .max_by_key(|bound| bound.longest_ns)
 }
 
 fn spine_entries(
-    fabric: &Fabric,
+    fabric: &RoutedFabric,
     spine: &Switch,
     program: &Program,
 ) -> Result<Vec<TableEntry>, Error> {
@@ -424,7 +424,7 @@ fn spine_entries(
 }
 
 /// The longest prefix that all hosts share.
-fn fabric_prefix(fabric: &Fabric) -> Key {
+fn fabric_prefix(fabric: &RoutedFabric) -> Key {
     let hosts = fabric.topology().hosts.iter();
     let addresses = hosts.filter_map(|host| host.addresses.first());
     let mut addresses = addresses.map(|&address| u32::from(address));
@@ -435,7 +435,7 @@ fn fabric_prefix(fabric: &Fabric) -> Key {
 }
 
 /// Every leaf with hosts, and the /16 that its hosts share.
-fn leaf_prefixes(fabric: &Fabric) -> impl Iterator<Item = (u8, Key)> + '_ {
+fn leaf_prefixes(fabric: &RoutedFabric) -> impl Iterator<Item = (u8, Key)> + '_ {
     fabric
         .topology()
         .switches

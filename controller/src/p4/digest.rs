@@ -8,7 +8,7 @@ use weft_topology::Role;
 
 use super::program::{Error, Program};
 use super::timestamps::TimestampUnit;
-use crate::telemetry::{Busy, LossSample, QueueSample, RttSample, Sample};
+use crate::telemetry::{BusyPeriod, LossSample, QueueSample, RttSample, Sample};
 
 /// Struct of RTT samples, which leaves and network cards send.
 pub const RTT_DIGEST: &str = "rtt_sample_t";
@@ -146,7 +146,7 @@ impl Decoder {
                     depth_packets: depth.try_into().ok()?,
                     delay_ns: delay.checked_mul(self.unit_ns)?,
                     at_ns: at.checked_mul(self.unit_ns)?,
-                    busy: None,
+                    busy_period: None,
                 },
             })
         };
@@ -200,7 +200,7 @@ impl Decoder {
                     depth_packets: depth.try_into().ok()?,
                     delay_ns: delay.checked_mul(self.unit_ns)?,
                     at_ns: at.checked_mul(self.unit_ns)?,
-                    busy: Some(Busy {
+                    busy_period: Some(BusyPeriod {
                         since_ns: busy_since.checked_mul(self.unit_ns)?,
                         sent_bytes: sent_bytes.try_into().ok()?,
                     }),
@@ -318,7 +318,7 @@ mod tests {
                 depth_packets,
                 delay_ns,
                 at_ns: at as u64,
-                busy: None,
+                busy_period: None,
             },
         };
         let expected = vec![hop(101, 2, 17, 200_000), hop(1, 6, 0, 0)];
@@ -338,7 +338,7 @@ mod tests {
             depth_packets: 17,
             delay_ns: 200_000,
             at_ns: 5_000_000,
-            busy: Some(Busy {
+            busy_period: Some(BusyPeriod {
                 since_ns: 4_000_000,
                 sent_bytes: 125_000,
             }),

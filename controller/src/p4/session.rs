@@ -31,8 +31,8 @@ use super::desired::Desired;
 use super::digest::Decoder;
 use super::program::Program;
 use super::subscription::DIGEST_WAIT_NS;
-use crate::bids::Bid;
 use crate::hub::Hub;
+use crate::mastership::Arbitration;
 use crate::probe;
 
 type Client = p4_runtime_client::P4RuntimeClient<Channel>;
@@ -111,7 +111,7 @@ pub struct Target {
 pub async fn run(target: Target, hub: Arc<Hub>, ready: impl Fn()) {
     let mut election_id = 1;
     let mut pause = FIRST_PAUSE;
-    let mut told = String::new();
+    let mut last_logged = String::new();
     loop {
         let mut session_ready = false;
         let end = session(&target, &hub, &mut election_id, || {
@@ -125,9 +125,9 @@ pub async fn run(target: Target, hub: Arc<Hub>, ready: impl Fn()) {
         if let Err(error) = end {
             // Once, however often it happens.
             let text = error.to_string();
-            if session_ready || text != told {
+            if session_ready || text != last_logged {
                 warn!(switch = target.name, "{text}; trying again");
-                told = text;
+                last_logged = text;
             }
         }
         tokio::time::sleep(pause).await;
@@ -148,7 +148,7 @@ async fn session(
             return Err(error);
         }
         Err(error) => {
-            hub.bid(&target.name, Bid::Unanswered);
+            hub.arbitrated(&target.name, Arbitration::Unreachable);
             return Err(error);
         }
         Ok(elected) => elected,
@@ -158,7 +158,7 @@ async fn session(
         client,
         election_id: *election_id,
     };
-    hub.bid(&target.name, Bid::Won);
+    hub.arbitrated(&target.name, Arbitration::Primary);
     writer.clone().configure().await?;
     ready();
     stream.follow(target, hub).await
@@ -192,7 +192,7 @@ impl Stream {
     /// they answer at all.
     async fn open(target: &Target, client: &mut Client, election_id: u128) -> Result<Self, Error> {
         let (outbox, requests) = mpsc::channel(OUTBOX);
-        let stream = Self::bid(target, election_id);
+        let stream = Self::arbitration_request(target, election_id);
         outbox.send(stream).await.map_err(|_| Error::Closed)?;
         let inbox = client
             .stream_channel(ReceiverStream::new(requests))
@@ -202,7 +202,7 @@ impl Stream {
         Ok(Self { outbox, inbox })
     }
 
-    fn bid(target: &Target, election_id: u128) -> p4::StreamMessageRequest {
+    fn arbitration_request(target: &Target, election_id: u128) -> p4::StreamMessageRequest {
         request(stream_message_request::Update::Arbitration(
             MasterArbitrationUpdate {
                 device_id: target.device_id,
@@ -236,12 +236,13 @@ impl Stream {
                 return Ok(());
             }
             highest = highest.max(elected(&answer));
-            if hub.is_outbid() && !is_vacant(&answer) {
+            if hub.is_backup() && !is_vacant(&answer) {
                 return self.stand_by(target, hub, highest).await;
             }
             *election_id = highest + 1;
-            debug!(switch = target.name, election_id, "bidding higher");
-            self.send(Self::bid(target, *election_id)).await?;
+            debug!(switch = target.name, election_id, "raising the election id");
+            self.send(Self::arbitration_request(target, *election_id))
+                .await?;
         }
         Err(Error::NotElected(highest))
     }
@@ -249,7 +250,7 @@ impl Stream {
     /// Takes digests until the stream ends or another controller takes over; in
     /// the latter case waits until that one has gone.
     async fn follow(&mut self, target: &Target, hub: &Hub) -> Result<(), Error> {
-        let mut probes = hub.send_through(&target.name);
+        let mut probes = hub.open_packet_out(&target.name);
         loop {
             let message = tokio::select! {
                 message = self.inbox.message() => message.map_err(call("stream"))?,
@@ -303,7 +304,7 @@ impl Stream {
     async fn stand_by(&mut self, target: &Target, hub: &Hub, other: u128) -> Result<(), Error> {
         let error = Error::Replaced(other);
         warn!(switch = target.name, "{error}; waiting until it has gone");
-        hub.bid(&target.name, Bid::Lost);
+        hub.arbitrated(&target.name, Arbitration::Backup);
         self.wait_for_vacancy().await?;
         Err(error)
     }

@@ -27,7 +27,7 @@ fn sample(path: u8, rtt_ns: u64) -> RttSample {
 }
 
 /// The same, with so much queueing.
-fn queued(fabric: &Fabric, path: u8, queueing_ns: u64) -> RttSample {
+fn queued(fabric: &RoutedFabric, path: u8, queueing_ns: u64) -> RttSample {
     let sample = sample(path, 0);
     let base = fabric.measured_base_ns(sample.source, sample.destination, path, FULL_SIZE_BYTES);
     self::sample(path, base.unwrap() + queueing_ns)
@@ -93,7 +93,7 @@ fn an_idle_path_falls_back_to_its_lowest_rtt() {
 }
 
 #[test]
-fn a_path_has_the_mean_of_what_cards_say_of_late() {
+fn a_path_has_the_mean_of_recent_nic_reports() {
     let mut topology = leaf_spine(2, 2, 4);
     for host in &mut topology.hosts {
         host.nic = Some(weft_topology::Nic {
@@ -104,7 +104,7 @@ fn a_path_has_the_mean_of_what_cards_say_of_late() {
             delay_ns: 5_000,
         });
     }
-    let fabric = Fabric::new(topology).unwrap();
+    let fabric = RoutedFabric::new(topology).unwrap();
     let configured = fabric.configured_rtt_ns(PAIR, 0).unwrap();
     let of_host = |host: u8, queueing_ns| RttSample {
         source: Ipv4Addr::new(10, 1, host, 1),
@@ -118,7 +118,7 @@ fn a_path_has_the_mean_of_what_cards_say_of_late() {
     assert_eq!(smoothed(0, of_host(1, 90_000)), configured + 90_000);
     assert_eq!(smoothed(MS, of_host(2, 30_000)), configured + 60_000);
     assert_eq!(smoothed(2 * MS, of_host(1, 10_000)), configured + 20_000);
-    let later_ns = 2 * MS + WORD_NS;
+    let later_ns = 2 * MS + SMOOTHED_FRESH_NS;
     assert_eq!(smoothed(later_ns, of_host(3, 40_000)), configured + 25_000);
 }
 
@@ -144,7 +144,7 @@ fn above_ns(longer_ns: &[u64], ports: &[((&str, u16), u64)]) -> u64 {
             depth_packets: (delay_ns / 12_000) as u32,
             delay_ns,
             at_ns: 0,
-            busy: None,
+            busy_period: None,
         };
         telemetry.record_queue(&fabric, MS, switch, &sample);
     }
@@ -217,7 +217,7 @@ fn the_last_word_about_each_queue_on_the_way_is_shown_until_it_is_old() {
         depth_packets,
         delay_ns,
         at_ns: 0,
-        busy: None,
+        busy_period: None,
     };
     // Port 6 of leaf1 leads to spine2, port 2 of spine2 to leaf2.
     telemetry.record_queue(&fabric, MS, "leaf1", &queue(6, 10, 120_000));

@@ -7,7 +7,7 @@ fn desired_of(role: Role) -> Desired {
     desired_in(&fabric(3, 2, 4), role)
 }
 
-fn desired_in(fabric: &Fabric, role: Role) -> Desired {
+fn desired_in(fabric: &RoutedFabric, role: Role) -> Desired {
     let switch = fabric
         .topology()
         .switches
@@ -32,7 +32,7 @@ fn a_leaf_reaches_its_hosts_the_other_leaves_and_every_spine() {
 }
 
 #[test]
-fn a_card_knows_the_other_leaves_and_what_to_expect_of_them() {
+fn a_nic_knows_the_other_leaves_and_what_to_expect_of_them() {
     let mut topology = leaf_spine(3, 2, 4);
     let host = topology.hosts[0].clone();
     topology.hosts[0].nic = Some(weft_topology::Nic {
@@ -42,12 +42,12 @@ fn a_card_knows_the_other_leaves_and_what_to_expect_of_them() {
         rate_bps: 252_000_000_000,
         delay_ns: 5_000,
     });
-    let fabric = Fabric::new(topology).unwrap();
+    let fabric = RoutedFabric::new(topology).unwrap();
     let unit = TimestampUnit::Nanoseconds;
-    let card = desired_of_nic(&fabric, &host, &program(Role::Nic), unit).unwrap();
+    let nic = desired_of_nic(&fabric, &host, &program(Role::Nic), unit).unwrap();
     // Two leaves, two paths to each; telemetry.
-    assert_eq!(card.entries.len(), 2 + 2 * 2 + 1);
-    assert_eq!(card.digests.len(), 1);
+    assert_eq!(nic.entries.len(), 2 + 2 * 2 + 1);
+    assert_eq!(nic.digests.len(), 1);
     // Its leaf does not measure for it.
     let leaf = &fabric.topology().switches[0];
     let leaf = desired(&fabric, leaf, &program(Role::Leaf), unit).unwrap();
@@ -67,7 +67,7 @@ fn a_spine_reaches_every_leaf() {
 
 #[test]
 fn aggregation_knows_its_pod_and_sends_the_rest_up_by_path() {
-    let tree = Fabric::new(fat_tree(4)).unwrap();
+    let tree = RoutedFabric::new(fat_tree(4)).unwrap();
     let aggregation = desired_in(&tree, Role::Aggregation);
     // Two leaves, everybody else, four paths; losses of four links; path policy,
     // telemetry and waits.
@@ -79,7 +79,7 @@ fn aggregation_knows_its_pod_and_sends_the_rest_up_by_path() {
 
 #[test]
 fn where_ways_are_more_than_paths_they_are_spread_over_all_uplinks() {
-    let tree = Fabric::new(fat_tree(8)).unwrap();
+    let tree = RoutedFabric::new(fat_tree(8)).unwrap();
     // Four leaves, everybody else, eight paths, four uplinks; eight links; policies.
     let aggregation = desired_in(&tree, Role::Aggregation);
     assert_eq!(aggregation.entries.len(), 4 + 1 + 8 + 4 + 8 + 3);
@@ -88,7 +88,7 @@ fn where_ways_are_more_than_paths_they_are_spread_over_all_uplinks() {
     for host in &mut wide.hosts {
         host.addresses.truncate(8);
     }
-    let wide = Fabric::new(wide).unwrap();
+    let wide = RoutedFabric::new(wide).unwrap();
     // A host (route, RTT, waits), a leaf, probes, 8 paths to it, 20 links; policies.
     let leaf = desired_in(&wide, Role::Leaf);
     assert_eq!(leaf.entries.len(), 3 + 1 + 1 + 8 + 8 + 2 * 20 + 3);
@@ -109,7 +109,7 @@ fn acks_tell_their_waits_in_microseconds_from_the_ports_of_hosts_on() {
             program.default_entry("waits.ports", "waits.carry", &shift),
             program.entry("waits.ports", &host, "waits.start", &shift),
         ];
-        let entries = waits(&fabric, leaf, &program, unit).unwrap();
+        let entries = ack_delays(&fabric, leaf, &program, unit).unwrap();
         assert_eq!(entries, wanted.map(Result::unwrap));
         assert_eq!(unit.wait_ns(), wait_ns);
     }
@@ -121,11 +121,11 @@ fn a_leaf_expects_the_base_rtt_and_six_full_queues_at_most() {
     let pair = fabric.pairs().next().unwrap();
     // 1 Gbps: three wires of 12 us for 1500 bytes and 12.112 us for a frame.
     let base_ns = fabric.configured_rtt_ns(pair, 0).unwrap() - 20_000;
-    let wanted = Expected {
+    let wanted = RttBound {
         full_size_ns: 3 * 12_000,
         longest_ns: base_ns + 6 * 100 * 12_112,
     };
-    assert_eq!(expected(&fabric, pair, 0), Some(wanted));
+    assert_eq!(rtt_bound(&fabric, pair, 0), Some(wanted));
 }
 
 #[test]
@@ -136,14 +136,14 @@ fn thresholds_in_bytes_are_the_time_in_which_the_port_sends_them() {
     }
     topology.links[0].ecn_bytes = None;
     topology.links[0].ecn_packets = Some(20);
-    let fabric = Fabric::new(topology).unwrap();
+    let fabric = RoutedFabric::new(topology).unwrap();
     let leaf = &fabric.topology().switches[0];
     for (unit, bytes_time) in [
         (TimestampUnit::Nanoseconds, 240_000_u32),
         (TimestampUnit::Microseconds, 240),
     ] {
         let program = program(Role::Leaf);
-        let entries = marking(&fabric, leaf, &program, unit).unwrap();
+        let entries = ecn_thresholds(&fabric, leaf, &program, unit).unwrap();
         let packets = program.entry(
             "ecn.threshold",
             &[("standard_metadata.egress_port", Key::Exact(1))],
@@ -161,7 +161,7 @@ fn thresholds_in_bytes_are_the_time_in_which_the_port_sends_them() {
         assert_eq!(entries[1], delay.unwrap());
     }
     assert!(
-        marking(
+        ecn_thresholds(
             &self::fabric(2, 2, 1),
             leaf,
             &program(Role::Leaf),

@@ -18,7 +18,7 @@ use weft_topology::Topology;
 
 use crate::api;
 use crate::engine::{Config, Engine};
-use crate::fabric::Fabric;
+use crate::fabric::RoutedFabric;
 use crate::hub::{Hub, Refusal};
 use crate::p4::desired::desired;
 use crate::p4::digest::Decoder;
@@ -167,7 +167,7 @@ impl Controller {
 
     /// Starts one; tells when every switch is programmed.
     fn launch(topology: &Topology) -> (Self, Rc<Notify>) {
-        let fabric = Fabric::new(topology.clone()).unwrap();
+        let fabric = RoutedFabric::new(topology.clone()).unwrap();
         let unit = TimestampUnit::Nanoseconds;
         let targets: Vec<Target> = topology
             .switches
@@ -241,7 +241,7 @@ const REMOTE: Ipv4Addr = Ipv4Addr::new(10, 2, 1, 1);
 
 /// The addresses of h1_1 whose subflows to h2_1 take path 0 and 1.
 fn locals(topology: &Topology) -> [Ipv4Addr; 2] {
-    let fabric = Fabric::new(topology.clone()).unwrap();
+    let fabric = RoutedFabric::new(topology.clone()).unwrap();
     let topology = fabric.topology();
     let (host, peer) = (
         topology.host("h1_1").unwrap(),
@@ -414,13 +414,13 @@ fn agents_of_a_controller_that_is_outbid_are_sent_to_the_other_and_come_back() {
     block_on(async {
         let switches = Switches::start(leaf_spine(2, 2, 1)).await;
         let first = Controller::start(&switches.topology).await;
-        let mut stream = first.hub.follow("h1_1").unwrap();
+        let mut stream = first.hub.subscribe("h1_1").unwrap();
         let second = Controller::start(&switches.topology).await;
         let ended = tokio::time::timeout(TIMEOUT, async { while stream.recv().await.is_some() {} });
         ended.await.expect("the first controller keeps its agents");
-        assert_eq!(first.hub.follow("h1_1").err(), Some(Refusal::Standby));
-        assert!(second.hub.follow("h1_1").is_ok());
-        assert_eq!(second.hub.follow("h9_9").err(), Some(Refusal::NoHost));
+        assert_eq!(first.hub.subscribe("h1_1").err(), Some(Refusal::Standby));
+        assert!(second.hub.subscribe("h1_1").is_ok());
+        assert_eq!(second.hub.subscribe("h9_9").err(), Some(Refusal::NoHost));
         second.kill().await;
         let back = tokio::time::timeout(TIMEOUT, async {
             while first.hub.is_standby() {
@@ -428,7 +428,7 @@ fn agents_of_a_controller_that_is_outbid_are_sent_to_the_other_and_come_back() {
             }
         });
         back.await.expect("the first controller does not take over");
-        assert!(first.hub.follow("h1_1").is_ok());
+        assert!(first.hub.subscribe("h1_1").is_ok());
     });
 }
 
@@ -448,6 +448,9 @@ fn a_controller_that_reaches_no_switch_refuses_agents() {
         });
         sent_away.await.expect("it still serves agents");
         assert!(!controller.hub.is_primary());
-        assert_eq!(controller.hub.follow("h1_1").err(), Some(Refusal::Standby));
+        assert_eq!(
+            controller.hub.subscribe("h1_1").err(),
+            Some(Refusal::Standby)
+        );
     });
 }

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 
 use weft_topology::routes::EgressPort;
 
-use crate::fabric::Fabric;
+use crate::fabric::RoutedFabric;
 
 /// Packets that a switch counts in a block: `LOSS_BLOCK_PACKETS` of its program.
 pub const BLOCK_PACKETS: u32 = 128;
@@ -44,10 +44,10 @@ const LOSSY_SAMPLES: u32 = 3;
 const PROBE_INTERVAL_NS: (u64, u64) = (1_000_000, 8_000_000);
 
 /// In between it is this fraction of the time that the link has been gray.
-const PROBES_AS_LONG: u64 = 512;
+const PROBE_BACKOFF: u64 = 512;
 
 /// Probes that cross a gray link one after the other.
-const PROBES_OF_ROUND: u64 = 4;
+const PROBES_PER_ROUND: u64 = 4;
 
 /// A gray link of which nobody has spoken for so long, nor did a probe arrive, is not
 /// counted any more: the switches have obeyed another controller meanwhile.
@@ -68,7 +68,7 @@ pub struct LossSample {
 
 /// What is known of the losses of all links.
 #[derive(Debug)]
-pub struct Losses {
+pub struct GrayLinks {
     limit_ppm: u32,
     /// By the port that sends.
     links: BTreeMap<EgressPort, Link>,
@@ -78,21 +78,21 @@ pub struct Losses {
 struct Link {
     /// Blocks and losses of the last sample.
     last: Option<(u32, u32)>,
-    heard_ns: u64,
-    test: Test,
-    gray: Option<Gray>,
+    last_heard_ns: u64,
+    test: SequentialTest,
+    gray: Option<GrayLink>,
 }
 
 /// Counts since the last verdict.
 #[derive(Debug, Default)]
-struct Test {
+struct SequentialTest {
     packets: u64,
     lost: u64,
     lossy_samples: u32,
 }
 
 #[derive(Debug)]
-struct Gray {
+struct GrayLink {
     loss_ppm: u32,
     since_ns: u64,
     probe_at_ns: u64,
@@ -106,7 +106,7 @@ struct Gray {
 
 /// Probes to send over a gray link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Round {
+pub struct ProbeRound {
     /// The port in front of the link.
     pub at: EgressPort,
     /// Their numbers.
@@ -116,10 +116,10 @@ pub struct Round {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Gray,
-    Well,
+    Healthy,
 }
 
-impl Losses {
+impl GrayLinks {
     /// Links that lose `limit_ppm` of a million packets more than configured are gray.
     #[must_use]
     pub fn new(limit_ppm: u32) -> Self {
@@ -133,7 +133,7 @@ impl Losses {
     /// turned gray or is not any more.
     pub fn sampled(
         &mut self,
-        fabric: &Fabric,
+        fabric: &RoutedFabric,
         now_ns: u64,
         switch: &str,
         sample: &LossSample,
@@ -167,17 +167,17 @@ impl Losses {
         let is_next = number == gray.expected;
         gray.arrived = if is_next { gray.arrived + 1 } else { 1 };
         gray.expected = number + 1;
-        link.heard_ns = now_ns;
-        let is_well = gray.arrived >= enough;
-        if is_well {
+        link.last_heard_ns = now_ns;
+        let is_healthy = gray.arrived >= enough;
+        if is_healthy {
             link.gray = None;
-            link.test = Test::default();
+            link.test = SequentialTest::default();
         }
-        is_well
+        is_healthy
     }
 
     /// Probes to send at `now_ns`, and ports in front of links that are gray no more.
-    pub fn poll(&mut self, now_ns: u64) -> (Vec<Round>, Vec<EgressPort>) {
+    pub fn poll(&mut self, now_ns: u64) -> (Vec<ProbeRound>, Vec<EgressPort>) {
         let (mut rounds, mut forgotten) = (Vec::new(), Vec::new());
         for (&at, link) in &mut self.links {
             let due = link.gray.as_mut().filter(|gray| gray.probe_at_ns <= now_ns);
@@ -186,21 +186,21 @@ impl Losses {
             };
             let (least, most) = PROBE_INTERVAL_NS;
             let gray_ns = now_ns.saturating_sub(gray.since_ns);
-            gray.probe_at_ns = now_ns + (gray_ns / PROBES_AS_LONG).clamp(least, most);
-            if now_ns.saturating_sub(link.heard_ns) > SILENCE_NS {
+            gray.probe_at_ns = now_ns + (gray_ns / PROBE_BACKOFF).clamp(least, most);
+            if now_ns.saturating_sub(link.last_heard_ns) > SILENCE_NS {
                 *link = Link::default();
                 forgotten.push(at);
             } else {
                 let first = gray.sent;
-                gray.sent += PROBES_OF_ROUND;
+                gray.sent += PROBES_PER_ROUND;
                 let numbers = first..gray.sent;
-                rounds.push(Round { at, numbers });
+                rounds.push(ProbeRound { at, numbers });
             }
         }
         (rounds, forgotten)
     }
 
-    /// When [`Losses::poll`] has something to do.
+    /// When [`GrayLinks::poll`] has something to do.
     #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
         let gray = self.links.values().filter_map(|link| link.gray.as_ref());
@@ -211,7 +211,7 @@ impl Losses {
 impl Link {
     /// Takes a sample; whether the link is gray now and was not, or the other way round.
     fn sampled(&mut self, now_ns: u64, limit_ppm: u32, sample: &LossSample) -> bool {
-        self.heard_ns = now_ns;
+        self.last_heard_ns = now_ns;
         let before = self.last.replace((sample.blocks, sample.lost));
         let Some((blocks, lost)) = before else {
             return false;
@@ -220,11 +220,11 @@ impl Link {
         let blocks = sample.blocks.wrapping_sub(blocks);
         let lost = sample.lost.wrapping_sub(lost);
         if blocks > u32::MAX / 2 || lost > u32::MAX / 2 {
-            self.test = Test::default();
+            self.test = SequentialTest::default();
             return false;
         }
         if lost > 0 && self.gray.is_some() {
-            self.test = Test::default();
+            self.test = SequentialTest::default();
             return false;
         }
         self.test.add(blocks, lost);
@@ -232,10 +232,10 @@ impl Link {
             return false;
         };
         let loss_ppm = self.test.loss_ppm();
-        self.test = Test::default();
+        self.test = SequentialTest::default();
         let was_gray = self.gray.take().is_some();
         if verdict == Verdict::Gray {
-            self.gray = Some(Gray {
+            self.gray = Some(GrayLink {
                 loss_ppm,
                 since_ns: now_ns,
                 probe_at_ns: now_ns + PROBE_INTERVAL_NS.0,
@@ -248,7 +248,7 @@ impl Link {
     }
 }
 
-impl Test {
+impl SequentialTest {
     fn add(&mut self, blocks: u32, lost: u32) {
         self.packets += u64::from(blocks) * u64::from(BLOCK_PACKETS);
         self.lost += u64::from(lost.min(blocks.saturating_mul(BURST_PACKETS)));
@@ -262,7 +262,7 @@ impl Test {
         if self.lossy_samples >= LOSSY_SAMPLES && lost - margin >= limit {
             Some(Verdict::Gray)
         } else if lost + margin + 3.0 <= limit {
-            Some(Verdict::Well)
+            Some(Verdict::Healthy)
         } else {
             None
         }
@@ -284,8 +284,8 @@ mod tests {
 
     /// A link whose blocks end one after the other, a millisecond apart.
     struct Blocks {
-        losses: Losses,
-        fabric: Fabric,
+        gray_links: GrayLinks,
+        fabric: RoutedFabric,
         blocks: u32,
         lost: u32,
         now_ns: u64,
@@ -294,18 +294,18 @@ mod tests {
     impl Blocks {
         fn new() -> Self {
             let mut blocks = Self {
-                losses: Losses::new(GRAY_PPM),
+                gray_links: GrayLinks::new(GRAY_PPM),
                 fabric: fabric(2, 2, 4),
                 blocks: 1_000_000,
                 lost: 1_000,
                 now_ns: 0,
             };
-            blocks.tell();
+            blocks.sample();
             blocks
         }
 
         /// What spine2 tells of its link from leaf1.
-        fn tell(&mut self) -> bool {
+        fn sample(&mut self) -> bool {
             self.now_ns += MS;
             let sample = LossSample {
                 port: 1,
@@ -314,25 +314,28 @@ mod tests {
                 at_ns: self.now_ns,
             };
             let fabric = &self.fabric;
-            let told = self.losses.sampled(fabric, self.now_ns, "spine2", &sample);
-            assert!(told.is_none() || told == fabric.port("leaf1", 6));
-            told.is_some()
+            let changed = self
+                .gray_links
+                .sampled(fabric, self.now_ns, "spine2", &sample);
+            assert!(changed.is_none() || changed == fabric.port("leaf1", 6));
+            changed.is_some()
         }
 
         /// A block that loses so many of its packets; whether that changed the verdict.
         fn block(&mut self, lost: u32) -> bool {
             self.blocks = self.blocks.wrapping_add(1);
             self.lost = self.lost.wrapping_add(lost);
-            self.tell()
+            self.sample()
         }
 
         /// Blocks until the verdict changes.
-        fn until_news(&mut self, mut lost: impl FnMut(u32) -> u32) -> Option<u32> {
+        fn until_change(&mut self, mut lost: impl FnMut(u32) -> u32) -> Option<u32> {
             (0..20_000).find(|&block| self.block(lost(block)))
         }
 
         fn gray_ppm(&self) -> Option<u32> {
-            self.losses.gray_ppm(self.fabric.port("leaf1", 6).unwrap())
+            self.gray_links
+                .gray_ppm(self.fabric.port("leaf1", 6).unwrap())
         }
     }
 
@@ -354,7 +357,7 @@ mod tests {
     #[test]
     fn a_loss_of_a_hundredth_is_found_in_a_few_thousand_packets() {
         let mut blocks = Blocks::new();
-        let found = blocks.until_news(random(10_000)).unwrap();
+        let found = blocks.until_change(random(10_000)).unwrap();
         assert!(found * BLOCK_PACKETS < 5_000, "{found} blocks");
         let ppm = blocks.gray_ppm().unwrap();
         assert!((7_000..18_000).contains(&ppm), "{ppm}");
@@ -363,7 +366,7 @@ mod tests {
     #[test]
     fn a_loss_of_a_thousandth_is_below_the_limit() {
         let mut blocks = Blocks::new();
-        assert_eq!(blocks.until_news(random(1_000)), None);
+        assert_eq!(blocks.until_change(random(1_000)), None);
     }
 
     #[test]
@@ -373,37 +376,37 @@ mod tests {
         for switch in &mut topology.switches {
             switch.loss_ppm = 10_000;
         }
-        blocks.fabric = Fabric::new(topology).unwrap();
-        assert_eq!(blocks.until_news(random(10_000)), None);
-        assert!(blocks.until_news(random(20_000)).is_some());
+        blocks.fabric = RoutedFabric::new(topology).unwrap();
+        assert_eq!(blocks.until_change(random(10_000)), None);
+        assert!(blocks.until_change(random(20_000)).is_some());
     }
 
     #[test]
     fn links_that_are_gone_for_a_moment_are_not_gray() {
         let mut blocks = Blocks::new();
         // Up to 100 packets, once in a second.
-        let found = blocks.until_news(|block| u32::from(block % 1_000 == 0) * 100);
+        let found = blocks.until_change(|block| u32::from(block % 1_000 == 0) * 100);
         assert_eq!(found, None);
     }
 
     #[test]
-    fn a_gray_link_is_well_after_600_packets_without_a_loss() {
+    fn a_gray_link_is_healthy_after_600_packets_without_a_loss() {
         let mut blocks = Blocks::new();
-        blocks.until_news(random(20_000)).unwrap();
-        assert_eq!(blocks.until_news(|_| 0), Some(4));
+        blocks.until_change(random(20_000)).unwrap();
+        assert_eq!(blocks.until_change(|_| 0), Some(4));
         assert_eq!(blocks.gray_ppm(), None);
-        assert_eq!(blocks.losses.next_deadline_ns(), None);
+        assert_eq!(blocks.gray_links.next_deadline_ns(), None);
     }
 
     #[test]
     fn a_gray_link_is_probed_ever_less_while_it_stays_so() {
         let mut blocks = Blocks::new();
         let mut lost = random(20_000);
-        blocks.until_news(&mut lost).unwrap();
+        blocks.until_change(&mut lost).unwrap();
         let mut rounds = Vec::new();
         for round in 0..10_000 {
             assert!(!blocks.block(lost(round)), "well after {round} blocks");
-            let (probed, forgotten) = blocks.losses.poll(blocks.now_ns);
+            let (probed, forgotten) = blocks.gray_links.poll(blocks.now_ns);
             assert_eq!(forgotten, []);
             rounds.push(probed.len());
         }
@@ -414,21 +417,24 @@ mod tests {
     }
 
     #[test]
-    fn a_gray_link_is_well_when_600_probes_in_a_row_have_crossed_it() {
+    fn a_gray_link_is_healthy_when_600_probes_in_a_row_have_crossed_it() {
         let mut blocks = Blocks::new();
-        blocks.until_news(random(20_000)).unwrap();
+        blocks.until_change(random(20_000)).unwrap();
         let at = blocks.fabric.port("leaf1", 6).unwrap();
-        let losses = &mut blocks.losses;
+        let gray_links = &mut blocks.gray_links;
         let mut numbers = (0..).filter(|number| *number != 400);
-        assert_eq!(numbers.position(|n| losses.arrived(0, at, n)), Some(999));
-        assert_eq!(losses.gray_ppm(at), None);
-        assert!(!losses.arrived(0, at, 1001));
-        assert!(blocks.until_news(random(20_000)).is_some());
+        assert_eq!(
+            numbers.position(|n| gray_links.arrived(0, at, n)),
+            Some(999)
+        );
+        assert_eq!(gray_links.gray_ppm(at), None);
+        assert!(!gray_links.arrived(0, at, 1001));
+        assert!(blocks.until_change(random(20_000)).is_some());
         // Those that come twice count once.
         let mut numbers = (0..).flat_map(|number| [number; 2]);
-        let losses = &mut blocks.losses;
+        let gray_links = &mut blocks.gray_links;
         assert_eq!(
-            numbers.position(|n| losses.arrived(0, at, n)),
+            numbers.position(|n| gray_links.arrived(0, at, n)),
             Some(2 * 599)
         );
     }
@@ -436,14 +442,14 @@ mod tests {
     #[test]
     fn a_gray_link_of_which_nobody_speaks_any_more_is_forgotten() {
         let mut blocks = Blocks::new();
-        blocks.until_news(random(20_000)).unwrap();
+        blocks.until_change(random(20_000)).unwrap();
         let at = blocks.fabric.port("leaf1", 6).unwrap();
         let soon_ns = blocks.now_ns + SILENCE_NS;
-        let numbers = 0..PROBES_OF_ROUND;
-        let round = Round { at, numbers };
-        assert_eq!(blocks.losses.poll(soon_ns), (vec![round], vec![]));
+        let numbers = 0..PROBES_PER_ROUND;
+        let round = ProbeRound { at, numbers };
+        assert_eq!(blocks.gray_links.poll(soon_ns), (vec![round], vec![]));
         let late_ns = soon_ns + 10 * MS;
-        assert_eq!(blocks.losses.poll(late_ns), (vec![], vec![at]));
+        assert_eq!(blocks.gray_links.poll(late_ns), (vec![], vec![at]));
         assert_eq!(blocks.gray_ppm(), None);
     }
 
@@ -453,20 +459,20 @@ mod tests {
         // One sample for many blocks without a loss.
         blocks.blocks += 5_000;
         assert!(!blocks.block(20));
-        assert!(!blocks.tell(), "the same twice");
+        assert!(!blocks.sample(), "the same twice");
         (blocks.blocks, blocks.lost) = (3, 40);
         for _ in 0..3 {
             assert!(!blocks.block(1));
         }
         (blocks.blocks, blocks.lost) = (u32::MAX - 2, u32::MAX);
-        assert!(!blocks.tell());
-        assert_eq!(blocks.until_news(|_| 5), Some(2), "across the wrap");
+        assert!(!blocks.sample());
+        assert_eq!(blocks.until_change(|_| 5), Some(2), "across the wrap");
     }
 
     #[test]
     fn ports_of_hosts_and_of_nobody_say_nothing() {
         let fabric = fabric(2, 2, 4);
-        let mut losses = Losses::new(GRAY_PPM);
+        let mut gray_links = GrayLinks::new(GRAY_PPM);
         for blocks in 0..100 {
             for port in [1, 77] {
                 let sample = LossSample {
@@ -475,7 +481,7 @@ mod tests {
                     lost: blocks * 8,
                     at_ns: 0,
                 };
-                assert_eq!(losses.sampled(&fabric, MS, "leaf1", &sample), None);
+                assert_eq!(gray_links.sampled(&fabric, MS, "leaf1", &sample), None);
             }
         }
     }
