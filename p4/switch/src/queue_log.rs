@@ -193,8 +193,8 @@ mod tests {
         assert_eq!(log.deadline_ns(ROW_NS + FLUSH_NS), None);
         let text = std::fs::read_to_string(path).unwrap();
         let expected = [
-            "1000000,leaf1,1,h1_1,2,2,1,60,0,0,0",
-            "2000000,leaf1,1,h1_1,0,2,3,180,0,0,0",
+            "1000000,spine1,1,h1_1,2,2,1,60,0,0,0",
+            "2000000,spine1,1,h1_1,0,2,3,180,0,0,0",
         ];
         assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), expected);
         assert!(HEADER.starts_with(text.lines().next().unwrap()));

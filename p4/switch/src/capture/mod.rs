@@ -275,9 +275,9 @@ mod tests {
         let arrivals = fs::read_to_string(path.join("arrivals.csv")).unwrap();
         let expected = [
             "time_ns,switch,port,peer,bytes,queue_packets,dropped",
-            "1480,leaf1,1,h1_1,60,0,0",
-            "1960,leaf1,1,h1_1,60,0,0",
-            "10000,leaf1,1,h1_1,60,0,0",
+            "1480,spine1,1,h1_1,60,0,0",
+            "1960,spine1,1,h1_1,60,0,0",
+            "10000,spine1,1,h1_1,60,0,0",
         ];
         assert_eq!(arrivals.lines().collect::<Vec<_>>(), expected);
         let copied = Topology::read(&path.join("topology.json")).unwrap();

@@ -146,7 +146,7 @@ mod tests {
     fn nics_are_named_after_the_switches() {
         let network = network(0);
         let names: Vec<_> = network.switches().collect();
-        assert_eq!(names, ["s1", "s2", "nic_h1", "nic_h2"]);
+        assert_eq!(names, ["spine1", "spine2", "nic_h1_1", "nic_h2_1"]);
         assert_eq!(network.host_ports()[1].nic, Some(3));
     }
 
@@ -165,6 +165,6 @@ mod tests {
         topology.hosts[0].nic.as_mut().unwrap().rate_bps = 0;
         let built = Network::new(&topology, TimestampUnit::Nanoseconds, 0, 1);
         let error = built.unwrap_err().to_string();
-        assert_eq!(error, "nic_h1 port 1: rate 0 bps is not in 1 to 10^13");
+        assert_eq!(error, "nic_h1_1 port 1: rate 0 bps is not in 1 to 10^13");
     }
 }

@@ -95,13 +95,13 @@ mod tests {
 
     use super::super::Network;
     use super::super::tests::{
-        DELAY_NS, FULL_BYTES, FULL_NS, GBPS, frame, network_of, settle, stats, topology,
+        BETWEEN, DELAY_NS, FULL_BYTES, FULL_NS, GBPS, frame, network_of, settle, stats, topology,
     };
     use super::*;
 
     const MS: u64 = 1_000_000;
 
-    /// The network `h1 - s1 - s2 - h2` whose switch s2 changes.
+    /// The network `h1_1 - spine1 - spine2 - h2_1` whose links change.
     fn changing(changes: Vec<Change>) -> Network {
         let mut topology = topology(GBPS, 100);
         topology.schedule = Some(Schedule {
@@ -114,7 +114,7 @@ mod tests {
     fn change(at_ns: u64) -> Change {
         Change {
             at_ns,
-            target: Target::Switch("s2".into()),
+            target: Target::Switch("spine2".into()),
             rate_bps: None,
             delay_ns: None,
             queue_packets: None,
@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    /// When a full frame that h1 sends at `sent_ns` arrives.
+    /// When a full frame that h1_1 sends at `sent_ns` arrives.
     fn arrival_ns(network: &mut Network, sent_ns: u64) -> Option<u64> {
         network.receive(0, sent_ns, &frame(2, FULL_BYTES, 0));
         network.run(sent_ns + MS / 2);
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(arrival_ns(&mut network, 9 * MS), Some(USUAL_NS));
         network.start_schedule(10 * MS);
         assert_eq!(arrival_ns(&mut network, 11 * MS), Some(USUAL_NS));
-        // The link to s2; that from it to its host stays.
+        // The link to spine2; the one from there to the host stays.
         let slow_ns = USUAL_NS + 9 * FULL_NS;
         assert_eq!(arrival_ns(&mut network, 12 * MS), Some(slow_ns));
         let far_ns = slow_ns + 4 * DELAY_NS;
@@ -199,8 +199,7 @@ mod tests {
 
     #[test]
     fn a_link_that_is_down_or_loses_all_does_so_alone_and_both_ways() {
-        // On the way: h1 - s1, s1 - s2, s2 - h2.
-        for (link, lossy) in [(0, (0, 1)), (2, (1, 2)), (1, (1, 1))] {
+        for (link, lossy) in [(0, (0, 1)), (BETWEEN, (1, 2)), (2, (1, 1))] {
             let of_link = |at_ns| Change {
                 target: Target::Link(link),
                 ..change(at_ns)
@@ -235,7 +234,7 @@ mod tests {
     #[test]
     fn a_link_of_its_own_rate_slows_nobody_else() {
         let slow = Change {
-            target: Target::Link(2),
+            target: Target::Link(BETWEEN),
             rate_bps: Some(GBPS / 10),
             delay_ns: Some(2 * DELAY_NS),
             ..change(0)
@@ -254,7 +253,7 @@ mod tests {
         };
         let mut network = changing(vec![slow]);
         network.start_schedule(0);
-        // s1 begins to send at 1 ms, and the link is slow from then on.
+        // spine1 begins to send at 1 ms, and the link is slow from then on.
         network.receive(0, MS - DELAY_NS, &frame(2, FULL_BYTES, 0));
         // One nanosecond earlier it still has its old rate.
         let mut early = changing(vec![change(0)]);

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use serde_json::json;
+use weft_testing::packet::{address, edit_ipv4, udp_of};
+pub(super) use weft_testing::topology::DELAY_NS;
+use weft_testing::topology::row;
 use weft_topology::Topology;
 
 use super::*;
@@ -11,44 +13,20 @@ use crate::pipeline::{ActionCall, MatchValue, Pipeline, Program, TableEntry};
 
 const SPINE: &[u8] = include_bytes!("../../../compiled/spine.json");
 pub(super) const GBPS: u64 = 1_000_000_000;
-pub(super) const DELAY_NS: u64 = 10_000;
+/// The link between the two switches.
+pub(super) const BETWEEN: usize = 1;
 /// Largest frame of an MTU of 1500, and how long 1 Gbps takes for it.
 pub(super) const FULL_BYTES: usize = 1514;
 pub(super) const FULL_NS: u64 = 12_112;
 
-/// Two switches in a row with a host at each: `h1 - s1 - s2 - h2`. Port 1
-/// leads to the host, port 2 to the other switch.
+/// Two spines in a row with a host at each, see [`row`].
 pub(super) fn topology(rate_bps: u64, queue_packets: u32) -> Topology {
-    let link = |a: (&str, u16), b: (&str, u16)| {
-        json!({
-            "a": {"node": a.0, "port": a.1}, "b": {"node": b.0, "port": b.1},
-            "rate_bps": rate_bps, "delay_ns": DELAY_NS, "queue_packets": queue_packets,
-        })
-    };
-    let host = |name: &str, leaf: u8| {
-        json!({
-            "name": name, "leaf": leaf, "index": 1, "netns": "", "interface": "", "mac": "",
-            "addresses": [format!("10.{leaf}.1.1")], "prefix_len": 24,
-        })
-    };
-    let switch = |name: &str, index: u8| {
-        json!({
-            "name": name, "role": "spine", "index": index, "device_id": index, "grpc": "",
-            "ports": [
-                {"number": 1, "interface": "", "link": index - 1},
-                {"number": 2, "interface": "", "link": 2},
-            ],
-        })
-    };
-    serde_json::from_value(json!({
-        "version": 1, "name": "row", "paths": 1, "routing": "weft",
-        "hosts": [host("h1", 1), host("h2", 2)],
-        "switches": [switch("s1", 1), switch("s2", 2)],
-        "links": [
-            link(("h1", 0), ("s1", 1)), link(("h2", 0), ("s2", 1)), link(("s1", 2), ("s2", 2)),
-        ],
-    }))
-    .unwrap()
+    let mut topology = row();
+    for link in &mut topology.links {
+        link.rate_bps = rate_bps;
+        link.queue_packets = queue_packets;
+    }
+    topology
 }
 
 fn network(rate_bps: u64, queue_packets: u32) -> Network {
@@ -86,22 +64,9 @@ fn route(pipeline: &mut Pipeline, leaf: u8, port: u8) {
     pipeline.insert(table, &entry).unwrap();
 }
 
-/// A UDP packet to `10.leaf.1.1` in a frame of `bytes`, `tag` its last byte.
+/// A UDP packet to `10.leaf.1.1` from the other host in a frame of `bytes`, `tag` its last byte.
 pub(super) fn frame(leaf: u8, bytes: usize, tag: u8) -> Vec<u8> {
-    let length = u16::try_from(bytes - 14).unwrap().to_be_bytes();
-    let mut ip = vec![0x45, 0, length[0], length[1], 0, 0, 0, 0, 64, 17, 0, 0];
-    ip.extend([10, 3 - leaf, 1, 1, 10, leaf, 1, 1]);
-    let words = ip
-        .chunks(2)
-        .map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])));
-    let sum: u32 = words.sum();
-    let sum = !((sum >> 16) + (sum & 0xffff)) as u16;
-    ip[10..12].copy_from_slice(&sum.to_be_bytes());
-    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
-    frame.extend(ip);
-    frame.resize(bytes, 0);
-    frame[bytes - 1] = tag;
-    frame
+    udp_of(address(3 - leaf, 1, 1), address(leaf, 1, 1), bytes, tag)
 }
 
 /// Times and tags of what leaves until nothing is under way.
@@ -176,7 +141,7 @@ fn a_full_queue_drops_its_tail_and_the_wire_is_not_part_of_it() {
 #[test]
 fn a_frame_beyond_the_mtu_of_its_link_is_dropped_and_counted() {
     let mut topology = topology(GBPS, 100);
-    topology.links[2].mtu_bytes = 1588;
+    topology.links[BETWEEN].mtu_bytes = 1588;
     let mut network = network_of(&topology);
     for (tag, mtu) in [(0, 1500), (1, 1501), (2, 1588), (3, 1589)] {
         network.receive(0, 0, &frame(2, 14 + mtu, tag));
@@ -297,9 +262,8 @@ fn a_route_to_a_port_that_is_none_forwards_nothing() {
     route(network.pipeline_mut(0).unwrap(), 9, 77);
     network.receive(0, 0, &frame(2, 60, 1));
     let mut lost = frame(2, 60, 2);
-    // 10.9.1.1 instead of 10.2.1.1; the checksum follows.
-    lost[31] += 7;
-    lost[25] -= 7;
+    // 10.9.1.1 instead of 10.2.1.1.
+    edit_ipv4(&mut lost, |header| header[17] = 9);
     network.receive(0, 0, &lost);
     assert_eq!(settle(&mut network).len(), 1);
     assert_eq!(network.discarded_packets(0), 1);
@@ -331,7 +295,7 @@ fn a_topology_that_cannot_work_is_refused() {
         BuildError::PortNumber { port: CPU_PORT, .. }
     ));
     let mut bad = topology(GBPS, 100);
-    bad.links[2].rate_bps = 0;
+    bad.links[BETWEEN].rate_bps = 0;
     let error = Network::new(&bad, TimestampUnit::Nanoseconds, 0, 1).unwrap_err();
     assert!(matches!(error, BuildError::Rate { rate_bps: 0, .. }));
 }

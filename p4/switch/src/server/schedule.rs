@@ -58,18 +58,13 @@ async fn answer(mut stream: UnixStream, shared: &Shared) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use weft_topology::Topology;
 
     use super::*;
     use crate::network::TimestampUnit;
     use crate::server::World;
 
     fn shared() -> Shared {
-        let topology: Topology = serde_json::from_value(json!({
-            "version": 1, "name": "none", "paths": 1, "routing": "weft",
-            "hosts": [], "switches": [], "links": [],
-        }))
-        .unwrap();
+        let topology = weft_testing::topology::empty();
         let world = World::new(&topology, TimestampUnit::Nanoseconds, 0, 1).unwrap();
         Shared::new(world, || {})
     }

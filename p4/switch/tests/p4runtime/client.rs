@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use prost::Message as _;
-use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Channel, Endpoint};
@@ -18,8 +17,11 @@ use weft_p4runtime::p4::v1::stream_message_response::Update as FromSwitch;
 use weft_p4runtime::p4::v1::update::Type;
 use weft_switch::network::{Delivery, TimestampUnit};
 use weft_switch::server::{Shared, World, serve};
+use weft_testing::packet::{address, udp_of};
+use weft_testing::topology::star;
 
-pub const DEVICE: u64 = 101;
+/// The device id of the only switch of a [`star`].
+pub const DEVICE: u64 = 257;
 /// HTTP/2's own default; tonic's is larger.
 const STREAM_WINDOW_BYTES: u32 = 65_535;
 pub const SPINE_JSON: &[u8] = include_bytes!("../../../compiled/spine.json");
@@ -34,33 +36,8 @@ pub struct Switch {
 impl Switch {
     /// Starts its server.
     pub async fn start() -> Self {
-        let host = |leaf: u8| {
-            json!({
-                "name": format!("h{leaf}"), "leaf": leaf, "index": 1, "netns": "",
-                "interface": "", "mac": "", "addresses": [format!("10.{leaf}.1.1")],
-                "prefix_len": 24,
-            })
-        };
-        let link = |leaf: u8| {
-            json!({
-                "a": {"node": format!("h{leaf}"), "port": 0}, "b": {"node": "s", "port": leaf},
-                "rate_bps": 1_000_000_000, "delay_ns": 10_000, "queue_packets": 100,
-            })
-        };
-        let topology = serde_json::from_value(json!({
-            "version": 1, "name": "star", "paths": 1, "routing": "weft",
-            "hosts": [host(1), host(2)],
-            "switches": [{
-                "name": "s", "role": "spine", "index": 1, "device_id": DEVICE,
-                "grpc": "127.0.0.1:0",
-                "ports": [
-                    {"number": 1, "interface": "", "link": 0},
-                    {"number": 2, "interface": "", "link": 1},
-                ],
-            }],
-            "links": [link(1), link(2)],
-        }))
-        .unwrap();
+        let mut topology = star(2);
+        topology.switches[0].grpc = "127.0.0.1:0".into();
         let world = World::new(&topology, TimestampUnit::Nanoseconds, 0, 1).unwrap();
         let shared = Shared::new(world, || {});
         let address = serve(&topology, &shared).await.unwrap()[0];
@@ -304,11 +281,7 @@ pub fn route(leaf: u8, port: u8) -> p4::TableEntry {
 
 /// A UDP packet of 60 bytes from 10.1.1.1 to 10.2.1.1.
 pub fn frame() -> Vec<u8> {
-    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
-    frame.extend([0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0x64, 0xbb]);
-    frame.extend([10, 1, 1, 1, 10, 2, 1, 1]);
-    frame.resize(60, 0);
-    frame
+    udp_of(address(1, 1, 1), address(2, 1, 1), 60, 0)
 }
 
 /// The codes of a batch, one by one.

@@ -1,9 +1,9 @@
 //! The ECN stage: who meets a long queue is marked.
 
 use weft_switch::pipeline::QueueMetadata;
+use weft_testing::packet::{address, checksum_is_right, edit_ipv4, ping};
 
 use crate::bench::Bench;
-use crate::packet::{address, checksum_is_right, edit_ipv4, ping};
 
 /// The field's values (RFC 3168).
 const NOT_CAPABLE: u8 = 0;

@@ -1,7 +1,8 @@
 //! What hosts send that looks like what only switches and the controller send.
 
+use weft_testing::packet::{Tcp, address, edit_ipv4, over_ipv6, udp_with};
+
 use crate::bench::{Bench, CPU_PORT, drops, uplink};
-use crate::packet::{Tcp, address, edit_ipv4, over_ipv6, udp_with};
 
 const HOST: u16 = 1;
 const INT_PORT: u16 = 54_321;

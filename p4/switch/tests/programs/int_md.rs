@@ -3,9 +3,9 @@
 use std::process::Command;
 
 use weft_switch::pipeline::QueueMetadata;
+use weft_testing::packet::{Tcp, address, checksum_is_right};
 
 use crate::bench::{Bench, Hop, Intervals, Outcome, uplink};
-use crate::packet::{Tcp, address, checksum_is_right};
 
 const MS: u64 = 1_000_000;
 /// UDP, shim and MD header.

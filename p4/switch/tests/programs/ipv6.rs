@@ -1,11 +1,11 @@
 //! IPv6: what is done with a packet over IPv4 is done with its twin between the same hosts.
 
 use weft_switch::pipeline::QueueMetadata;
-
-use crate::bench::{Bench, PATHS, RttSample, drops, mac_of};
-use crate::packet::{
+use weft_testing::packet::{
     GATEWAY_MAC, SYN, Tcp, address, expected_path, over_ipv6, ping, ping_with_ttl, udp,
 };
+
+use crate::bench::{Bench, PATHS, RttSample, drops, mac_of};
 
 const HOST: u16 = 1;
 const FABRIC: u16 = 3;

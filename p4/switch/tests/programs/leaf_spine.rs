@@ -1,9 +1,9 @@
 //! Leaves and spines together, joined by hand.
 
 use std::collections::BTreeMap;
+use weft_testing::packet::{Tcp, address, checksum_is_right, ping, ttl};
 
 use crate::bench::{Bench, HOSTS, LEAVES, PATHS, mac_of, uplink};
-use crate::packet::{Tcp, address, checksum_is_right, ping, ttl};
 
 /// All switches, each hop taking `HOP` of time.
 struct LeafSpine {

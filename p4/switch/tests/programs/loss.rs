@@ -1,7 +1,8 @@
 //! The loss stage: what one switch marks and another counts.
 
+use weft_testing::packet::{Tcp, address, checksum_is_right, ping, ping_with_ttl};
+
 use crate::bench::{Bench, Intervals, LossSample, Outcome, uplink};
-use crate::packet::{Tcp, address, checksum_is_right, ping, ping_with_ttl};
 
 /// Packets of one colour.
 const BLOCK: u64 = 128;
@@ -164,7 +165,7 @@ fn packets_that_the_switch_itself_drops_have_arrived() {
     let colours: Vec<u8> = colours.collect();
     for colour in colours {
         let mut frame = ping_with_ttl(address(1, 1, 1), address(2, 1, 1), 1);
-        crate::packet::edit_ipv4(&mut frame, |header| header[6] |= colour);
+        weft_testing::packet::edit_ipv4(&mut frame, |header| header[6] |= colour);
         assert_eq!(link.spine.send(FROM_LEAF, &frame, 1).sent, None);
     }
     let told = link.send(2 * BLOCK, |_| false);

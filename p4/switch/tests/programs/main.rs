@@ -10,7 +10,6 @@ mod ipv6;
 mod leaf_spine;
 mod loss;
 mod nic;
-mod packet;
 mod queue;
 mod routing;
 mod rtt;

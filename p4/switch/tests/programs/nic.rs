@@ -1,7 +1,8 @@
 //! RTTs from NIC to NIC: two hosts of different leaves, and what is between them.
 
+use weft_testing::packet::{Tcp, address, expected_path, ping};
+
 use crate::bench::{Bench, HOSTS, Outcome, PATHS, RttSample};
-use crate::packet::{Tcp, address, expected_path, ping};
 
 /// Ports of a NIC.
 const HOST: u16 = 1;

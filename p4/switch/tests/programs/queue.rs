@@ -1,9 +1,9 @@
 //! The queue stage: what egress saw comes out of ingress.
 
 use weft_switch::pipeline::QueueMetadata;
+use weft_testing::packet::{Tcp, address, ping};
 
 use crate::bench::{Bench, Intervals, QueueSample};
-use crate::packet::{Tcp, address, ping};
 
 /// From h1_1 to h1_2, on a leaf: out by port 2.
 fn to_neighbour() -> Vec<u8> {

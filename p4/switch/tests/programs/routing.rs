@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-use weft_topology::routes::spread;
-
-use crate::bench::{Bench, CPU_PORT, HOSTS, PATHS, drops, mac_of, uplink};
-use crate::packet::{
+use weft_testing::packet::{
     GATEWAY_MAC, Tcp, address, checksum_is_right, edit_ipv4, expected_path, ping, ping_with_ttl,
     ttl, udp,
 };
+use weft_topology::routes::spread;
+
+use crate::bench::{Bench, CPU_PORT, HOSTS, PATHS, drops, mac_of, uplink};
 
 #[test]
 fn a_packet_to_a_host_of_the_leaf_gets_its_port_and_mac() {

@@ -1,9 +1,9 @@
 //! The RTT stage: what is measured, and what must not be.
 
 use std::collections::BTreeMap;
+use weft_testing::packet::{ACK, FIN, SYN, Tcp, address, crc32, expected_path};
 
 use crate::bench::{Bench, PATHS, RttSample, uplink};
-use crate::packet::{ACK, FIN, SYN, Tcp, address, crc32, expected_path};
 
 const HOST: u16 = 1;
 const FABRIC: u16 = 3;

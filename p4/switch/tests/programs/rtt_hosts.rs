@@ -2,8 +2,8 @@
 //! connections that idle, and thousands of them at once.
 
 use crate::bench::{Bench, Intervals};
-use crate::packet::{SYN, Tcp, address};
 use crate::rtt::{leaf_with, rtts, samples, send, subflow};
+use weft_testing::packet::{SYN, Tcp, address};
 
 #[test]
 fn a_keep_alive_gives_no_sample_and_spoils_none() {

@@ -1,9 +1,9 @@
 //! What an ACK waits in queues is written into it, from leaf to leaf.
 
 use weft_switch::pipeline::QueueMetadata;
+use weft_testing::packet::{ACK, SYN, Tcp, address, checksum_is_right, edit_ipv4, over_ipv6, udp};
 
 use crate::bench::{Bench, HOSTS};
-use crate::packet::{ACK, SYN, Tcp, address, checksum_is_right, edit_ipv4, over_ipv6, udp};
 
 const HOST: u16 = 1;
 const FABRIC: u16 = HOSTS + 1;

@@ -1,19 +1,25 @@
-//! Frames to feed to a switch, and the views to look at what it makes of them.
+//! Frames to send through a switch, and views of what comes out.
 
 use std::net::Ipv4Addr;
 
+/// The TCP flag FIN.
 pub const FIN: u8 = 0x01;
+/// The TCP flag SYN.
 pub const SYN: u8 = 0x02;
+/// The TCP flag ACK.
 pub const ACK: u8 = 0x10;
 
-/// What hosts address their frames to.
+/// The Ethernet address that hosts send to.
 pub const GATEWAY_MAC: [u8; 6] = [2, 0, 0, 0xff, 0, 1];
+/// The Ethernet address that frames come from.
 pub const HOST_MAC: [u8; 6] = [2, 0, 0, 0, 1, 1];
 
 const ETHERNET_BYTES: usize = 14;
 const IPV4_BYTES: usize = 20;
+const UDP_BYTES: usize = 8;
 
-/// Address `path` (from 1) of a host.
+/// The address of a host for `path`, from 1.
+#[must_use]
 pub fn address(leaf: u8, host: u8, path: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, leaf, host, path)
 }
@@ -21,20 +27,31 @@ pub fn address(leaf: u8, host: u8, path: u8) -> Ipv4Addr {
 /// A TCP segment with zeros as options and payload.
 #[derive(Debug, Clone, Copy)]
 pub struct Tcp {
+    /// Source address.
     pub src: Ipv4Addr,
+    /// Destination address.
     pub dst: Ipv4Addr,
+    /// Source port.
     pub src_port: u16,
+    /// Destination port.
     pub dst_port: u16,
+    /// Sequence number.
     pub seq: u32,
+    /// Acknowledgement number.
     pub ack: u32,
+    /// Flags, such as [`SYN`].
     pub flags: u8,
+    /// Receive window, unscaled.
     pub window: u16,
+    /// Length of the options, a multiple of four.
     pub option_bytes: usize,
+    /// Length of the payload.
     pub payload_bytes: usize,
 }
 
 impl Tcp {
-    /// A subflow from `src` to `dst`; its segments are made from this by the methods below.
+    /// An ACK of a subflow from `src` to `dst`. The methods below make its other segments.
+    #[must_use]
     pub fn subflow(src: Ipv4Addr, dst: Ipv4Addr) -> Tcp {
         Tcp {
             src,
@@ -51,6 +68,7 @@ impl Tcp {
     }
 
     /// The SYN with this initial sequence number.
+    #[must_use]
     pub fn syn(self, seq: u32) -> Tcp {
         Tcp {
             seq,
@@ -59,7 +77,8 @@ impl Tcp {
         }
     }
 
-    /// Payload from `seq` on.
+    /// A segment with data from `seq` on.
+    #[must_use]
     pub fn data(self, seq: u32, payload_bytes: usize) -> Tcp {
         Tcp {
             seq,
@@ -68,7 +87,8 @@ impl Tcp {
         }
     }
 
-    /// What the other end answers to acknowledge everything before `ack`.
+    /// The receiver's ACK of everything before `ack`.
+    #[must_use]
     pub fn ack_of(self, ack: u32) -> Tcp {
         Tcp {
             src: self.dst,
@@ -84,11 +104,14 @@ impl Tcp {
         }
     }
 
-    /// IPv4 total length.
+    /// The IPv4 total length.
+    #[must_use]
     pub fn total_bytes(&self) -> usize {
         IPV4_BYTES + 20 + self.option_bytes + self.payload_bytes
     }
 
+    /// The segment in an Ethernet frame.
+    #[must_use]
     pub fn frame(&self) -> Vec<u8> {
         let mut tcp = Vec::new();
         tcp.extend(self.src_port.to_be_bytes());
@@ -105,20 +128,25 @@ impl Tcp {
 }
 
 /// An ICMP echo request.
+#[must_use]
 pub fn ping(src: Ipv4Addr, dst: Ipv4Addr) -> Vec<u8> {
     ping_with_ttl(src, dst, 64)
 }
 
+/// An ICMP echo request with this TTL.
+#[must_use]
 pub fn ping_with_ttl(src: Ipv4Addr, dst: Ipv4Addr, ttl: u8) -> Vec<u8> {
     ipv4_frame(src, dst, 1, ttl, &[8, 0, 0xf7, 0xff, 0, 0, 0, 0])
 }
 
 /// A UDP datagram without payload.
+#[must_use]
 pub fn udp(src: Ipv4Addr, dst: Ipv4Addr, src_port: u16) -> Vec<u8> {
     udp_with(src, dst, [src_port, 53], 0, &[])
 }
 
 /// A UDP datagram from and to these ports.
+#[must_use]
 pub fn udp_with(
     src: Ipv4Addr,
     dst: Ipv4Addr,
@@ -126,11 +154,25 @@ pub fn udp_with(
     checksum: u16,
     payload: &[u8],
 ) -> Vec<u8> {
-    let length_bytes = 8 + payload.len() as u16;
+    let length_bytes = (UDP_BYTES + payload.len()) as u16;
     let header = [ports[0], ports[1], length_bytes, checksum];
     let header = header.iter().flat_map(|word| word.to_be_bytes());
     let datagram: Vec<u8> = header.chain(payload.iter().copied()).collect();
     ipv4_frame(src, dst, 17, 64, &datagram)
+}
+
+/// A UDP datagram in a frame of `frame_bytes`, whose last byte is `tag`.
+///
+/// # Panics
+/// If the headers do not fit.
+#[must_use]
+pub fn udp_of(src: Ipv4Addr, dst: Ipv4Addr, frame_bytes: usize, tag: u8) -> Vec<u8> {
+    let headers_bytes = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES;
+    let mut payload = vec![0; frame_bytes - headers_bytes];
+    if let Some(last) = payload.last_mut() {
+        *last = tag;
+    }
+    udp_with(src, dst, [0, 0], 0, &payload)
 }
 
 fn ipv4_frame(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, ttl: u8, payload: &[u8]) -> Vec<u8> {
@@ -153,6 +195,7 @@ fn ipv4_frame(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, ttl: u8, payload: &[u8
 pub const IPV6_PREFIX: [u8; 12] = [0xfd, 0x57, 0x65, 0x66, 0x74, 0, 0, 0, 0, 0, 0, 0];
 
 /// The same packet between the IPv6 addresses of the same hosts.
+#[must_use]
 pub fn over_ipv6(frame: &[u8]) -> Vec<u8> {
     let (ethernet, ip) = frame.split_at(ETHERNET_BYTES);
     let (ip, payload) = ip.split_at(IPV4_BYTES);
@@ -168,7 +211,7 @@ pub fn over_ipv6(frame: &[u8]) -> Vec<u8> {
     twin
 }
 
-/// Changes the IPv4 header of a frame and sets its checksum right again.
+/// Changes the IPv4 header of a frame, and then corrects its checksum.
 pub fn edit_ipv4(frame: &mut [u8], edit: impl FnOnce(&mut [u8])) {
     let header = &mut frame[ETHERNET_BYTES..ETHERNET_BYTES + IPV4_BYTES];
     edit(header);
@@ -177,15 +220,19 @@ pub fn edit_ipv4(frame: &mut [u8], edit: impl FnOnce(&mut [u8])) {
     header[10..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
+/// The TTL of a frame with IPv4.
+#[must_use]
 pub fn ttl(frame: &[u8]) -> u8 {
     frame[ETHERNET_BYTES + 8]
 }
 
 /// Whether the checksum of the IPv4 header is right.
+#[must_use]
 pub fn checksum_is_right(frame: &[u8]) -> bool {
     internet_checksum(&frame[ETHERNET_BYTES..ETHERNET_BYTES + IPV4_BYTES]) == 0
 }
 
+/// The Internet checksum (RFC 1071).
 fn internet_checksum(bytes: &[u8]) -> u16 {
     let words = bytes
         .chunks(2)
@@ -198,6 +245,7 @@ fn internet_checksum(bytes: &[u8]) -> u16 {
 }
 
 /// CRC-32/ISO-HDLC, bit by bit: v1model's `HashAlgorithm.crc32`.
+#[must_use]
 pub fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
@@ -207,6 +255,7 @@ pub fn crc32(bytes: &[u8]) -> u32 {
 }
 
 /// CRC-16/ARC, bit by bit: v1model's `HashAlgorithm.crc16`.
+#[must_use]
 pub fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, byte| {
         (0..8).fold(crc ^ *byte as u16, |crc, _| {
@@ -215,7 +264,9 @@ pub fn crc16(bytes: &[u8]) -> u16 {
     })
 }
 
-/// The path (from 0) between two addresses, as the design says.
+/// The path, from 0, that a leaf chooses between two addresses: the sum of both path numbers
+/// and of the crc16 of the two subnets, modulo `paths`.
+#[must_use]
 pub fn expected_path(src: Ipv4Addr, dst: Ipv4Addr, paths: u32) -> u8 {
     let (src, dst) = (src.octets(), dst.octets());
     let pair: Vec<u8> = (0..3).map(|byte| src[byte] ^ dst[byte]).collect();
