@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from driver import Labs, Weft, rows, sent_bytes
-from test_truth import digests
+from telemetry import digests
 
 pytestmark = pytest.mark.lab
 

@@ -13,9 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.installation import ROOT, Installation
-from weft_scenarios.lines import Path
 from weft_scenarios.matrix import Run
 from weft_scenarios.scenario import Scenario
+from weft_scenarios.toml_positions import Path
 
 _KERNEL = ROOT / "host" / "kernel"
 _CONFIG = ROOT / "topology" / "lab" / "kernel" / "um.config"

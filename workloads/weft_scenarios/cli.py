@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from weft_scenarios import experiment, matrix, page, report, scenario, tables
+from weft_scenarios import experiment, html_report, matrix, results_page, scenario, tables
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.experiment import Experiment, Options
 from weft_scenarios.installation import ROOT
@@ -99,7 +99,7 @@ def _figures(options: argparse.Namespace) -> int:
     if not options.plan and status != experiment.INTERRUPTED:
         for one in planned:
             if one.runs:
-                print(f"report: {page.write(one.folder)}")
+                print(f"report: {html_report.write(one.folder)}")
     return status
 
 
@@ -133,13 +133,13 @@ def _folder(name: str, options: argparse.Namespace) -> Path:
 
 
 def _report(options: argparse.Namespace) -> int:
-    print(f"report: {page.write(options.folder)}")
+    print(f"report: {html_report.write(options.folder)}")
     return 0
 
 
 def _results(_options: argparse.Namespace) -> int:
     read = [scenario.read(name) for name in scenario.names()]
-    written = report.write(read, RUNS, RESULTS)
+    written = results_page.write(read, RUNS, RESULTS)
     print(f"{RESULTS.relative_to(ROOT)} written")
     if written.kept:
         print(f"as it was, without runs here: {', '.join(written.kept)}")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from weft_scenarios import flows, installation, machine, matrix, plot, report, results, tables
+from weft_scenarios import flows, installation, machine, matrix, plot, results, results_page, tables
 from weft_scenarios.check import check
 from weft_scenarios.claims import judge
 from weft_scenarios.errors import ScenarioError
@@ -209,7 +209,7 @@ def _show(one: Scenario, folder: Path) -> None:
         if not verdict.points and not verdict.missing:
             continue  # Its points are left out of the quick set.
         print(f"{verdict.word().upper()}: {claim.text} ({claim.source})")
-        print(f"    {report.summary(verdict)}")
+        print(f"    {results_page.summary(verdict)}")
     print(f"results and plots: {_shown(folder)}")
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from weft_scenarios import inputs
-from weft_scenarios.reader import Value
 from weft_scenarios.scenario import Axis, Experiment, Full, Point, Quick, Scenario
 from weft_scenarios.seeds import Seeds
+from weft_scenarios.toml_reader import Value
 
 
 @dataclass(frozen=True)

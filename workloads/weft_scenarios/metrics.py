@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from weft_scenarios import curves, evidence, fluid, loop, rb_model, samples
+from weft_scenarios import control_loop, curves, evidence, fluid, rb_model, samples
 from weft_scenarios.curves import Curve, course, number, quantiles
 from weft_scenarios.errors import ScenarioError
 
@@ -20,7 +20,7 @@ _SHORT_BYTES, _LONG_BYTES = 100_000, 1_000_000
 """What short and long flows are: below, and from."""
 
 
-_MODULES = (curves, evidence, fluid, loop, rb_model, samples)
+_MODULES = (control_loop, curves, evidence, fluid, rb_model, samples)
 """What measures, besides this one."""
 
 
@@ -100,7 +100,7 @@ def _measure(folder: Path) -> Measured:
     }
     for numbers, courses in (
         samples.read(folder),
-        loop.read(folder, metrics["completion_ms"]),
+        control_loop.read(folder, metrics["completion_ms"]),
     ):
         metrics |= numbers
         drawn |= courses

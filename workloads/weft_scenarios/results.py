@@ -21,8 +21,8 @@ from weft_scenarios.files import write_whole
 from weft_scenarios.matrix import Run
 from weft_scenarios.metrics import Measured
 from weft_scenarios.quantities import METRICS
-from weft_scenarios.reader import Value
 from weft_scenarios.scenario import Scenario, Where
+from weft_scenarios.toml_reader import Value
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from weft_scenarios.errors import ScenarioError
-from weft_scenarios.lines import Source
 from weft_scenarios.quantities import CURVES, METRICS
-from weft_scenarios.reader import Table, Value
 from weft_scenarios.seeds import AT_LEAST, AT_MOST, OF, Seeds
+from weft_scenarios.toml_positions import Source
+from weft_scenarios.toml_reader import Table, Value
 
 FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
 """Where the scenario files are."""

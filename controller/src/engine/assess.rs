@@ -10,7 +10,7 @@ use crate::pattern::{gaps, sequence, sticky_gaps};
 /// Paths that lose packets are left out of patterns if the others have this share of the
 /// rate of all: what is lost costs less than a rate that is not there (operators who
 /// disable links see it so, too: CorrOpt, SIGCOMM 2017). With a loss of 1% on one path
-/// of four flows end sooner without it, on one of two later (`tests/test_gray.py`).
+/// of four flows end sooner without it, on one of two later (`tests/test_gray_failures.py`).
 const LEAST_RATE_PERCENT: u128 = 75;
 
 /// A cost like any other, large enough to be weighed by rates.

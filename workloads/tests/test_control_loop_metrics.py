@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from weft_scenarios import loop
+from weft_scenarios import control_loop
 
 PATTERNS = "time_ns,source_leaf,destination_leaf,version,path,via,rtt_ns,queue_packets,gap,sequence"
 LOOP = "source_leaf,destination_leaf,version,host,sampled_ns,decided_ns,applied_ns,rested,rule"
@@ -21,7 +21,7 @@ def test_a_paths_part_is_that_of_the_first_pair_until_the_next_pattern(tmp_path:
         "0,2,1,8,0,spine1,1,0,1,BBBA", "0,2,1,8,1,spine2,1,0,1,BBBA",
         "5000000,1,2,9,0,spine1,1,0,3,AAAB", "5000000,1,2,9,1,spine2,1,0,1,AAAB",
     ]  # fmt: skip
-    metrics, curves = loop.read(written(tmp_path, patterns, []), 20.0)
+    metrics, curves = control_loop.read(written(tmp_path, patterns, []), 20.0)
     assert curves == {"path2_share_percent": ([0, 5, 20], [50, 25, 25])}
     assert metrics == {"patterns_per_s": 50}
 
@@ -34,11 +34,11 @@ def test_patterns_that_had_to_rest_or_followed_no_sample_took_no_time(tmp_path: 
         "1,2,8,h1_1,1000000,1050000,9000000,true,moved",
         "1,2,9,h1_1,,1050000,9000000,false,herd",
     ]
-    metrics, _ = loop.read(written(tmp_path, patterns, loops), 20.0)
+    metrics, _ = control_loop.read(written(tmp_path, patterns, loops), 20.0)
     assert metrics["sample_to_kernel_median_us"] == pytest.approx(80)
     assert metrics["sample_to_kernel_max_us"] == pytest.approx(90)
 
 
 def test_a_run_without_patterns_has_no_such_numbers(tmp_path: Path) -> None:
-    assert loop.read(tmp_path, 20.0) == ({}, {})
-    assert loop.read(written(tmp_path, [], []), 20.0) == ({}, {})
+    assert control_loop.read(tmp_path, 20.0) == ({}, {})
+    assert control_loop.read(written(tmp_path, [], []), 20.0) == ({}, {})

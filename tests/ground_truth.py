@@ -211,7 +211,7 @@ class Queue:
         return [index for index in last if index >= 0]
 
 
-class Truth:
+class GroundTruth:
     """A captured run."""
 
     def __init__(self, capture: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from weft_scenarios.errors import ScenarioError
-from weft_scenarios.lines import Path, Source
+from weft_scenarios.toml_positions import Path, Source
 
 T = TypeVar("T")
 Value = str | int | float

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from driver import Weft, rows
-from test_truth import Digest, digests, quantile, spread
-from truth import Truth
-from truth_cards import Cards
+from ground_truth import GroundTruth
+from ground_truth_nics import Nics
+from telemetry import Digest, digests, quantile, spread
 
 pytestmark = pytest.mark.lab
 
@@ -30,7 +30,7 @@ class Run:
 
     out: Path
     jitter_ns: int
-    truth: Truth
+    truth: GroundTruth
 
     def rtt_samples(self) -> Iterator[Digest]:
         """Give the RTTs that were told."""
@@ -42,39 +42,39 @@ def run(weft: Weft, folder: Path, jitter_ns: int, nic: str) -> Run:
     out = folder / "run"
     flags = f"--host-jitter {jitter_ns}ns --nic {nic} --capture all --arrivals all --out"
     weft.run("run", *WEB_SEARCH.split(), *flags.split(), str(out))
-    return Run(out, jitter_ns, Truth(out / "capture"))
+    return Run(out, jitter_ns, GroundTruth(out / "capture"))
 
 
-def kernels_errors_ns(run: Run, cards: Cards) -> list[int]:
+def kernels_errors_ns(run: Run, nics: Nics) -> list[int]:
     """Of the smoothed RTTs at the ends of flows, against what the network took last."""
     outcome = json.loads((run.out / "run.json").read_text())["outcome"]
     errors = []
     for row in rows(run.out / "subflows.csv"):
         addresses = (int(IPv4Address(row["source"])), int(IPv4Address(row["destination"])))
         subflow = (*addresses, int(row["source_port"]), int(row["destination_port"]))
-        true_ns = cards.rtt_ns(subflow, outcome["start_ns"] + int(row["time_ns"]))
+        true_ns = nics.rtt_ns(subflow, outcome["start_ns"] + int(row["time_ns"]))
         if true_ns is not None:
-            errors.append(abs(int(row["srtt_ns"]) - cards.beyond_ns(subflow) - true_ns))
+            errors.append(abs(int(row["srtt_ns"]) - nics.beyond_ns(subflow) - true_ns))
     return errors
 
 
 @pytest.mark.parametrize("jitter_ns", JITTERS_NS)
-def test_cards_measure_the_network_whatever_hosts_do(
+def test_nics_measure_the_network_whatever_hosts_do(
     weft: Weft, tmp_path: Path, jitter_ns: int
 ) -> None:
-    cards_run = run(weft, tmp_path, jitter_ns, "p4")
-    cards = Cards(cards_run.truth)
+    nics_run = run(weft, tmp_path, jitter_ns, "p4")
+    nics = Nics(nics_run.truth)
     errors, unexplained = [], 0
-    for digest in cards_run.rtt_samples():
+    for digest in nics_run.rtt_samples():
         assert digest.switch.startswith("nic")
         source, destination, source_port, destination_port, _, _, rtt_ns, *_ = digest.fields
         subflow = (source, destination, source_port, destination_port)
-        true_ns = cards.rtt_ns(subflow, digest.at_ns)
+        true_ns = nics.rtt_ns(subflow, digest.at_ns)
         if true_ns is None:
             unexplained += 1
         else:
             errors.append(abs(rtt_ns - true_ns))
-    kernels = kernels_errors_ns(cards_run, cards)
+    kernels = kernels_errors_ns(nics_run, nics)
     print(f"jitter {jitter_ns} ns: {len(errors)} RTTs of cards: {spread(errors)}; ", end="")
     print(f"{len(kernels)} of kernels: {spread(kernels)}")
     assert unexplained == 0

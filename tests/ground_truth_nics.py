@@ -10,16 +10,16 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from typing import Any
 
-from truth import Frame, Queue, Subflow, Truth
+from ground_truth import Frame, GroundTruth, Queue, Subflow
 
 HEADER_BYTES = 18
 """Frames are longer by it from card to card."""
 
 
-class Card:
+class Nic:
     """The network card of a host."""
 
-    def __init__(self, truth: Truth, host: dict[str, Any]) -> None:
+    def __init__(self, truth: GroundTruth, host: dict[str, Any]) -> None:
         """Find out when it has sent and got what."""
         nic = host["nic"]
         link = truth.links[host["name"]]
@@ -50,13 +50,13 @@ class Card:
         return None
 
 
-class Cards:
+class Nics:
     """All cards of a captured run."""
 
-    def __init__(self, truth: Truth) -> None:
+    def __init__(self, truth: GroundTruth) -> None:
         """Take what is known of the hosts."""
         self._truth = truth
-        self._cards = {host["name"]: Card(truth, host) for host in truth.hosts}
+        self._nics = {host["name"]: Nic(truth, host) for host in truth.hosts}
 
     def rtt_ns(self, subflow: Subflow, at_ns: int) -> int | None:
         """Give the RTT that the card of a subflow's sender could tell at a moment.
@@ -64,7 +64,7 @@ class Cards:
         It is that of the last packet of the subflow's receiver which had come by then; nothing if
         there was none, or if it answered no segment.
         """
-        near, far = (self._cards[self._truth.owner[address]] for address in subflow[:2])
+        near, far = (self._nics[self._truth.owner[address]] for address in subflow[:2])
         back = (subflow[1], subflow[0], subflow[3], subflow[2])
         # Bus times are rounded.
         index = bisect_left(near.arrivals[back], at_ns + 2) - 1
@@ -83,5 +83,5 @@ class Cards:
 
     def beyond_ns(self, subflow: Subflow) -> int:
         """Give what an RTT between kernels has more, over idle hosts."""
-        ends = (self._cards[self._truth.owner[address]] for address in subflow[:2])
-        return 2 * sum(card.delay_ns for card in ends)
+        ends = (self._nics[self._truth.owner[address]] for address in subflow[:2])
+        return 2 * sum(nic.delay_ns for nic in ends)

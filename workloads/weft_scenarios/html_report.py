@@ -19,7 +19,17 @@ import matplotlib.style
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
-from weft_scenarios import charts, flows, matrix, plot, report, results, scenario, style, tables
+from weft_scenarios import (
+    charts,
+    flows,
+    matrix,
+    plot,
+    results,
+    results_page,
+    scenario,
+    style,
+    tables,
+)
 from weft_scenarios.claims import Verdict, judge
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import write_whole
@@ -104,7 +114,7 @@ def _pdf(one: Scenario, verdicts: Sequence[Verdict], pictures: Sequence[_Picture
         lines = [f"{one.title} ({one.source})", ""]
         for verdict in verdicts:
             lines += textwrap.wrap(f"{verdict.word().upper()}: {verdict.claim.text}", 100)
-            measured = f"{report.summary(verdict)} [{verdict.claim.source}]"
+            measured = f"{results_page.summary(verdict)} [{verdict.claim.source}]"
             lines += textwrap.wrap(measured, 100, initial_indent="    ", subsequent_indent="    ")
         for start in range(0, len(lines), _PDF_LINES):
             cover = Figure(figsize=(8.3, 11.7))
@@ -168,7 +178,7 @@ def _verdicts(verdicts: Sequence[Verdict]) -> str:
         return ""
     rows = [
         f"<tr><td>{_text(v.claim.text)} <span class=source>({_text(v.claim.source)})</span>"
-        f"{_reading(v)}<td>{_badge(v)}<td>{_text(report.summary(v))}"
+        f"{_reading(v)}<td>{_badge(v)}<td>{_text(results_page.summary(v))}"
         for v in verdicts
     ]
     head = "<tr><th>Claim<th>Verdict<th>Measured"

@@ -5,7 +5,7 @@ from statistics import fmean
 
 import pytest
 from driver import Labs, Weft, rows
-from test_truth import digests
+from telemetry import digests
 
 pytestmark = pytest.mark.lab
 

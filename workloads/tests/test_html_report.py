@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conducting import HEALTHY, conduct, install
 from small import SMALL
-from weft_scenarios import page
+from weft_scenarios import html_report
 from weft_scenarios.errors import ScenarioError
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     install(folder, varied.replace("h2_1,1000,1000000", "h2_1,20000,1000000"))
     status, said = conduct(folder, folder)
     assert status == 0, said
-    page.write(folder / "out")
+    html_report.write(folder / "out")
     return folder / "out"
 
 
@@ -65,7 +65,7 @@ class Seen(HTMLParser):
 def seen(folder: Path) -> Seen:
     """Give what is on the page."""
     seen = Seen()
-    seen.feed((folder / page.FILE).read_text())
+    seen.feed((folder / html_report.FILE).read_text())
     return seen
 
 
@@ -96,7 +96,7 @@ def test_the_page_of_a_quick_or_full_set_has_its_parameters(folder: Path, tmp_pa
         about = json.loads((folder / "about.json").read_text()) | extent
         (tmp_path / "about.json").write_text(json.dumps(about))
         seen = Seen()
-        seen.feed(page.write(tmp_path).read_text())
+        seen.feed(html_report.write(tmp_path).read_text())
         return seen.text
 
     assert "one: --patternincast" in rows()
@@ -117,7 +117,7 @@ def test_every_figure_is_there_for_print_and_slides_too(folder: Path) -> None:
 @pytest.mark.skipif(not CHROMIUM, reason="no chromium here")
 def test_a_browser_draws_every_figure(folder: Path, tmp_path: Path) -> None:
     counted = tmp_path / "page.html"
-    counted.write_text((folder / page.FILE).read_text() + COUNTS_IMAGES)
+    counted.write_text((folder / html_report.FILE).read_text() + COUNTS_IMAGES)
     command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
     command += ["--no-first-run", "--disable-background-networking", "--disable-component-update"]
     command += ["--disable-sync", "--disable-quic", f"--user-data-dir={tmp_path / 'profile'}"]
@@ -129,4 +129,4 @@ def test_a_browser_draws_every_figure(folder: Path, tmp_path: Path) -> None:
 
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="no results of an experiment"):
-        page.write(tmp_path)
+        html_report.write(tmp_path)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from small import SMALL, read
-from weft_scenarios import matrix, report, results
+from weft_scenarios import matrix, results, results_page
 from weft_scenarios.metrics import Measured
 from weft_scenarios.scenario import Scenario
 
@@ -23,33 +23,33 @@ def test_scenarios_that_were_not_run_here_stay_as_they_were(tmp_path: Path) -> N
     elsewhere, here, target = tmp_path / "a", tmp_path / "b", tmp_path / "RESULTS.md"
     for name, fct_ms in (("one", 1.5), ("two", 2.5)):
         measured(elsewhere / name, scenarios[("one", "two").index(name)], fct_ms)
-    written = report.write(scenarios, elsewhere, target)
+    written = results_page.write(scenarios, elsewhere, target)
     assert (written.kept, written.missing) == ([], ["three"])
-    before = report.entries(target.read_text())
+    before = results_page.entries(target.read_text())
     assert list(before) == ["one", "two"]
     assert "Not run yet: three." in target.read_text()
     assert "on Linux 7, Weft abc123" in before["two"].section
 
     measured(here / "two", scenarios[1], 7.5)
     measured(here / "three", scenarios[2], 8.5)
-    written = report.write(scenarios, here, target)
+    written = results_page.write(scenarios, here, target)
     assert (written.kept, written.missing) == (["one"], [])
-    after = report.entries(target.read_text())
+    after = results_page.entries(target.read_text())
     assert after["one"] == before["one"]
     assert "7.5" in after["two"].section
     assert "2.5" not in after["two"].section
     assert [len(entry.claims) for entry in after.values()] == [1, 1, 1]
 
-    report.write(scenarios, here, target)
-    assert report.entries(target.read_text()) == after
+    results_page.write(scenarios, here, target)
+    assert results_page.entries(target.read_text()) == after
 
 
 def test_the_full_set_stands_beside_the_reduced_one(tmp_path: Path) -> None:
     scenario = read(tmp_path, SMALL, "one")
     measured(tmp_path / "one", scenario, 1.5)
     measured(tmp_path / "full" / "one", scenario, 9.5, full=True)
-    report.write([scenario], tmp_path, tmp_path / "RESULTS.md")
-    said = report.entries((tmp_path / "RESULTS.md").read_text())
+    results_page.write([scenario], tmp_path, tmp_path / "RESULTS.md")
+    said = results_page.entries((tmp_path / "RESULTS.md").read_text())
     assert list(said) == ["one", "one-full"]
     assert "9.5" in said["one-full"].section
     assert "9.5" not in said["one"].section

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from driver import Weft
-from test_truth import DIGEST_BYTES, digests, quantile, spread
-from truth import Truth
+from ground_truth import GroundTruth
+from telemetry import DIGEST_BYTES, digests, quantile, spread
 
 pytestmark = pytest.mark.lab
 
@@ -28,11 +28,11 @@ def capture(weft: Weft, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def truth(capture: Path) -> Truth:
-    return Truth(capture)
+def truth(capture: Path) -> GroundTruth:
+    return GroundTruth(capture)
 
 
-def test_packets_tell_how_long_they_have_waited(capture: Path, truth: Truth) -> None:
+def test_packets_tell_how_long_they_have_waited(capture: Path, truth: GroundTruth) -> None:
     """The last queue, which the packet left one wire before its report."""
     names = {switch["device_id"]: switch["name"] for switch in truth.topology["switches"]}
     (delay_ns,) = {link["delay_ns"] for link in truth.topology["links"]}
@@ -63,7 +63,7 @@ def test_packets_tell_how_long_they_have_waited(capture: Path, truth: Truth) -> 
     assert quantile(errors, 0.99) <= 10_000
 
 
-def test_hosts_get_no_telemetry(capture: Path, truth: Truth) -> None:
+def test_hosts_get_no_telemetry(capture: Path, truth: GroundTruth) -> None:
     for host in truth.hosts:
         assert INT_PORT not in _destination_ports(capture / f"{host['name']}.pcap")
 
@@ -80,7 +80,9 @@ def _destination_ports(pcap: Path) -> set[bytes]:
     return ports
 
 
-def test_telemetry_stays_below_a_hundredth_of_the_traffic(capture: Path, truth: Truth) -> None:
+def test_telemetry_stays_below_a_hundredth_of_the_traffic(
+    capture: Path, truth: GroundTruth
+) -> None:
     told = sum(1 for _ in digests(capture))
     sent = sum(frame.frame_bytes for cable in truth.cables.values() for frame in cable.sent)
     assert told * DIGEST_BYTES < sent / 100

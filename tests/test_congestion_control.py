@@ -29,7 +29,7 @@ def in_plain_lab(*argv: str | Path) -> str:
 @pytest.fixture(scope="module")
 def ratios() -> dict[str, float]:
     """How much two subflows get beside one TCP connection on the same link, for each."""
-    program = ROOT / "tests" / "sharing.py"
+    program = ROOT / "tests" / "fairness.py"
     shares = json.loads(in_plain_lab(sys.executable, program, *COUPLED, *UNCOUPLED, *WEFT))
     for name, share in shares.items():
         # Headers and the DSS option take 7 % of a full packet.

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
 from driver import Weft, rows
-from truth import Truth
+from ground_truth import GroundTruth
+from telemetry import DIGEST_BYTES, Digest, digests, quantile, spread
 
 pytestmark = pytest.mark.lab
 
@@ -19,24 +19,6 @@ RATES = ("1gbit", "10gbit")
 CPU_PORT = 510
 MANY = 80
 """Samples that say something about a quantile."""
-DIGEST_BYTES = 300
-"""On its way to the controller, with its acknowledgement, when it travels alone."""
-
-
-@dataclass(frozen=True)
-class Digest:
-    """What a switch told."""
-
-    at_ns: int
-    switch: str
-    name: str
-    fields: tuple[int, ...]
-
-
-def digests(capture: Path) -> Iterator[Digest]:
-    for row in rows(capture / "digests.csv"):
-        fields = tuple(int(number) for number in row["fields"].split())
-        yield Digest(int(row["time_ns"]), row["switch"], row["digest"], fields)
 
 
 def queue_samples(capture: Path) -> Iterator[Digest]:
@@ -46,18 +28,9 @@ def queue_samples(capture: Path) -> Iterator[Digest]:
             yield digest
 
 
-def quantile(values: list[int], share: float) -> int:
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
-
-
-def queue_packets(truth: Truth) -> int:
+def queue_packets(truth: GroundTruth) -> int:
     (packets,) = {link["queue_packets"] for link in truth.topology["links"]}
     return int(packets)
-
-
-def spread(errors: list[int]) -> str:
-    median, p99 = quantile(errors, 0.5), quantile(errors, 0.99)
-    return f"median error {median} ns, p99 {p99} ns, most {max(errors)} ns"
 
 
 @pytest.fixture(scope="module", params=RATES)
@@ -65,18 +38,18 @@ def capture(
     request: pytest.FixtureRequest, weft: Weft, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """The captures of a run at one rate of all links."""
-    out = tmp_path_factory.mktemp("truth") / "run"
+    out = tmp_path_factory.mktemp("telemetry") / "run"
     flags = f"--rate {request.param} --host-rate {request.param} --capture all --arrivals all --out"
     weft.run("run", *WEB_SEARCH.split(), *flags.split(), str(out))
     return out / "capture"
 
 
 @pytest.fixture(scope="module")
-def truth(capture: Path) -> Truth:
-    return Truth(capture)
+def truth(capture: Path) -> GroundTruth:
+    return GroundTruth(capture)
 
 
-def test_rtts_of_segments_are_what_the_network_took(capture: Path, truth: Truth) -> None:
+def test_rtts_of_segments_are_what_the_network_took(capture: Path, truth: GroundTruth) -> None:
     errors, unexplained = [], 0
     for digest in digests(capture):
         if digest.name == "rtt_sample_t":
@@ -95,7 +68,9 @@ def test_rtts_of_segments_are_what_the_network_took(capture: Path, truth: Truth)
     assert quantile(errors, 0.99) <= ERROR_NS
 
 
-def test_depths_and_delays_of_queues_are_those_of_the_queues(capture: Path, truth: Truth) -> None:
+def test_depths_and_delays_of_queues_are_those_of_the_queues(
+    capture: Path, truth: GroundTruth
+) -> None:
     errors, wrong_depths, full = [], 0, queue_packets(truth)
     for digest in queue_samples(capture):
         port, depth, delay_ns, *_ = digest.fields
@@ -113,7 +88,7 @@ def test_depths_and_delays_of_queues_are_those_of_the_queues(capture: Path, trut
 
 
 def test_what_links_have_sent_since_they_were_idle_is_what_they_have_sent(
-    capture: Path, truth: Truth
+    capture: Path, truth: GroundTruth
 ) -> None:
     # An empty queue says nothing of its link.
     told = [digest for digest in queue_samples(capture) if digest.fields[1]]
@@ -125,7 +100,9 @@ def test_what_links_have_sent_since_they_were_idle_is_what_they_have_sent(
         assert (since_ns, sent_bytes) in truth.queues[digest.switch, port].sent(digest.at_ns)
 
 
-def test_a_kernels_smoothed_rtt_is_further_off_than_a_leafs(capture: Path, truth: Truth) -> None:
+def test_a_kernels_smoothed_rtt_is_further_off_than_a_leafs(
+    capture: Path, truth: GroundTruth
+) -> None:
     run = json.loads((capture.parent / "run.json").read_text())
     told = [digest for digest in digests(capture) if digest.name == "rtt_sample_t"]
     paths = {digest.fields[:2]: digest.fields[4] for digest in told}
@@ -153,7 +130,9 @@ def test_a_kernels_smoothed_rtt_is_further_off_than_a_leafs(capture: Path, truth
     assert quantile(leaves, 0.5) < quantile(kernels, 0.5)
 
 
-def test_digests_are_less_than_a_hundredth_of_the_traffic(capture: Path, truth: Truth) -> None:
+def test_digests_are_less_than_a_hundredth_of_the_traffic(
+    capture: Path, truth: GroundTruth
+) -> None:
     told = sum(1 for _ in digests(capture))
     sent = sum(frame.frame_bytes for cable in truth.cables.values() for frame in cable.sent)
     print(f"{told} digests, {sent} bytes of traffic: {told * DIGEST_BYTES / sent:.3%}")
