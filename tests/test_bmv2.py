@@ -1,20 +1,19 @@
 """The same circle on BMv2, where that is installed: a simple_switch_grpc for every switch."""
 
 import re
-import shutil
 from pathlib import Path
 
+import needs
 import pytest
 from driver import Lab, Labs, Weft, rows
 
-PROGRAM = "simple_switch_grpc"
+pytestmark = pytest.mark.lab
 
-pytestmark = [
-    pytest.mark.lab,
-    pytest.mark.skipif(
-        shutil.which(PROGRAM) is None, reason=f"no {PROGRAM} on PATH; p4lang-bmv2 has it"
-    ),
-]
+
+@pytest.fixture(scope="module", autouse=True)
+def bmv2() -> None:
+    """Every test here needs it."""
+    needs.require("bmv2")
 
 
 @pytest.fixture(scope="module")

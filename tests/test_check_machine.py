@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import needs
 import pytest
 
 REPOSITORY = Path(__file__).parents[1]
@@ -58,7 +59,7 @@ def run(
     """Run a command in a checkout, in namespaces of its own that `prepare` has changed."""
     isolated = ["unshare", "--map-root-user", *namespaces.split()] if namespaces else []
     if isolated and subprocess.run([*isolated, "true"], capture_output=True).returncode:
-        pytest.skip("user namespaces are not allowed here")
+        needs.skip("namespaces", "user namespaces are not allowed here")
     inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     environment = inherited | {"WEFT_CACHE": str(checkout.parent / "cache")} | variables
     script = f"set -e; {prepare}\nexec bash -c {COMMAND}"

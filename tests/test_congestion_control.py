@@ -31,6 +31,7 @@ def ratios() -> dict[str, float]:
     """How much two subflows get beside one TCP connection on the same link, for each."""
     program = ROOT / "tests" / "fairness.py"
     shares = json.loads(in_plain_lab(sys.executable, program, *COUPLED, *UNCOUPLED, *WEFT))
+    assert list(shares) == [*COUPLED, *UNCOUPLED, *WEFT]
     for name, share in shares.items():
         # Headers and the DSS option take 7 % of a full packet.
         assert 0.9 * LINK_BPS < sum(share.values()) < LINK_BPS, (name, share)

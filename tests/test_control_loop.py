@@ -49,7 +49,9 @@ def test_a_sample_that_moves_a_gap_is_in_the_kernels_within_200_us(
     for row in rows:
         key = (row["source_leaf"], row["destination_leaf"], row["version"])
         hosts_of.setdefault(key, set()).add(row["host"])
-    for (leaf, _, _), hosts in list(hosts_of.items())[:-2]:
+    complete = list(hosts_of.items())[:-2]
+    assert complete
+    for (leaf, _, _), hosts in complete:
         assert hosts == {f"h{leaf}_1", f"h{leaf}_2"}
 
 
@@ -77,6 +79,7 @@ def test_a_dead_path_leaves_the_patterns_and_returns(weft: Weft, tmp_path: Path)
     failed = [row for row in changes if row["rule"] == "failed"]
     returned = [row for row in changes if row["rule"] == "returned"]
     assert {row["host"] for row in failed} == {"h1_1", "h1_2"}
+    assert returned
     for row in failed + returned:
         assert int(row["applied_ns"]) - int(row["decided_ns"]) <= MS_NS
     # Silence of 12 ms, and probes that wait as long as full queues hold them.

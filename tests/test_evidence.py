@@ -52,6 +52,7 @@ def test_every_byte_of_every_flow_is_in_the_captures(runs: Path, scheduler: str)
     arrived: Counter[tuple[str, str]] = Counter()
     for connection in rows(run / "evidence/connections.csv"):
         arrived[connection["source"], connection["destination"]] += int(connection["data_bytes"])
+    assert sum(sent.values()) == 4 * 225_000
     assert arrived == sent
 
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from driver import LIMIT_S, Lab, Labs, sent_bytes
@@ -34,7 +35,11 @@ def long_flows(
 
 def sources(lab: Lab) -> set[str]:
     """Give where the senders' patterns come from."""
-    flows = lab.json("flows")
+    return sources_of(lab.json("flows"))
+
+
+def sources_of(flows: list[dict[str, Any]]) -> set[str]:
+    """The same, of connections that are known already."""
     return {flow["source"] for flow in flows if any(s["packets"] > 10 for s in flow["subflows"])}
 
 
@@ -67,7 +72,9 @@ def test_a_slow_spine_gets_its_share_and_the_kernel_follows(labs: Labs, tmp_path
         assert gaps(lab) == {(1, 2)}
         text, _ = load.communicate(timeout=LIMIT_S)
         assert load.returncode == 0, text
-    for pattern in lab.patterns().values():
+    patterns = lab.patterns()
+    assert set(patterns) == {(1, 2), (2, 1)}
+    for pattern in patterns.values():
         fast, slow = pattern["paths"]
         for path in (fast, slow):
             assert path["rtt_min_ns"] == pytest.approx(path["rtt_configured_ns"], rel=0.05)
@@ -91,9 +98,8 @@ def test_flows_outlive_the_controller_and_patterns_come_back(labs: Labs, tmp_pat
         assert load.returncode == 0, text
 
 
-def newest(lab: Lab) -> dict[str, int]:
+def newest(flows: list[dict[str, Any]]) -> dict[str, int]:
     """Give the version that each connection uses, of those that have one."""
-    flows = lab.json("flows")
     return {f"{flow['host']} {flow['token']}": flow["version"] for flow in flows if flow["version"]}
 
 
@@ -107,10 +113,13 @@ class Versions:
 
     def follow(self) -> set[str]:
         """Look at them now; gives where the senders' patterns come from."""
-        for flow, version in newest(self._lab).items():
+        flows = self._lab.json("flows")
+        found, told = newest(flows), sources_of(flows)
+        assert found or told != {"controller"}, "patterns of the controller without a version"
+        for flow, version in found.items():
             assert version >= self._seen.get(flow, 0), f"{flow} went back"
             self._seen[flow] = version
-        return sources(self._lab)
+        return told
 
 
 def test_a_second_controller_takes_over_and_the_first_takes_back(

@@ -19,15 +19,18 @@ def test_flows_between_pods_use_four_paths_and_patterns_name_them(
     assert len(flows) == 40
     assert [flow["error"] for flow in flows] == [""] * 40
     patterns = lab.patterns().values()
-    assert patterns
     between_pods = [[path["via"] for path in p["paths"]] for p in patterns if is_far(p)]
-    for ways in between_pods:
-        assert len(set(ways)) == 4
-        cores = [core_of(way) for way in ways]
+    within_pods = [[path["via"] for path in p["paths"]] for p in patterns if not is_far(p)]
+    assert between_pods
+    assert within_pods
+    for routes in between_pods:
+        assert len(set(routes)) == 4
+        cores = [core_of(route) for route in routes]
         assert sorted(cores) == ["core1", "core2", "core3", "core4"]
+    for routes in within_pods:
+        assert len(set(routes)) == 2
     for pattern in patterns:
-        if not is_far(pattern):
-            assert len({path["via"] for path in pattern["paths"]}) == 2
+        assert pattern["paths"]
         for path in pattern["paths"]:
             # What links alone take, but for rounding; its own traffic may have queued.
             assert path["rtt_min_ns"] >= 0.99 * path["rtt_configured_ns"]

@@ -32,16 +32,15 @@ def test_a_path_that_loses_a_hundredth_leaves_the_patterns_and_returns(
         pair["history"] for pair in lab.json("patterns", "--history") if pair["source_leaf"] == 1
     ]
     gray = next(decision for decision in history if decision["rule"] == "gray")
-    assert gray["gaps"][1] == 0
-    assert all(gap for path, gap in enumerate(gray["gaps"]) if path != 1)
+    assert [gap > 0 for gap in gray["gaps"]] == [True, False, True, True]
     # The switch behind the link has counted it.
     assert gray["trigger"]["switch"] == "spine2"
     loss = gray["trigger"]["loss"]
     assert 0.005 < loss["lost_packets"] / loss["packets"] < 0.02
     returned = next(decision for decision in history if decision["rule"] == "returned")
-    assert all(returned["gaps"])
+    assert [gap > 0 for gap in returned["gaps"]] == [True] * 4
     print("gray for", (returned["decided_ns"] - gray["decided_ns"]) / MS_NS, "ms")
-    assert all(path["loss_ppm"] is None for path in lab.patterns()[1, 2]["paths"])
+    assert [path["loss_ppm"] for path in lab.patterns()[1, 2]["paths"]] == [None] * 4
 
 
 def test_a_gray_path_is_explained(labs: Labs, tmp_path: Path) -> None:
@@ -50,7 +49,7 @@ def test_a_gray_path_is_explained(labs: Labs, tmp_path: Path) -> None:
     traffic = "workload --pattern incast --senders 2 --bytes 20000000 --scheduler rb"
     lab.run(*traffic.split(), "--out", str(tmp_path / "x"))
     well, gray, *others = lab.json("explain", "h1_1", "h2_1")["paths"]
-    assert all(path["loss_ppm"] is None for path in (well, *others))
+    assert [path["loss_ppm"] for path in (well, *others)] == [None] * 3
     assert 10_000 < gray["loss_ppm"] < 40_000
     text = lab.run("explain", "h1_1", "h2_1")
     assert "spine2 (loses " in text

@@ -64,7 +64,9 @@ def test_packets_tell_how_long_they_have_waited(capture: Path, truth: GroundTrut
 
 
 def test_hosts_get_no_telemetry(capture: Path, truth: GroundTruth) -> None:
+    assert len(truth.hosts) == 8
     for host in truth.hosts:
+        assert truth.cables[host["name"]].received
         assert INT_PORT not in _destination_ports(capture / f"{host['name']}.pcap")
 
 

@@ -5,42 +5,28 @@ how fast the machine is.
 """
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import needs
 import pytest
 from driver import Lab, Labs, Weft, rows
 
-
-def possible() -> bool:
-    """Whether this user may have the namespaces."""
-    command = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc"]
-    command += [] if os.geteuid() == 0 else ["--map-root-user"]
-    return subprocess.run([*command, "true"], capture_output=True).returncode == 0
+pytestmark = pytest.mark.lab
 
 
-pytestmark = [
-    pytest.mark.lab,
-    pytest.mark.skipif(not possible(), reason="no namespaces for this user"),
-]
-
-SWITCHES = [
-    "weft",
-    pytest.param(
-        "bmv2",
-        marks=pytest.mark.skipif(
-            shutil.which("simple_switch_grpc") is None,
-            reason="no simple_switch_grpc on PATH; p4lang-bmv2 has it",
-        ),
-    ),
-]
+@pytest.fixture(scope="module", autouse=True)
+def namespaces() -> None:
+    """Every test here needs them."""
+    needs.require("namespaces")
 
 
-@pytest.fixture(scope="module", params=SWITCHES)
+@pytest.fixture(scope="module", params=["weft", "bmv2"])
 def lab(labs: Labs, request: pytest.FixtureRequest) -> Iterator[Lab]:
     """A network of 4 hosts."""
+    if request.param == "bmv2":
+        needs.require("bmv2")
     flags = "--clock native --hosts 2 --rate 20mbit --delay 0ns --control-delay 0ns"
     lab = labs.up("--switch", request.param, *flags.split())
     yield lab

@@ -81,6 +81,7 @@ def test_a_compiler_counts_all_numbers_of_the_header_as_they_are_specified(
 
 def test_all_numbers_of_the_agent_are_those_of_the_specification(spec: Spec) -> None:
     text = generated(spec)[SPEC.parent.parent / "agent/src/weft/spec.rs"]
+    assert len(spec.numbered_sets()) >= 3
     for one in spec.numbered_sets():
         body = text.split(f"\npub mod {one.name} {{")[1].split("\n}")[0]
         found = re.findall(r"const (\w+): Attribute<.*?>\s*=\s*Attribute::new\((\d+)\)", body)
@@ -91,7 +92,9 @@ def test_all_numbers_of_the_agent_are_those_of_the_specification(spec: Spec) -> 
         }
     enums: list[tuple[str, Sequence[Entry]]] = [("Command", spec.operations)]
     enums += [(rust.camel(enum.name), enum.entries) for enum in spec.enums]
+    assert len(enums) >= 2
     for name, entries in enums:
+        assert entries
         body = text.split(f"\npub enum {name} {{")[1].split("\n}")[0]
         found = re.findall(r"^    (\w+) = (\d+),$", body, re.MULTILINE)
         assert dict(found) == {rust.camel(entry.name): str(entry.value) for entry in entries}

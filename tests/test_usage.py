@@ -1,5 +1,7 @@
 """Wrong input gets one line that says what is wrong and what would be right, and status 2."""
 
+import re
+
 import pytest
 from driver import Weft
 
@@ -38,6 +40,23 @@ def test_without_a_lab_one_is_told_how_to_start_it(weft: Weft, command: str) -> 
     assert done.stderr.count("\n") == 1, done.stderr
 
 
-def test_every_command_has_help(weft: Weft) -> None:
-    for command in ("", "topo", "topo up", "patterns", "paths", "workload", "run", "compare"):
-        assert "Usage" in weft.run(*command.split(), "--help")
+def helps(weft: Weft, command: str = "weft") -> dict[str, str]:
+    """Give the help of a command and of all commands below it, by their names."""
+    text = weft.run(*command.split()[1:], "--help")
+    listed = text.partition("\nCommands:\n")[2].partition("\n\n")[0]
+    below = [line.split()[0] for line in listed.splitlines() if not line.startswith("   ")]
+    found = {command: text}
+    for name in below:
+        if name != "help":
+            found |= helps(weft, f"{command} {name}")
+    return found
+
+
+def test_every_command_has_help_that_says_what_it_does_and_takes(weft: Weft) -> None:
+    found = helps(weft)
+    # All that the first page lists, and those below `topo`.
+    assert {"weft run", "weft topo up", "weft experiment", "weft report"} <= set(found)
+    assert len(found) >= 15
+    for command, text in found.items():
+        assert re.match(r"[A-Z][^\n]{10,}", text), command
+        assert f"\nUsage: {command} " in text, command

@@ -124,15 +124,18 @@ def test_a_spine_may_have_rate_queue_and_loss_of_its_own() -> None:
 
 
 def test_hosts_may_send_at_another_rate_than_they_receive() -> None:
-    for link in described(host_rate_bps=10**9, sender_rate_bps=2 * 10**9)["links"]:
+    links = described(host_rate_bps=10**9, sender_rate_bps=2 * 10**9)["links"]
+    assert len(links) == 8 + 4
+    for link in links:
         to_host = link["a"]["node"].startswith("h")
         assert link.get("rate_from_a_bps") == (2 * 10**9 if to_host else None)
         assert link["rate_bps"] == 10**9
 
 
 def test_host_links_have_the_host_rate() -> None:
-    fabric = described(rate_bps=10**10, host_rate_bps=10**9)
-    for link in fabric["links"]:
+    links = described(rate_bps=10**10, host_rate_bps=10**9)["links"]
+    assert len(links) == 8 + 4
+    for link in links:
         assert link["rate_bps"] == (10**9 if link["a"]["node"].startswith("h") else 10**10)
 
 

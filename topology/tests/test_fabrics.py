@@ -29,7 +29,7 @@ def test_a_fat_tree_has_the_size_that_k_says(k: int) -> None:
     assert roles == {"leaf": k * k // 2, "aggregation": k * k // 2, "core": k * k // 4}
     assert len(fabric["hosts"]) == k**3 // 4
     assert len(fabric["links"]) == 3 * k**3 // 4
-    assert all(len(switch["ports"]) == k for switch in fabric["switches"])
+    assert {len(switch["ports"]) for switch in fabric["switches"]} == {k}
     assert fabric["paths"] == min(k * k // 4, 8)
     ids = {switch["device_id"] for switch in fabric["switches"]}
     assert len(ids) == len(fabric["switches"])
@@ -52,7 +52,7 @@ def test_leaves_may_differ_in_hosts() -> None:
 def test_hosts_have_addresses_for_eight_of_many_spines() -> None:
     fabric = described("leaf-spine", spines=20, hosts=1)
     assert fabric["paths"] == 8
-    assert all(len(host["addresses"]) == 8 for host in fabric["hosts"])
+    assert {len(host["addresses"]) for host in fabric["hosts"]} == {8}
     assert len(neighbours(fabric)["leaf1"]) == 21
 
 
@@ -65,7 +65,7 @@ def test_connections_may_have_fewer_subflows_than_there_are_paths() -> None:
     ):
         fabric = described(kind, subflows=2, **options)
         assert fabric["paths"] == 2
-        assert all(len(host["addresses"]) == 2 for host in fabric["hosts"])
+        assert {len(host["addresses"]) for host in fabric["hosts"]} == {2}
     assert described("leaf-spine", spines=2, subflows=8)["paths"] == 2
     with pytest.raises(UsageError, match="subflows 9 is out of range"):
         described("leaf-spine", subflows=9)
@@ -91,6 +91,7 @@ def test_all_queues_may_mark_packets_above_a_threshold() -> None:
 def test_hosts_of_a_many_to_one_send_on_each_link_and_the_switch_answers_at_its_rate() -> None:
     fabric = described("many-to-one", hosts=3, rate_bps=2_500_000_000, host_rate_bps=10**10)
     assert (fabric["name"], fabric["paths"], len(fabric["hosts"])) == ("many-to-one", 2, 3)
+    assert len(fabric["links"]) == 3 + 3 * 2
     for link in fabric["links"]:
         if link["a"]["node"].startswith("h"):
             # All that both cards can do.
@@ -122,6 +123,7 @@ def changed(target: str, **properties: Any) -> list[dict[str, Any]]:
     change = {"at_ns": 5, "target": target} | properties
     fabric = described("leaf-spine", spine_rate_bps={"2": 10**8}, changes=[change])
     changes = fabric["schedule"]["changes"]
+    assert changes
     for one in changes:
         assert one.pop("at_ns") == 5
         if "link" in one:

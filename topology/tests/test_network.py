@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 from weft_topology import netlink
 
@@ -41,11 +42,10 @@ def _unshare() -> list[str]:
     return command if os.geteuid() == 0 else [*command, "--map-root-user"]
 
 
-def _possible() -> bool:
-    return subprocess.run([*_unshare(), "true"], capture_output=True).returncode == 0
-
-
-pytestmark = pytest.mark.skipif(not _possible(), reason="no namespaces for this user")
+@pytest.fixture(scope="module", autouse=True)
+def namespaces() -> None:
+    """Every test here needs them."""
+    needs.require("namespaces")
 
 
 def in_network(expression: str, when: str = "before", **parameters: Any) -> Any:

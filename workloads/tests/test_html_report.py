@@ -7,13 +7,13 @@ import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
+import needs
 import pytest
 from conducting import HEALTHY, conduct, install
 from small import SMALL
 from weft_scenarios import html_report
 from weft_scenarios.errors import ScenarioError
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 COUNTS_IMAGES = """
 <script>
 onload = () => {
@@ -114,11 +114,11 @@ def test_every_figure_is_there_for_print_and_slides_too(folder: Path) -> None:
     assert len(re.findall(rb"/Type /Page\b", pdf)) == FIGURES + 1
 
 
-@pytest.mark.skipif(not CHROMIUM, reason="no chromium here")
 def test_a_browser_draws_every_figure(folder: Path, tmp_path: Path) -> None:
+    needs.require("chromium")
     counted = tmp_path / "page.html"
     counted.write_text((folder / html_report.FILE).read_text() + COUNTS_IMAGES)
-    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    command = [str(needs.chromium()), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
     command += ["--no-first-run", "--disable-background-networking", "--disable-component-update"]
     command += ["--disable-sync", "--disable-quic", f"--user-data-dir={tmp_path / 'profile'}"]
     done = subprocess.run(

@@ -36,6 +36,7 @@ def test_names_of_places_are_wrapped_and_do_not_touch(names: list[str], lines: i
     labels = drawn(names).axes[0].get_xticklabels()
     assert max(label.get_text().count("\n") + 1 for label in labels) == lines
     boxes = [label.get_window_extent() for label in labels]
+    assert len(boxes) == len(names)
     assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
 
 

@@ -85,6 +85,7 @@ def test_a_run_that_fails_leaves_its_log_and_the_others_are_done(
     outcome = run(installed(WRITES_A_RUN), tmp_path, runs_of(tmp_path))
     assert len(outcome.done) == 9
     assert {f.why for f in outcome.failed.values()} == {"weft: the kernel has no scheduler minrtt"}
+    assert len(outcome.failed) == 3
     for failed in outcome.failed.values():
         assert failed.log
         said = failed.log.read_text()

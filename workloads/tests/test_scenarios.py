@@ -100,6 +100,7 @@ def test_the_whole_set_and_the_quick_set_fit_into_their_time() -> None:
     for quick, minutes in ((False, 30), (True, 5)):
         read_all = [scenario.read(name) for name in scenario.names()]
         runs = [run for one in read_all if not one.is_apart for run in matrix.runs(one, quick)]
+        assert len({run.scenario for run in runs}) >= 5
         assert sum(run.seconds for run in matrix.distinct(runs)) / 2 <= 0.9 * minutes * 60
 
 
@@ -142,4 +143,5 @@ def test_a_scenario_of_which_every_run_has_failed_has_no_numbers_to_show(tmp_pat
     planned = [(run, "no lab") for run in matrix.runs(its, quick=True)]
     results.write(tmp_path, results.collect(its, [], planned, quick=True))
     measured = results.read(its, tmp_path)
+    assert its.plots
     assert [rows for plot in its.plots for rows in tables.of_plot(its, plot, measured)] == []
