@@ -59,6 +59,8 @@ REPRODUCIBLE = {
     "KBUILD_BUILD_HOST": "lab",
 }
 JOBS = len(os.sched_getaffinity(0))
+FILES = 1_000
+"""That kbuild makes for the lab's kernel, about: for the progress that is shown."""
 
 
 def unpack(package: Path, tree: Path) -> None:
@@ -151,8 +153,8 @@ def _is_known(tree: Path, line: str) -> bool:
 
 
 def build(tree: Path, log: Path) -> None:
-    """Compile the kernel and what module builds need."""
-    make(tree, [f"-j{JOBS}", "linux", "modules"], log=log)
+    """Compile the kernel and what module builds need; `log` gets a line for each file."""
+    make(tree, [f"-j{JOBS}", "linux", "modules"], log=log, quiet=False)
 
 
 def build_modules(tree: Path, sources: Path, log: Path) -> None:
@@ -161,7 +163,12 @@ def build_modules(tree: Path, sources: Path, log: Path) -> None:
 
 
 def make(
-    tree: Path, arguments: Iterable[str], *, log: Path, variables: dict[str, str] | None = None
+    tree: Path,
+    arguments: Iterable[str],
+    *,
+    log: Path,
+    variables: dict[str, str] | None = None,
+    quiet: bool = True,
 ) -> None:
     """Run make in a tree, without the caller's make and locale settings."""
     environment = {
@@ -170,7 +177,7 @@ def make(
         if name in ("PATH", "HOME", "TMPDIR") or name.startswith("CCACHE_")
     }
     environment |= REPRODUCIBLE | {"LC_ALL": "C.UTF-8"} | (variables or {})
-    command = ["make", "-s", "-C", str(tree), "ARCH=um"]
+    command = ["make", *(["-s"] if quiet else []), "-C", str(tree), "ARCH=um"]
     if shutil.which("ccache"):
         command.append("CC=ccache gcc")
     run([*command, *arguments], env=environment, log=log)
