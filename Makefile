@@ -26,7 +26,7 @@ FLAGS = $(foreach name,$(filter-out $(ARGUMENTS),$(GIVEN)),$(if $(value $(name))
 SCENARIOS := .venv/bin/python -m weft_scenarios
 
 .DEFAULT_GOAL := help
-.PHONY: help machine deps build kernel p4 topo down status shell workload run compare patterns explain \
+.PHONY: help machine deps ready build kernel p4 topo down status shell workload run compare patterns explain \
     paths telemetry flows evidence experiment report scenario scenarios figures speed results selftests fuzz test test-fresh lint fmt clean
 
 help: ## this list
@@ -35,7 +35,7 @@ help: ## this list
 	@echo "Variables are flags: \`make run HOST_RATE=10gbit QUICK=1\` gives --host-rate 10gbit --quick."
 	@echo "The program that a target calls explains them: $(WEFT) run --help"
 
-topo: machine build kernel ## boot a fabric and leave it running
+topo: machine ready ## boot a fabric and leave it running
 	@$(WEFT) topo up $(FLAGS)
 
 workload: $(WEFT) ## run flows in the running lab
@@ -62,10 +62,10 @@ status: $(WEFT) ## what the running lab is doing
 down: $(WEFT) ## stop the running lab
 	@$(WEFT) topo down $(FLAGS)
 
-run: machine build kernel ## boot a lab of its own, run flows, stop: deterministic
+run: machine ready ## boot a lab of its own, run flows, stop: deterministic
 	@$(WEFT) run $(FLAGS)
 
-compare: machine build kernel ## the same flows under several schedulers
+compare: machine ready ## the same flows under several schedulers
 	@$(WEFT) compare $(FLAGS)
 
 evidence: ARGUMENTS += RUN
@@ -74,7 +74,7 @@ evidence: $(WEFT) ## what happened to every packet of a captured run: RUN=runs/x
 	@$(WEFT) evidence $(FLAGS) $(call quote,$(call given,RUN))
 
 experiment: ARGUMENTS += FILE
-experiment: $(if $(call given,PLAN)$(call given,CLUSTER),,machine) build kernel ## runs that a file describes, planned and resumed: FILE=... [PLAN=1]
+experiment: $(if $(call given,PLAN)$(call given,CLUSTER),,machine) ready ## runs that a file describes, planned and resumed: FILE=... [PLAN=1]
 	@$(if $(call given,FILE),,echo 'give FILE=workloads/scenarios/x.toml, or one of your own' >&2; exit 2)
 	@$(WEFT) experiment $(FLAGS) $(call quote,$(call given,FILE))
 
@@ -84,19 +84,19 @@ report: deps $(WEFT) ## one page of an experiment's results: DIR=runs/scenarios/
 	@$(WEFT) report $(FLAGS) $(call quote,$(call given,DIR))
 
 scenario: ARGUMENTS += SCENARIO
-scenario: deps $(if $(call given,SCENARIO),machine build kernel) ## an experiment of a paper: SCENARIO=rb-fig13 [QUICK=1]
+scenario: deps $(if $(call given,SCENARIO),machine ready) ## an experiment of a paper: SCENARIO=rb-fig13 [QUICK=1]
 	@$(if $(call given,SCENARIO),,$(SCENARIOS) list; echo 'give SCENARIO=NAME' >&2; exit 2)
 	@$(SCENARIOS) run $(FLAGS) $(call given,SCENARIO)
 
-scenarios: machine build kernel ## all of them, at most 30 minutes; QUICK=1: at most 5
+scenarios: machine ready ## all of them, at most 30 minutes; QUICK=1: at most 5
 	@$(SCENARIOS) run $(FLAGS)
 
-figures: machine build kernel ## every figure with a report, in 30 minutes; FULL=1: at the papers' scale
+figures: machine ready ## every figure with a report, in 30 minutes; FULL=1: at the papers' scale
 	@$(SCENARIOS) figures $(FLAGS)
 
 speed: ARGUMENTS += WHAT
 speed: BOOLEAN := $(filter-out JSON,$(BOOLEAN))
-speed: machine build kernel ## what runs take, against what they may: WHAT="websearch packet" REPEATS
+speed: machine ready ## what runs take, against what they may: WHAT="websearch packet" REPEATS
 	@.venv/bin/python tests/speed $(FLAGS) $(call given,WHAT)
 
 results: deps ## write workloads/RESULTS.md from the last `make scenarios`
@@ -108,8 +108,12 @@ machine: # before anything takes minutes: can a lab run here?
 deps: ## install what is missing (Debian and Python packages)
 	@ci/install
 
+# The first time both take minutes, and parts of each keep only one core busy.
+ready: deps # programs and kernel, side by side
+	@$(MAKE) --no-print-directory -j2 build kernel
+
 build: deps ## build the programs
-	@cargo build --release --locked --workspace
+	@MAKEFLAGS= cargo build --release --locked --workspace # else it would share make's two jobs
 	@.venv/bin/python -m compileall -q topology/weft_topology # the lab reads, it does not write
 
 kernel: deps ## build the lab kernel and its module, once (KERNEL_SRC=dir for another tree)
@@ -118,10 +122,10 @@ kernel: deps ## build the lab kernel and its module, once (KERNEL_SRC=dir for an
 p4: ## compile the P4 programs (needs p4c)
 	@p4/compile
 
-selftests: machine build kernel ## the kernel's own MPTCP tests under each scheduler, against default's
+selftests: machine ready ## the kernel's own MPTCP tests under each scheduler, against default's
 	@tests/selftests/run $(FLAGS)
 
-fuzz: machine build kernel ## broken netlink messages against the kernel module in use
+fuzz: machine ready ## broken netlink messages against the kernel module in use
 	@tests/fuzz $(FLAGS)
 
 test: ## everything: install, build, lint, unit tests, the whole circle in the lab
