@@ -8,7 +8,11 @@
  * used up. It gives less when it runs out of data, window or memory. The next call of
  * the scheduler then finds the rest in msk->snd_burst. So a burst is counted when the
  * next decision is due, not when it is granted.
+ *
+ * What is exported here and in reinject.c is what a scheduler in a module of its own
+ * needs (examples/scheduler).
  */
+#include <linux/export.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>
 #include <net/tcp.h>
@@ -32,6 +36,7 @@ void weft_conn_init(struct mptcp_sock *msk)
 
 	msk->sched_data = conn;
 }
+EXPORT_SYMBOL_GPL(weft_conn_init);
 
 /**
  * weft_conn_release() - free the state of a connection that is going away
@@ -46,6 +51,7 @@ void weft_conn_release(struct mptcp_sock *msk)
 	kfree(conn);
 	msk->sched_data = NULL;
 }
+EXPORT_SYMBOL_GPL(weft_conn_release);
 
 /**
  * weft_state() - the scheduler's own state of a connection
@@ -495,3 +501,4 @@ int weft_send_packet(struct mptcp_sock *msk, size_t state_size,
 		return -EAGAIN;
 	return weft_grant(msk, usable.subflow[choice], usable.slot[choice], 1);
 }
+EXPORT_SYMBOL_GPL(weft_send_packet);

@@ -355,7 +355,7 @@ static int put_flow_sequence(struct sk_buff *skb, struct mptcp_sock *msk,
 	return 0;
 }
 
-/* The caller owns the socket; its scheduler is one of this module. */
+/* The caller owns the socket, whose scheduler keeps a struct weft_conn. */
 static int put_flow(struct sk_buff *skb, struct mptcp_sock *msk)
 {
 	const struct weft_rb *rb = weft_rb_state(msk);
@@ -383,9 +383,10 @@ static int put_flow(struct sk_buff *skb, struct mptcp_sock *msk)
 	return 0;
 }
 
-static bool is_ours(const struct mptcp_sock *msk)
+/* Whether the scheduler, of this module or another, keeps a struct weft_conn. */
+static bool has_weft_conn(const struct mptcp_sock *msk)
 {
-	return msk->sched && msk->sched->owner == THIS_MODULE &&
+	return msk->sched && msk->sched->init == weft_conn_init &&
 	       !list_empty(&msk->conn_list);
 }
 
@@ -397,7 +398,7 @@ static int dump_flow(struct sk_buff *skb, struct netlink_callback *cb,
 	int err = 0;
 
 	lock_sock(sk);
-	if (!is_ours(msk) || sk->sk_state == TCP_LISTEN)
+	if (!has_weft_conn(msk) || sk->sk_state == TCP_LISTEN)
 		goto release;
 
 	header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid,

@@ -138,7 +138,7 @@ int weft_get_retrans(struct mptcp_sock *msk)
 	mptcp_subflow_set_scheduled(best, true);
 	return 0;
 }
-EXPORT_SYMBOL_GPL(weft_get_retrans);	/* for bench/cost.c */
+EXPORT_SYMBOL_GPL(weft_get_retrans);
 
 /**
  * weft_data_acked() - continue a reinjection
@@ -176,3 +176,4 @@ void weft_data_acked(struct mptcp_sock *msk, struct sock *ssk,
 	set_bit(MPTCP_WORK_RTX, &msk->flags);
 	mptcp_schedule_work((struct sock *)msk);
 }
+EXPORT_SYMBOL_GPL(weft_data_acked);

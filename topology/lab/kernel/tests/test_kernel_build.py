@@ -234,14 +234,28 @@ def test_every_module_is_kept_and_none_when_one_is_missing(tmp_path: Path) -> No
     build.mkdir()
     for name in (*cli.LOADED, "weft_test"):
         (build / f"{name}.ko").write_text("")
+    (build / cli.SYMBOLS).write_text("")
     cli.keep_modules(build, target)
-    assert {path.stem for path in target.iterdir()} == {*cli.LOADED, "weft_test"}
+    assert {path.stem for path in target.glob("*.ko")} == {*cli.LOADED, "weft_test"}
+    assert (target / cli.SYMBOLS).exists()
 
 
 def test_modules_are_made_of_all_folders_but_their_tests() -> None:
     names = {path.relative_to(cli.MODULES).as_posix() for path in cli.module_sources()}
     assert {"Kbuild", "main.c", "include/uapi/weft.h", "congestion/lia.c"} <= names
     assert not any(name.startswith("tests/") for name in names)
+
+
+def test_a_module_of_ones_own_is_one_c_file_that_includes_the_schedulers_headers() -> None:
+    kbuild = cli.own_kbuild([Path("some/where/mine.c"), Path("yours.c")])
+    assert "obj-m := mine.o yours.o\n" in kbuild
+    assert "-I$(src)/weft" in kbuild
+
+
+def test_a_folder_without_a_c_file_has_no_module_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
+    with store.Store(tmp_path / "cache") as cache, pytest.raises(BuildError, match="no C file"):
+        cli.own_modules(cache, tmp_path / "kernel", tmp_path)
 
 
 def test_foreign_folder_is_no_kernel_source(tmp_path: Path) -> None:

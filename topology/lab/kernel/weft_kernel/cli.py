@@ -8,7 +8,7 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ REPOSITORY = HERE.parents[2]
 MODULES = REPOSITORY / "host" / "kernel"
 LOADED = ("weft", "weft_coupled")
 """Modules that a lab loads, in this order; others are built and stay beside them."""
+SYMBOLS = "Module.symvers"
+"""What Weft's modules export, for modules that use it."""
 FRAGMENT = HERE / "um.config"
 PREPARED = "prepared.json"
 """In a build's folder: the tree is patched and configured, and says what it is."""
@@ -35,9 +37,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "WEFT_CACHE=dir is another cache.",
     )
     parser.add_argument("--json", action="store_true", help="print the paths as JSON")
+    parser.add_argument(
+        "--module",
+        type=Path,
+        metavar="FOLDER",
+        help="build a module from each FOLDER/*.c too, such as a scheduler; it is FOLDER/*.ko",
+    )
     options = parser.parse_args(arguments)
     try:
-        result = build(store.default_folder(), os.environ.get("KERNEL_SRC"))
+        result = build(store.default_folder(), os.environ.get("KERNEL_SRC"), options.module)
     except (BuildError, OSError) as error:
         say(str(error))
         return 1
@@ -48,11 +56,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(json.dumps(result))
     else:
         print(f"lab kernel {result['version']}: {result['kernel']} {' '.join(result['modules'])}")
+        for module in result.get("own_modules", []):
+            print(f"module: {module}")
     return 0
 
 
-def build(folder: Path, source: str | None) -> dict[str, Any]:
-    """Return paths and version of kernel and modules, built if need be."""
+def build(folder: Path, source: str | None, own: Path | None = None) -> dict[str, Any]:
+    """Return paths and version of kernel and modules, built if need be; `own` are somebody's."""
     if platform.machine() != "x86_64":
         raise BuildError(f"User-Mode Linux runs on x86_64, not on {platform.machine()}")
     missing = [tool for tool in TOOLS if not shutil.which(tool)]
@@ -68,6 +78,9 @@ def build(folder: Path, source: str | None) -> dict[str, Any]:
             "modules": [str(module) for module in modules_for(cache, kernel)],
         }
         store.write_json(folder / "current.json", result)
+        if own:
+            modules = own_modules(cache, kernel, own.resolve())
+            result["own_modules"] = [str(module) for module in modules]
     return result
 
 
@@ -234,18 +247,60 @@ def module_sources() -> list[Path]:
 
 def modules_for(cache: store.Store, kernel: Path) -> list[Path]:
     """Find or make the modules for a kernel; return those that a lab loads."""
-    files = module_sources()
-    target = kernel / f"modules-{store.digest(files)}"
+    target = modules_folder(kernel)
     if not target.is_dir():
         log = fresh_log(cache, "modules.log")
         with cache.new(kernel) as build_folder:
-            for file in files:
-                copy = build_folder / file.relative_to(MODULES)
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(file, copy)
+            copy_files(module_sources(), MODULES, build_folder)
             tree.build_modules(kernel / "tree", build_folder, log)
             keep_modules(build_folder, target)
     return [target / f"{name}.ko" for name in LOADED]
+
+
+def modules_folder(kernel: Path) -> Path:
+    """Return where the modules of the present sources are, or are to be."""
+    return kernel / f"modules-{store.digest(module_sources(), SYMBOLS)}"
+
+
+def copy_files(files: Iterable[Path], top: Path, target: Path) -> None:
+    """Copy files of the folder `top` to the same places below `target`."""
+    for file in files:
+        copy = target / file.relative_to(top)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copy)
+
+
+def own_modules(cache: store.Store, kernel: Path, folder: Path) -> list[Path]:
+    """Build a module from each C file of somebody's folder, beside it; return the modules.
+
+    It is built in a copy, so that nothing else appears in the folder.
+    """
+    sources = sorted(folder.glob("*.c"))
+    if not sources:
+        raise BuildError(f"{folder} has no C file to build a module from")
+    log = fresh_log(cache, "own-modules.log")
+    with cache.new(kernel) as build_folder:
+        copy_files([*sources, *folder.glob("*.h")], folder, build_folder)
+        headers = [file for file in module_sources() if file.suffix == ".h"]
+        copy_files(headers, MODULES, build_folder / "weft")
+        (build_folder / "Kbuild").write_text(own_kbuild(sources))
+        symbols = {"KBUILD_EXTRA_SYMBOLS": str(modules_folder(kernel) / SYMBOLS)}
+        try:
+            tree.build_modules(kernel / "tree", build_folder, log, symbols)
+        except BuildError as error:
+            # What the compiler says is about somebody's own source.
+            said = log.read_text().replace(f"{build_folder}/", "")
+            raise BuildError(f"{folder}: no module could be built\n{said}") from error
+        modules = [folder / f"{source.stem}.ko" for source in sources]
+        for module in modules:
+            shutil.copyfile(build_folder / module.name, module)
+    return modules
+
+
+def own_kbuild(sources: Iterable[Path]) -> str:
+    """Return the Kbuild of modules of one file each that include Weft's headers."""
+    objects = " ".join(f"{source.stem}.o" for source in sources)
+    return f"obj-m := {objects}\nccflags-y := -I$(srctree)/net/mptcp -I$(src)/weft -Werror\n"
 
 
 def keep_modules(build_folder: Path, target: Path) -> None:
@@ -257,6 +312,7 @@ def keep_modules(build_folder: Path, target: Path) -> None:
     missing = [name for name in LOADED if not (ready / f"{name}.ko").is_file()]
     if missing:
         raise BuildError(f"the Kbuild of {MODULES} makes no module {', '.join(missing)}")
+    (build_folder / SYMBOLS).rename(ready / SYMBOLS)
     ready.rename(target)
 
 

@@ -157,9 +157,11 @@ def build(tree: Path, log: Path) -> None:
     make(tree, [f"-j{JOBS}", "linux", "modules"], log=log, quiet=False)
 
 
-def build_modules(tree: Path, sources: Path, log: Path) -> None:
+def build_modules(
+    tree: Path, sources: Path, log: Path, variables: dict[str, str] | None = None
+) -> None:
     """Compile the modules whose Kbuild is in `sources`, in place."""
-    make(tree, [f"-j{JOBS}", f"M={sources}", "modules"], log=log)
+    make(tree, [f"-j{JOBS}", f"M={sources}", "modules"], log=log, variables=variables)
 
 
 def make(
