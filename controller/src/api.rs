@@ -11,7 +11,7 @@ use weft_proto::v1::weft_server::{Weft, WeftServer};
 
 use crate::hub::{Hub, Refusal};
 
-/// The service over `hub`.
+/// The gRPC service of `hub`.
 #[must_use]
 pub fn service(hub: Arc<Hub>) -> WeftServer<impl Weft> {
     WeftServer::new(Api { hub })
@@ -63,7 +63,7 @@ impl Weft for Api {
         _: Request<v1::WatchTelemetryRequest>,
     ) -> Reply<Self::WatchTelemetryStream> {
         let events = BroadcastStream::new(self.hub.watch_telemetry());
-        // Who is too slow misses events, as the backlog says.
+        // A slow user misses events, as the backlog says.
         let events = events.filter_map(|event| event.ok().map(Ok));
         Ok(Response::new(Box::pin(events)))
     }
@@ -90,7 +90,9 @@ impl Weft for Api {
         let host = request.into_inner().host;
         let updates = self.hub.subscribe(&host).map_err(|refusal| match refusal {
             Refusal::NoHost => no_host(&host),
-            Refusal::Standby => Status::unavailable("not primary for most switches"),
+            Refusal::Standby => {
+                Status::unavailable("this controller is not primary for most switches")
+            }
         })?;
         Ok(Response::new(ReceiverStream::new(updates)))
     }

@@ -9,16 +9,16 @@ use nix::time::{ClockId, clock_gettime};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Nanoseconds of `CLOCK_MONOTONIC`, the clock of switches' statistics too.
+/// Nanoseconds of `CLOCK_MONOTONIC`, which also times the switches' samples.
 #[must_use]
 pub fn now_ns() -> u64 {
-    // Linux has this clock, and it counts from boot: never negative.
+    // Linux always has this clock, and it counts from boot, so it's never negative.
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |time| {
         time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
     })
 }
 
-/// How far real time is ahead of [`now_ns`].
+/// Offset of real time from [`now_ns`].
 #[must_use]
 pub fn epoch_ns() -> u64 {
     let real_ns = clock_gettime(ClockId::CLOCK_REALTIME).map_or(0, |time| {
@@ -27,13 +27,13 @@ pub fn epoch_ns() -> u64 {
     real_ns.saturating_sub(now_ns())
 }
 
-/// Sleeps to the nanosecond; tokio's own timers have milliseconds.
+/// A timer with nanosecond resolution; tokio's timers have milliseconds.
 #[derive(Debug)]
 pub struct Alarm {
     timer: AsyncFd<Timer>,
 }
 
-/// nix gives its descriptor borrowed only, tokio wants the number.
+/// nix only lends its descriptor; tokio needs the raw number.
 #[derive(Debug)]
 struct Timer(TimerFd);
 
@@ -44,25 +44,25 @@ impl AsRawFd for Timer {
 }
 
 impl Alarm {
-    /// One that nobody has set.
+    /// A timer that isn't set.
     ///
     /// # Errors
-    /// When the system is out of file descriptors.
+    /// If the system is out of file descriptors.
     pub fn new() -> io::Result<Self> {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = TimerFd::new(timerfd::ClockId::CLOCK_MONOTONIC, flags)?;
-        // SAFETY: the descriptor is the timer's own: open, and the same, as long as
-        // the registration lives.
+        // SAFETY: the timer owns the descriptor, which stays open and the same as long as the
+        // registration exists.
         let timer = unsafe { AsyncFd::register_with_interest(Timer(timer), Interest::READABLE) };
         Ok(Self { timer: timer? })
     }
 
-    /// Returns at `at_ns`, or at once when that is over.
+    /// Sleeps until `at_ns`. Returns at once if that is past.
     ///
     /// # Errors
-    /// When the system refuses, which it has no reason to.
+    /// If the system refuses, which it has no reason to do.
     pub async fn sleep_until(&self, at_ns: u64) -> io::Result<()> {
-        // Zero would disarm it.
+        // Zero would disarm the timer.
         let at = Duration::from_nanos(at_ns.max(1));
         self.timer.get_ref().0.set(
             Expiration::OneShot(at.into()),
@@ -76,7 +76,7 @@ impl Alarm {
             });
             match read {
                 Ok(result) => return result,
-                // Left over from a time that was set before.
+                // An expiry of an earlier setting.
                 Err(_would_block) => {}
             }
         }

@@ -1,5 +1,5 @@
-//! Tests of the controller with real switches: weft-switch runs the compiled
-//! programs on virtual time, gRPC is real, packets are made here.
+//! Tests of the closed loop with real switches. weft-switch runs the compiled programs on
+//! virtual time, gRPC is real, and the tests make the packets.
 
 use std::cell::Cell;
 use std::net::Ipv4Addr;
@@ -29,7 +29,7 @@ use crate::testing::{leaf_spine, links_of, program};
 const MS: u64 = 1_000_000;
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A whole fabric under the control of a test's clock.
+/// All switches of a fabric, on a clock that the test controls.
 struct Switches {
     shared: Shared,
     topology: Topology,
@@ -55,7 +55,7 @@ impl Switches {
         }
     }
 
-    /// Sends a packet and lets 5 ms pass; when it has arrived.
+    /// Sends a packet and lets 5 ms pass. Returns when it arrived.
     fn send(&mut self, packet: &Packet) -> u64 {
         self.send_at(self.now_ns, packet)
     }
@@ -75,7 +75,7 @@ impl Switches {
         deliveries[0].at_ns
     }
 
-    /// Lets time pass, so that digests leave.
+    /// Lets time pass so that digests are sent.
     fn rest(&mut self) {
         self.now_ns += 5 * MS;
         let mut world = self.shared.lock();
@@ -150,14 +150,14 @@ impl Packet {
     }
 }
 
-/// A controller without its process.
+/// A controller, without its own process.
 struct Controller {
     hub: Arc<Hub>,
     sessions: Vec<JoinHandle<()>>,
 }
 
 impl Controller {
-    /// Starts one and waits until every switch is programmed.
+    /// Starts a controller and waits until every switch is programmed.
     async fn start(topology: &Topology) -> Self {
         let (controller, all_ready) = Self::launch(topology);
         let ready = tokio::time::timeout(TIMEOUT, all_ready.notified()).await;
@@ -165,7 +165,7 @@ impl Controller {
         controller
     }
 
-    /// Starts one; tells when every switch is programmed.
+    /// Starts a controller, with a signal for when every switch is programmed.
     fn launch(topology: &Topology) -> (Self, Rc<Notify>) {
         let fabric = RoutedFabric::new(topology.clone()).unwrap();
         let unit = TimestampUnit::Nanoseconds;
@@ -199,7 +199,7 @@ impl Controller {
         for target in targets {
             let (waiting, all_ready) = (Rc::clone(&waiting), Rc::clone(&all_ready));
             let ready = move || {
-                // Called again when a session follows another.
+                // Called again for each later session.
                 waiting.set(waiting.get().saturating_sub(1));
                 if waiting.get() == 0 {
                     all_ready.notify_one();
@@ -212,7 +212,7 @@ impl Controller {
         (Self { hub, sessions }, all_ready)
     }
 
-    /// As kill -9 would.
+    /// Ends it abruptly, as kill -9 would.
     async fn kill(self) {
         for session in self.sessions {
             session.abort();
@@ -279,7 +279,7 @@ fn rtts_that_switches_measure_become_patterns_that_agents_get() {
         let request = v1::WatchPatternsRequest { host: host.clone() };
         let mut updates = client.watch_patterns(request).await.unwrap().into_inner();
         let peers = updates.message().await.unwrap().unwrap().peers;
-        // Both hosts of leaf 2, the first one first.
+        // Both hosts of leaf 2, in order.
         assert_eq!(peers.len(), 2);
         let from = peers[0].local_addresses.iter();
         let from: Vec<_> = from.map(|&address| Ipv4Addr::from(address)).collect();
@@ -320,7 +320,7 @@ fn rtts_that_switches_measure_become_patterns_that_agents_get() {
             if patterns[0].acknowledged_by == ["h1_1"] {
                 break;
             }
-            // On a slow machine paths die meanwhile: the switches' clock stands still.
+            // On a slow machine paths die meanwhile, because the switches' clock stands still.
             let next = tokio::time::timeout(TIMEOUT, updates.message()).await;
             update = next.expect("no newer one").unwrap().unwrap().update;
         }
@@ -368,7 +368,7 @@ fn a_restarted_controller_leaves_running_programs_alone() {
         let arrived_ns = switches.send(&syn);
         controller.kill().await;
         let controller = Controller::start(&switches.topology).await;
-        // The leaf still knows when the packet passed, and its digests come here.
+        // The leaf still knows when the packet passed, and this controller gets its digests.
         switches.send_at(arrived_ns, &syn.answer());
         switches.rest();
         let state = controller.path(0).await;
@@ -387,7 +387,7 @@ fn a_second_controller_outbids_one_that_still_lives() {
         switches.send_at(arrived_ns, &syn.answer());
         switches.rest();
         second.path(0).await;
-        // The first has waited for that, and measures again.
+        // The first controller has waited for this, and measures again.
         second.kill().await;
         while first.hub.is_standby() {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -396,7 +396,7 @@ fn a_second_controller_outbids_one_that_still_lives() {
         for attempt in 1..=1500 {
             assert!(attempt < 1500, "the first controller did not come back");
             let mut syn = Packet::syn(syn.source, REMOTE);
-            // Another flow each time: equal samples are sent once, and seldom.
+            // A new flow each time: equal samples are reported once, and seldom.
             syn.client_port += attempt;
             let arrived_ns = switches.send(&syn);
             switches.send_at(arrived_ns, &syn.answer());
@@ -437,7 +437,7 @@ fn a_controller_that_reaches_no_switch_refuses_agents() {
     block_on(async {
         let mut topology = leaf_spine(2, 2, 1);
         for switch in &mut topology.switches {
-            // The port of RFC 863's discard, which nobody offers.
+            // The discard port (RFC 863), where nobody listens.
             switch.grpc = "127.0.0.1:9".into();
         }
         let (controller, _) = Controller::launch(&topology);

@@ -1,4 +1,4 @@
-//! What a path costs, from what is known about it.
+//! The cost of a path, from its measurements.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,20 +6,20 @@ use std::str::FromStr;
 use crate::fabric::{LeafPair, RoutedFabric};
 use crate::telemetry::Telemetry;
 
-/// A queue sample says nothing any more after so long: switches report a queue in
-/// use at least every 10 ms, so this one is not in use.
+/// How long a queue sample is valid. Switches report a queue in use at least every 10 ms, so
+/// an older one is no longer in use.
 pub const QUEUE_FRESH_NS: u64 = 20_000_000;
 
-/// What patterns follow from.
+/// What costs are computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Input {
-    /// Nothing the network says: kernels use their own smoothed RTT, as in MPTCP-RB.
+    /// Nothing from the network: kernels use their own smoothed RTT, as in MPTCP-RB.
     Srtt,
     /// The smoothed RTT that leaves measure.
     #[default]
     Rtt,
-    /// The lowest RTT of late, at first what the topology says, and the queueing delay
-    /// on the data's way. Queues of ACKs do not delay data.
+    /// The lowest recent RTT (at first, the configured one), plus the queueing delay in the
+    /// data's direction. Queues in the ACKs' direction don't delay data.
     RttAndQueue,
 }
 
@@ -40,12 +40,12 @@ impl FromStr for Input {
         [Self::Srtt, Self::Rtt, Self::RttAndQueue]
             .into_iter()
             .find(|input| input.to_string() == text)
-            .ok_or_else(|| format!("{text:?} is none of srtt, rtt and rtt+queue"))
+            .ok_or_else(|| format!("{text:?} is not one of srtt, rtt and rtt+queue"))
     }
 }
 
-/// The cost in nanoseconds of each path of `pair` at `now_ns`, 0 for those not in
-/// `carries`; `None` while that of another is unknown, or for [`Input::Srtt`].
+/// The cost in nanoseconds of each path of `pair` at `now_ns`, 0 for paths not in
+/// `carries`. `None` if the cost of a path is unknown, or for [`Input::Srtt`].
 #[must_use]
 pub fn costs_ns(
     input: Input,
@@ -78,8 +78,8 @@ pub fn costs_ns(
     (0..fabric.paths()).map(path_cost).collect()
 }
 
-/// What the paths in `carries` cost without any queue, 0 for the others: the lowest RTT
-/// of late, or what the topology says.
+/// The cost without queues of the paths in `carries`, 0 for the others: the lowest recent
+/// RTT, or the configured one.
 #[must_use]
 pub fn lowest_ns(
     fabric: &RoutedFabric,
@@ -112,7 +112,7 @@ mod tests {
         }
         assert_eq!(
             "queue".parse::<Input>().unwrap_err(),
-            "\"queue\" is none of srtt, rtt and rtt+queue"
+            "\"queue\" is not one of srtt, rtt and rtt+queue"
         );
     }
 }

@@ -1,15 +1,16 @@
-//! From telemetry to patterns: which pair gets a new one, and when.
+//! The engine: decides when a leaf pair gets a new pattern, and which.
 //!
-//! A pair has a pattern once the cost of every path of it is known, with queues as
-//! input from the start: no connection has to learn. A new one
-//! follows at once when a gap moves, unless the last one is too young ([`pacing`]
-//! says how young), and [`sticky_gaps`] keep it from following every queue. When a
-//! pair falls idle, its queues are gone and its gaps are computed afresh.
+//! A pair gets its first pattern once the cost of each of its paths is known. With queues as
+//! input that is at the start, so no connection has to learn. When a gap changes, a new
+//! pattern follows at once, unless the last one is too recent ([`pacing`] defines how
+//! recent). [`sticky_gaps`] adds hysteresis, so that patterns don't follow every change of a
+//! queue. When a pair falls idle, its queues have drained and its gaps are computed without
+//! hysteresis.
 //!
-//! Every decision is kept for a while, with the sample that led to it.
+//! The engine keeps the latest decisions, each with the sample that triggered it.
 //!
-//! Versions are the time in microseconds, so they grow across restarts of the
-//! controller, which remembers nothing.
+//! A version is the time in microseconds. So versions keep growing when a controller
+//! restarts, although it stores nothing.
 
 mod assess;
 mod decision;
@@ -31,30 +32,30 @@ use crate::pacing::{self, Pace};
 use crate::slow_links::SlowLinks;
 use crate::telemetry::{PathStats, Sample, Telemetry};
 
-/// Decisions that are remembered, per pair.
+/// Decisions kept per pair.
 pub const HISTORY_DECISIONS: usize = 64;
 
-/// A sample so much older than the newest of its switch was held up or sent again: the
-/// network has moved on. Lists overtake each other by less.
+/// A sample this much older than the newest one of its switch was delayed or retransmitted
+/// and is dropped. Digest lists reorder by less.
 const LATE_NS: u64 = 5_000_000;
 
-/// Nothing is held up for so long.
+/// No sample is delayed this long: the switch's clock has restarted.
 const RESTART_NS: u64 = 10_000_000_000;
 
-/// How to decide.
+/// Settings of the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// What patterns follow from.
+    /// What costs are computed from.
     pub input: Input,
-    /// How soon they follow each other.
+    /// Limits on the interval between patterns.
     pub limits: pacing::Limits,
-    /// Added to the time in versions: with the difference between real time and
-    /// the clock of `now_ns`, versions of controllers on several machines compare.
+    /// Added to the time in versions: real time minus the clock of `now_ns`. It makes versions
+    /// of controllers on different machines comparable.
     pub epoch_ns: u64,
-    /// A link that loses so many of a million packets is avoided.
+    /// Paths over a link that loses this many packets per million are avoided.
     pub gray_ppm: u32,
-    /// Whether a link that sends fewer bits than its rate is a slow one: not where queues
-    /// serve packets, as BMv2's do.
+    /// Whether to detect slow links. Must be off where queues serve packets instead of bits, as
+    /// in BMv2.
     pub finds_slow_links: bool,
 }
 
@@ -76,7 +77,7 @@ pub struct Engine {
     fabric: RoutedFabric,
     config: Config,
     telemetry: Telemetry,
-    /// When the newest sample of each switch was taken.
+    /// Time of the newest sample of each switch.
     newest_ns: BTreeMap<String, u64>,
     late_samples: u64,
     liveness: Liveness,
@@ -85,7 +86,7 @@ pub struct Engine {
     gray_links: GrayLinks,
     link_events: Vec<LinkEvent>,
     pairs: BTreeMap<LeafPair, Pair>,
-    /// Pairs to look at again, and when.
+    /// When to reassess each pair.
     due: BTreeMap<LeafPair, u64>,
 }
 
@@ -93,15 +94,15 @@ pub struct Engine {
 struct Pair {
     pattern: Option<Pattern>,
     pace: Pace,
-    /// The first sample since the last look that found the pattern right.
+    /// The first sample since the last assessment that kept the pattern.
     trigger: Option<Trigger>,
-    /// Whether a pattern waits for the end of a rest.
+    /// Whether a new pattern waits because the last one is too recent.
     resting: bool,
     history: VecDeque<Decision>,
 }
 
 impl Engine {
-    /// An engine that knows nothing yet.
+    /// An engine without samples.
     #[must_use]
     pub fn new(fabric: RoutedFabric, config: Config) -> Self {
         let mut engine = Self {
@@ -119,31 +120,31 @@ impl Engine {
             due: BTreeMap::new(),
         };
         if config.input == Input::RttAndQueue && engine.makes_patterns() {
-            // What the topology says is a start.
+            // The configured RTTs are enough for a first pattern.
             engine.due = engine.fabric.pairs().map(|pair| (pair, 0)).collect();
         }
         engine
     }
 
-    /// The fabric it serves.
+    /// The fabric.
     #[must_use]
     pub fn fabric(&self) -> &RoutedFabric {
         &self.fabric
     }
 
-    /// What it has been told.
+    /// All telemetry so far.
     #[must_use]
     pub fn telemetry(&self) -> &Telemetry {
         &self.telemetry
     }
 
-    /// Which paths carry packets.
+    /// Which paths are alive.
     #[must_use]
     pub fn liveness(&self) -> &Liveness {
         &self.liveness
     }
 
-    /// How it decides.
+    /// The settings.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
@@ -162,7 +163,7 @@ impl Engine {
             .filter_map(|(&key, pair)| Some((key, pair.pattern.as_ref()?)))
     }
 
-    /// The last decisions about `pair`, oldest first.
+    /// The latest decisions about `pair`, oldest first.
     pub fn history(&self, pair: LeafPair) -> impl DoubleEndedIterator<Item = &Decision> {
         self.pairs
             .get(&pair)
@@ -170,8 +171,8 @@ impl Engine {
             .flat_map(|pair| &pair.history)
     }
 
-    /// Takes a sample of `switch`, which was taken no earlier than `sampled_ns`;
-    /// [`Engine::poll`] tells what follows from it.
+    /// Processes a sample of `switch` that was taken no earlier than `sampled_ns`. Call
+    /// [`Engine::poll`] for the patterns that follow.
     pub fn record(&mut self, now_ns: u64, sampled_ns: Option<u64>, switch: &str, sample: &Sample) {
         if sampled_ns.is_some_and(|sampled_ns| self.is_late(switch, sampled_ns)) {
             self.late_samples += 1;
@@ -206,7 +207,7 @@ impl Engine {
             self.due.insert(key, now_ns);
             let pair = self.pairs.entry(key).or_default();
             if matches!(sample, Sample::Loss(_)) {
-                // It leads to something by itself.
+                // A loss sample triggers its own decision.
                 pair.trigger = None;
             }
             pair.trigger.get_or_insert_with(|| Trigger {
@@ -218,9 +219,9 @@ impl Engine {
         }
     }
 
-    /// Whether a sample of `path` shows that it is not dead any more.
+    /// Whether a sample of `path` shows that the path is no longer dead.
     fn is_back(&mut self, now_ns: u64, pair: LeafPair, path: u8) -> bool {
-        // Where there are no patterns there is nothing to leave out of them.
+        // Without patterns there is nothing to keep dead paths out of.
         self.makes_patterns() && self.liveness.sampled(&self.fabric, now_ns, pair, path)
     }
 
@@ -228,7 +229,7 @@ impl Engine {
         self.config.input != Input::Srtt && self.fabric.topology().routing == Routing::Weft
     }
 
-    /// Samples that came so long after newer ones that they were not used.
+    /// Samples that were dropped because newer ones had arrived long before.
     #[must_use]
     pub fn late_samples(&self) -> u64 {
         self.late_samples
@@ -240,7 +241,7 @@ impl Engine {
             return false;
         };
         let is_late = sampled_ns.saturating_add(LATE_NS) < *newest_ns;
-        // A clock that went back far is that of a switch that has started anew.
+        // A clock that jumps back that far belongs to a restarted switch.
         if !is_late || newest_ns.saturating_sub(sampled_ns) > RESTART_NS {
             *newest_ns = sampled_ns.max(if is_late { 0 } else { *newest_ns });
             return false;
@@ -248,7 +249,7 @@ impl Engine {
         true
     }
 
-    /// Notes that `probe` has arrived at the far leaf.
+    /// Processes the arrival of `probe` at the far leaf.
     pub fn probed(&mut self, now_ns: u64, probe: Probe) {
         if self.gray_probe_arrived(now_ns, probe) {
             return;
@@ -258,8 +259,8 @@ impl Engine {
         }
     }
 
-    /// Forgets which paths are silent, and samples that have led to nothing yet: the
-    /// switches tell another controller what they measure, or did so until now.
+    /// Forgets which paths are silent, and pending triggers. Needed when mastership changes:
+    /// meanwhile the switches reported to another controller.
     pub fn forget_silence(&mut self) {
         self.liveness = Liveness::default();
         self.probes.clear();
@@ -268,12 +269,12 @@ impl Engine {
         }
     }
 
-    /// Probes that [`Engine::poll`] wants to be sent.
+    /// The probes that [`Engine::poll`] has scheduled for sending.
     pub fn take_probes(&mut self) -> Vec<Probe> {
         std::mem::take(&mut self.probes)
     }
 
-    /// When [`Engine::poll`] may have something without further samples.
+    /// When [`Engine::poll`] is due next if no sample arrives.
     #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
         let due_ns = self.due.values().copied().min();
@@ -284,7 +285,7 @@ impl Engine {
             .min()
     }
 
-    /// Computes what is due at `now_ns`; returns pairs with a new pattern.
+    /// Computes what is due at `now_ns`. Returns the pairs with a new pattern.
     pub fn poll(&mut self, now_ns: u64) -> Vec<LeafPair> {
         let (probes, lost) = self.liveness.poll(now_ns);
         self.probes.extend(probes);
@@ -301,7 +302,7 @@ impl Engine {
             .collect()
     }
 
-    /// Looks at `key`; whether it has a new pattern.
+    /// Reassesses a pair. Returns whether it has a new pattern.
     fn reassess(&mut self, now_ns: u64, key: LeafPair) -> bool {
         self.due.remove(&key);
         let assessment = self.assess(now_ns, key);
@@ -322,7 +323,7 @@ impl Engine {
         if is_held {
             let until_ns = match pair.pace.held_until_ns() {
                 until_ns if until_ns > now_ns => until_ns,
-                _ => pair.pace.hold(now_ns),
+                _ => pair.pace.hold_rates(now_ns),
             };
             self.due.insert(key, until_ns);
         }
@@ -371,13 +372,13 @@ impl Engine {
         true
     }
 
-    /// Has `pairs` looked at when [`Engine::poll`] is called next.
+    /// Makes the next [`Engine::poll`] reassess `pairs`.
     fn schedule(&mut self, now_ns: u64, pairs: impl IntoIterator<Item = LeafPair>) {
         let due = pairs.into_iter().map(|pair| (pair, now_ns));
         self.due.extend(due);
     }
 
-    /// Sets when time alone may change the costs of `pair`.
+    /// Schedules the time at which the costs of `pair` may change without new samples.
     fn schedule_next(&mut self, now_ns: u64, pair: LeafPair) {
         let paths = 0..self.fabric.paths();
         let queues_ns = paths
@@ -394,7 +395,7 @@ impl Engine {
         }
     }
 
-    /// When the last of the pair's paths becomes idle, unless samples come.
+    /// When the last of the pair's paths becomes idle if no samples arrive.
     fn idle_at_ns(&self, pair: LeafPair) -> u64 {
         (0..self.fabric.paths())
             .filter_map(|path| self.telemetry.path(pair, path))

@@ -1,5 +1,5 @@
-//! What `topology.json` implies: who sits where, which path a pair of
-//! addresses takes, and how long it takes over empty queues.
+//! What `topology.json` implies: where hosts are attached, which path a pair of addresses
+//! takes, and its RTT over empty queues.
 
 mod hop;
 
@@ -13,13 +13,13 @@ use crate::pattern::PATHS_MAX;
 
 use hop::{ACK_BYTES, Access, Hop, header_bytes, leaf_end};
 
-/// IPv4 length of a full-size packet, what paths are compared with.
+/// IPv4 length of a full-size packet. Paths are compared by packets of this length.
 pub const FULL_SIZE_BYTES: u16 = 1500;
 
 /// CRC-16/ARC, which v1model calls `HashAlgorithm.crc16`.
 const CRC16: crc::Crc<u16> = crc::Crc::<u16>::new(&crc::CRC_16_ARC);
 
-/// Two different leaves, in the direction of the data.
+/// An ordered pair of different leaves, in the direction of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LeafPair {
     /// Leaf of the senders, from 1.
@@ -31,45 +31,45 @@ pub struct LeafPair {
 /// Why a topology cannot be controlled.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
-    /// Patterns hold so many paths and no more.
+    /// The topology has no paths, or more than a pattern can hold.
     #[error("topology has {paths} paths; patterns serve 1 to {PATHS_MAX}")]
     Paths {
-        /// Paths of the topology.
+        /// Number of paths in the topology.
         paths: u8,
     },
-    /// Leaves that do not reach each other.
+    /// Leaves that cannot reach each other.
     #[error(transparent)]
     Routes(#[from] RoutesError),
-    /// A host without a cable.
-    #[error("host {0} hangs on no link")]
+    /// A host without a link.
+    #[error("host {0} has no link")]
     NoHostLink(String),
 }
 
-/// A topology, prepared for the questions that telemetry asks.
+/// A topology with its routes and the RTTs that follow from its links.
 #[derive(Debug)]
 pub struct RoutedFabric {
     topology: Topology,
     routes: Routes,
-    /// Name of a switch -> its place in the topology.
+    /// Switch name -> index in the topology.
     switches: BTreeMap<String, usize>,
-    /// Every cable, in the order of the topology: from its one end and from the other.
+    /// Both directions of every link, in the topology's order: from end `a`, then from end `b`.
     hops: Vec<[Hop; 2]>,
-    /// The same at their worst, if links change while traffic runs.
+    /// The same in the worst case, if the schedule changes links.
     worst_hops: Vec<[Hop; 2]>,
-    /// Address -> how its host is reached.
+    /// Address -> the link of its host.
     addresses: BTreeMap<Ipv4Addr, Access>,
-    /// Leaf -> how its first host is.
+    /// Leaf -> the link of its first host.
     host_links: BTreeMap<u8, Access>,
-    /// Leaf -> its hosts, by their place in the topology.
+    /// Leaf -> indices of its hosts in the topology.
     hosts: BTreeMap<u8, Vec<usize>>,
-    /// Switch and port, by their places -> the pairs whose data leave by it.
+    /// Egress port -> the pairs whose data crosses it.
     through: BTreeMap<EgressPort, Vec<LeafPair>>,
     /// See [`RoutedFabric::shortest_rtt_ns`].
     shortest_rtt_ns: Option<u64>,
 }
 
 impl RoutedFabric {
-    /// Prepares `topology`.
+    /// Computes routes and RTTs of `topology`.
     ///
     /// # Errors
     /// See [`Error`].
@@ -102,7 +102,7 @@ impl RoutedFabric {
         Ok(fabric)
     }
 
-    /// The document itself.
+    /// The topology itself.
     #[must_use]
     pub fn topology(&self) -> &Topology {
         &self.topology
@@ -114,20 +114,18 @@ impl RoutedFabric {
         self.topology.paths
     }
 
-    /// Where paths lead.
+    /// The routes of all paths.
     #[must_use]
     pub fn routes(&self) -> &Routes {
         &self.routes
     }
 
-    /// The ports that data of `pair` leave by on `path`, up and down, but for the last
-    /// one, to the host.
+    /// The egress ports of data of `pair` on `path`, without the last one, to the host.
     pub fn route(&self, pair: LeafPair, path: u8) -> impl Iterator<Item = EgressPort> + '_ {
         self.routes.route(pair.source, pair.destination, path)
     }
 
-    /// All ports that data between two addresses leave by on `path`; none if no path leads
-    /// there.
+    /// All egress ports of data between two addresses on `path`; empty if no path leads there.
     pub fn route_between(
         &self,
         source: Ipv4Addr,
@@ -153,7 +151,7 @@ impl RoutedFabric {
         names.join("-")
     }
 
-    /// Every ordered pair of different leaves with hosts.
+    /// Every ordered pair of different leaves that have hosts.
     pub fn pairs(&self) -> impl Iterator<Item = LeafPair> + '_ {
         self.host_links
             .keys()
@@ -167,7 +165,7 @@ impl RoutedFabric {
         place.map_or("", |place| &self.topology.switches[place].name)
     }
 
-    /// Every pair whose data come from `leaf`.
+    /// Every pair whose data comes from `leaf`.
     pub fn pairs_from(&self, leaf: u8) -> impl Iterator<Item = LeafPair> + '_ {
         let others = self.host_links.keys().filter(move |other| **other != leaf);
         others
@@ -184,8 +182,8 @@ impl RoutedFabric {
         places.map(|&place| &self.topology.hosts[place])
     }
 
-    /// The pair of leaves that data from `source` to `destination` crosses;
-    /// `None` when an address is nobody's or both are on one leaf.
+    /// The leaf pair that data from `source` to `destination` crosses; `None` if an address is
+    /// unknown or both are on one leaf.
     #[must_use]
     pub fn pair_of(&self, source: Ipv4Addr, destination: Ipv4Addr) -> Option<LeafPair> {
         let pair = LeafPair {
@@ -195,13 +193,13 @@ impl RoutedFabric {
         (pair.source != pair.destination).then_some(pair)
     }
 
-    /// Place of a switch in the topology.
+    /// Index of a switch in the topology.
     #[must_use]
     pub fn place(&self, switch: &str) -> Option<usize> {
         self.switches.get(switch).copied()
     }
 
-    /// `port` of the switch called `switch`.
+    /// Port number `port` of the switch named `switch`.
     #[must_use]
     pub fn port(&self, switch: &str, port: u16) -> Option<EgressPort> {
         let switch = self.place(switch)?;
@@ -210,7 +208,7 @@ impl RoutedFabric {
         Some(EgressPort { switch, port })
     }
 
-    /// The port of another switch whose packets come in by this one.
+    /// The egress port of the neighbor that sends to this port.
     #[must_use]
     pub fn sender_to(&self, at: EgressPort) -> Option<EgressPort> {
         let peer = self
@@ -219,14 +217,14 @@ impl RoutedFabric {
         self.port(&peer.node, peer.port)
     }
 
-    /// The pairs whose data leave by a port, on some path.
+    /// The pairs whose data crosses an egress port, on any path.
     #[must_use]
     pub fn pairs_through(&self, at: EgressPort) -> &[LeafPair] {
         self.through.get(&at).map_or(&[], Vec::as_slice)
     }
 
-    /// The path (from 0) that packets between two addresses take, as leaves
-    /// with `routing.weft_paths` choose it. The same in both directions.
+    /// The path (from 0) between two addresses, as leaves with `routing.weft_paths` select it.
+    /// The same in both directions.
     #[must_use]
     pub fn path_of(&self, source: Ipv4Addr, destination: Ipv4Addr) -> u8 {
         let (source, destination) = (source.octets(), destination.octets());
@@ -241,8 +239,7 @@ impl RoutedFabric {
         (sum % u32::from(self.topology.paths)) as u8
     }
 
-    /// The address of `host` whose subflow to the first address of `peer`
-    /// takes `path`.
+    /// The address of `host` whose subflow to the first address of `peer` takes `path`.
     #[must_use]
     pub fn local_address(&self, host: &Host, peer: &Host, path: u8) -> Option<Ipv4Addr> {
         let remote = *peer.addresses.first()?;
@@ -252,9 +249,9 @@ impl RoutedFabric {
             .find(|&local| self.path_of(local, remote) == path)
     }
 
-    /// RTT over empty queues as the leaf of `source` measures it: from the
-    /// arrival of a packet of `length_bytes` to the arrival of its ACK. Or as
-    /// its card does, if that runs a program: from card to card and back.
+    /// The RTT over empty queues that the leaf of `source` would measure: from the arrival of
+    /// a packet of `length_bytes` to the arrival of its ACK. If `source` has a SmartNIC, the
+    /// RTT that the NIC would measure, to the other NIC and back.
     #[must_use]
     pub fn measured_base_ns(
         &self,
@@ -279,14 +276,14 @@ impl RoutedFabric {
         Some((leaf_ns + wires_ns + near_ns).saturating_sub(2 * far_nic_ns))
     }
 
-    /// Rate at which a port sends.
+    /// Rate of an egress port.
     #[must_use]
     pub fn rate_bps(&self, at: EgressPort) -> u64 {
         let switch = &at.switch(&self.topology).name;
         at.link(&self.topology).rate_from_bps(switch)
     }
 
-    /// RTT over empty queues between hosts of `pair`, for a full-size packet.
+    /// RTT over empty queues between hosts of `pair`, for full-size packets.
     #[must_use]
     pub fn configured_rtt_ns(&self, pair: LeafPair, path: u8) -> Option<u64> {
         let near = self.host_links.get(&pair.source)?;
@@ -294,26 +291,26 @@ impl RoutedFabric {
         Some(self.base_ns(pair, path, FULL_SIZE_BYTES, far.down)? + 2 * near.up.delay_ns)
     }
 
-    /// The shortest of these of all pairs and paths.
+    /// The shortest configured RTT of all pairs and paths.
     #[must_use]
     pub fn shortest_rtt_ns(&self) -> Option<u64> {
         self.shortest_rtt_ns
     }
 
-    /// Who measures the RTTs of data from `source`: its own card, or (`None`) the leaf,
-    /// one for all its hosts.
+    /// What measures the RTTs of data from `source`: its own SmartNIC (the index of the host), or
+    /// `None` for the leaf, which measures for all its hosts.
     #[must_use]
     pub fn measuring_nic(&self, source: Ipv4Addr) -> Option<usize> {
         let near = self.addresses.get(&source)?;
         near.nic_ns.map(|_| near.host)
     }
 
-    /// RTT between two hosts if what measures at `source` says `measured_ns` of a
+    /// The RTT between two hosts when the leaf or NIC of `source` measures `measured_ns` for a
     /// full-size packet.
     ///
-    /// Leaves do not see the propagation to `source`. Cards do not see that between
-    /// them and the kernels on both sides, but what hosts' own wires take, which counts
-    /// in no RTT here: it is the same on every path.
+    /// Leaves don't see the propagation delay to `source`, which is added. NICs don't see the
+    /// delay between them and the kernels, which is added, but they see the transmission time on
+    /// host links, which is subtracted: it's the same on every path, so no RTT here includes it.
     #[must_use]
     pub fn rtt_between_hosts_ns(
         &self,
@@ -335,9 +332,8 @@ impl RoutedFabric {
         )
     }
 
-    /// The longest time that all queues between `source`, or its leaf if that
-    /// measures, and `destination` can hold a packet and its ACK together, and
-    /// links that change can keep them longer.
+    /// The longest time that a packet and its ACK can spend in queues on the measured route
+    /// together, plus what scheduled changes of links can add.
     #[must_use]
     pub fn queues_ns(&self, source: Ipv4Addr, destination: Ipv4Addr, path: u8) -> Option<u64> {
         let pair = self.pair_of(source, destination)?;
@@ -347,8 +343,8 @@ impl RoutedFabric {
         };
         let mut links = self.links(pair, path).peekable();
         links.peek()?;
-        // Both ends of each cable: there with the data, back with the ACK. A host's own
-        // end counts nowhere; where its card measures, the leaf's end does.
+        // Both queues of each link: data there, the ACK back. The host's own queue doesn't
+        // count. With a NIC that measures, the leaf's queue towards the host counts as well.
         Some(links.fold(2 * far.queue_ns(), |sum: u64, (link, from)| {
             let (usual, worst) = (&self.hops[link], &self.worst_hops[link]);
             let longer_ns = round_ns(worst, from).saturating_sub(round_ns(usual, from));
@@ -357,7 +353,7 @@ impl RoutedFabric {
         }))
     }
 
-    /// Hosts' own interfaces add nothing: they delay no lone packet.
+    /// Hosts' own interfaces add nothing: they don't delay a single packet.
     fn base_ns(&self, pair: LeafPair, path: u8, length_bytes: u16, far: Hop) -> Option<u64> {
         let mut links = self.links(pair, path).peekable();
         links.peek()?;
@@ -368,8 +364,8 @@ impl RoutedFabric {
         }))
     }
 
-    /// The cables between the leaves of `pair` on `path`, and from which of their ends
-    /// data go; none for a path that there is not.
+    /// The links between the leaves of `pair` on `path`, and from which end data enters them.
+    /// Empty if there is no such path.
     fn links(&self, pair: LeafPair, path: u8) -> impl Iterator<Item = (usize, usize)> + '_ {
         let route = self.route(pair, path);
         route
@@ -420,7 +416,7 @@ impl RoutedFabric {
     }
 }
 
-/// Every cable, from its one end and from the other.
+/// Both directions of every link.
 fn hops(topology: &Topology) -> Vec<[Hop; 2]> {
     let header_bytes = header_bytes(topology);
     let links = topology.links.iter();
@@ -429,7 +425,7 @@ fn hops(topology: &Topology) -> Vec<[Hop; 2]> {
         .collect()
 }
 
-/// The same as slow, long and deep as the schedule makes them.
+/// The same in the worst case of the schedule.
 fn worst_hops(topology: &Topology) -> Vec<[Hop; 2]> {
     let mut hops = hops(topology);
     for change in topology.schedule.iter().flat_map(|known| &known.changes) {

@@ -1,26 +1,27 @@
-//! Links that lose packets, by what switches count on them (`p4/src/stages/loss.p4`).
+//! Detects gray failures: links that silently lose packets, as counted by switches
+//! (`p4/src/stages/loss.p4`).
 //!
-//! A switch tells how many blocks of packets have come in by a port, and how many packets
-//! of them have not, all since its program started. What full queues drop is not among
-//! them. The counts between two samples are put to a sequential test against a limit:
+//! For each ingress port, a switch reports how many blocks of packets were sent to it and
+//! how many of those packets never arrived, since its program started. Drops at full queues
+//! don't count. A sequential test compares the counts between samples with a limit:
 //!
 //! ```text
 //! the link is gray     lost - 2 * sqrt(lost)      >=  limit * packets
-//! it is well           lost + 2 * sqrt(lost) + 3  <=  limit * packets
+//! it is healthy        lost + 2 * sqrt(lost) + 3  <=  limit * packets
 //! ```
 //!
-//! Two standard deviations of a Poisson count, and the rule of three for none. Either
-//! verdict ends the test and begins the next one; on a gray link so does every loss. With
-//! a limit of 0.5% it takes about 1600 packets to find a loss of 1%, and 600 without a
-//! loss to clear a link.
+//! The bounds are two standard deviations of a Poisson count; the 3 is the rule of three for
+//! a count of zero. Either verdict restarts the test. On a gray link, so does every loss.
+//! With a limit of 0.5% it takes about 1600 packets to detect a loss of 1%, and 600 packets
+//! without a loss to clear a link.
 //!
-//! What is lost in one go, as when a link is gone for a moment, speaks once: a sample
-//! counts no more than [`BURST_PACKETS`] for each of its blocks, and it takes
-//! [`LOSSY_SAMPLES`] of them.
+//! A burst of losses, as during a short outage, must not decide alone. So a sample counts at
+//! most [`BURST_PACKETS`] for each of its blocks, and a verdict needs [`LOSSY_SAMPLES`]
+//! samples with losses.
 //!
-//! Paths over a gray link are avoided, and a switch without traffic has no digests to
-//! spare. So probes with numbers cross it, which arrive in order; it is well again when as
-//! many in a row have come as the rule of three asks for.
+//! Patterns avoid paths over a gray link, and without traffic its switch sends no samples.
+//! So the controller sends numbered probes over it, which arrive in order. The link is healthy
+//! again when as many in a row have arrived as the rule of three asks for.
 
 use std::collections::BTreeMap;
 
@@ -28,55 +29,56 @@ use weft_topology::routes::EgressPort;
 
 use crate::fabric::RoutedFabric;
 
-/// Packets that a switch counts in a block: `LOSS_BLOCK_PACKETS` of its program.
+/// Packets in a block: `LOSS_BLOCK_PACKETS` of the switch program.
 pub const BLOCK_PACKETS: u32 = 128;
 
-/// A link that loses so many of a million packets more than the topology says is gray.
+/// Default limit: loss in packets per million, beyond the configured loss, that makes a link
+/// gray.
 pub const GRAY_PPM: u32 = 5_000;
 
-/// Losses of a block that count.
+/// Most losses of one block that count.
 const BURST_PACKETS: u32 = 8;
 
-/// Samples with losses that it takes.
+/// Samples with losses that a verdict needs.
 const LOSSY_SAMPLES: u32 = 3;
 
-/// Between two rounds of probes over a gray link, at first and when it stays so.
+/// Time between two rounds of probes over a gray link: at first, and at most.
 const PROBE_INTERVAL_NS: (u64, u64) = (1_000_000, 8_000_000);
 
-/// In between it is this fraction of the time that the link has been gray.
+/// In between, the interval is this fraction of the time since the link turned gray.
 const PROBE_BACKOFF: u64 = 512;
 
-/// Probes that cross a gray link one after the other.
+/// Probes in a round, sent back to back.
 const PROBES_PER_ROUND: u64 = 4;
 
-/// A gray link of which nobody has spoken for so long, nor did a probe arrive, is not
-/// counted any more: the switches have obeyed another controller meanwhile.
+/// A gray link is forgotten after this time without samples or probes: the switches have
+/// reported to another controller meanwhile.
 const SILENCE_NS: u64 = 2_000_000_000;
 
 /// A `loss_sample_t` digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LossSample {
-    /// Port that packets came in by.
+    /// Ingress port.
     pub port: u16,
-    /// Blocks of [`BLOCK_PACKETS`] that were counted there.
+    /// Blocks of [`BLOCK_PACKETS`] packets that were sent to it.
     pub blocks: u32,
-    /// Packets of them that did not come.
+    /// How many of these packets were lost.
     pub lost: u32,
-    /// When it was taken, by the switch's clock.
+    /// When the sample was taken, by the switch's clock.
     pub at_ns: u64,
 }
 
-/// What is known of the losses of all links.
+/// The loss state of all links.
 #[derive(Debug)]
 pub struct GrayLinks {
     limit_ppm: u32,
-    /// By the port that sends.
+    /// Keyed by the sending port.
     links: BTreeMap<EgressPort, Link>,
 }
 
 #[derive(Debug, Default)]
 struct Link {
-    /// Blocks and losses of the last sample.
+    /// Blocks and losses in the last sample.
     last: Option<(u32, u32)>,
     last_heard_ns: u64,
     test: SequentialTest,
@@ -96,20 +98,20 @@ struct GrayLink {
     loss_ppm: u32,
     since_ns: u64,
     probe_at_ns: u64,
-    /// Probes that were sent.
+    /// Number of probes sent.
     sent: u64,
-    /// The number of the next one to arrive.
+    /// Number of the next probe to arrive.
     expected: u64,
-    /// Arrived in a row.
+    /// Probes that arrived in a row.
     arrived: u64,
 }
 
-/// Probes to send over a gray link.
+/// A round of probes to send over a gray link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeRound {
-    /// The port in front of the link.
+    /// The port that sends to the link.
     pub at: EgressPort,
-    /// Their numbers.
+    /// Numbers of the probes.
     pub numbers: std::ops::Range<u64>,
 }
 
@@ -120,7 +122,7 @@ enum Verdict {
 }
 
 impl GrayLinks {
-    /// Links that lose `limit_ppm` of a million packets more than configured are gray.
+    /// A link is gray if it loses `limit_ppm` packets per million more than configured.
     #[must_use]
     pub fn new(limit_ppm: u32) -> Self {
         Self {
@@ -129,8 +131,8 @@ impl GrayLinks {
         }
     }
 
-    /// Takes a sample of `switch`; gives the port in front of the link if that has just
-    /// turned gray or is not any more.
+    /// Processes a sample of `switch`. Returns the port that sends to the link if the link has
+    /// just turned gray or healthy.
     pub fn sampled(
         &mut self,
         fabric: &RoutedFabric,
@@ -146,16 +148,15 @@ impl GrayLinks {
         link.sampled(now_ns, limit_ppm, sample).then_some(at)
     }
 
-    /// Of a million packets, those that the gray link behind a port loses; `None` if it
-    /// is not gray.
+    /// Loss of the gray link behind a port, in packets per million; `None` if it isn't gray.
     #[must_use]
     pub fn gray_ppm(&self, at: EgressPort) -> Option<u32> {
         let gray = self.links.get(&at)?.gray.as_ref()?;
         Some(gray.loss_ppm)
     }
 
-    /// Takes the arrival of a probe that has crossed the link behind a port; whether the
-    /// link is gray no more.
+    /// Processes the arrival of a probe over the link behind a port. Returns whether the link
+    /// has just become healthy.
     pub fn arrived(&mut self, now_ns: u64, at: EgressPort, number: u64) -> bool {
         let enough = 3_000_000_u64.div_ceil(self.limit_ppm.max(1).into());
         let Some(link) = self.links.get_mut(&at) else {
@@ -176,7 +177,7 @@ impl GrayLinks {
         is_healthy
     }
 
-    /// Probes to send at `now_ns`, and ports in front of links that are gray no more.
+    /// The probes to send at `now_ns`, and the sending ports of links that are no longer gray.
     pub fn poll(&mut self, now_ns: u64) -> (Vec<ProbeRound>, Vec<EgressPort>) {
         let (mut rounds, mut forgotten) = (Vec::new(), Vec::new());
         for (&at, link) in &mut self.links {
@@ -200,7 +201,7 @@ impl GrayLinks {
         (rounds, forgotten)
     }
 
-    /// When [`GrayLinks::poll`] has something to do.
+    /// When [`GrayLinks::poll`] is due next.
     #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
         let gray = self.links.values().filter_map(|link| link.gray.as_ref());
@@ -209,14 +210,14 @@ impl GrayLinks {
 }
 
 impl Link {
-    /// Takes a sample; whether the link is gray now and was not, or the other way round.
+    /// Processes a sample. Returns whether the link has turned gray or healthy.
     fn sampled(&mut self, now_ns: u64, limit_ppm: u32, sample: &LossSample) -> bool {
         self.last_heard_ns = now_ns;
         let before = self.last.replace((sample.blocks, sample.lost));
         let Some((blocks, lost)) = before else {
             return false;
         };
-        // Both wrap. Where they went back the switch has started anew.
+        // Both counters wrap. If one went backwards, the switch has restarted.
         let blocks = sample.blocks.wrapping_sub(blocks);
         let lost = sample.lost.wrapping_sub(lost);
         if blocks > u32::MAX / 2 || lost > u32::MAX / 2 {
@@ -268,7 +269,7 @@ impl SequentialTest {
         }
     }
 
-    /// At least one, if anything was lost.
+    /// At least 1 if any packet was lost.
     fn loss_ppm(&self) -> u32 {
         let ppm = (self.lost * 1_000_000).div_ceil(self.packets.max(1));
         u32::try_from(ppm).unwrap_or(u32::MAX)
@@ -282,7 +283,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A link whose blocks end one after the other, a millisecond apart.
+    /// A link that completes one block per millisecond.
     struct Blocks {
         gray_links: GrayLinks,
         fabric: RoutedFabric,
@@ -304,7 +305,7 @@ mod tests {
             blocks
         }
 
-        /// What spine2 tells of its link from leaf1.
+        /// Feeds a sample of spine2 about its link from leaf1.
         fn sample(&mut self) -> bool {
             self.now_ns += MS;
             let sample = LossSample {
@@ -321,14 +322,14 @@ mod tests {
             changed.is_some()
         }
 
-        /// A block that loses so many of its packets; whether that changed the verdict.
+        /// Completes a block with `lost` losses. Returns whether the verdict changed.
         fn block(&mut self, lost: u32) -> bool {
             self.blocks = self.blocks.wrapping_add(1);
             self.lost = self.lost.wrapping_add(lost);
             self.sample()
         }
 
-        /// Blocks until the verdict changes.
+        /// Number of blocks until the verdict changes.
         fn until_change(&mut self, mut lost: impl FnMut(u32) -> u32) -> Option<u32> {
             (0..20_000).find(|&block| self.block(lost(block)))
         }
@@ -339,7 +340,7 @@ mod tests {
         }
     }
 
-    /// Losses of a block whose packets are lost at random.
+    /// Losses of a block when packets are lost at random.
     fn random(ppm: u64) -> impl FnMut(u32) -> u32 {
         // Knuth's MMIX generator.
         let mut state = 1_u64;
@@ -384,7 +385,7 @@ mod tests {
     #[test]
     fn links_that_are_gone_for_a_moment_are_not_gray() {
         let mut blocks = Blocks::new();
-        // Up to 100 packets, once in a second.
+        // Up to 100 packets, once per second.
         let found = blocks.until_change(|block| u32::from(block % 1_000 == 0) * 100);
         assert_eq!(found, None);
     }
@@ -405,12 +406,12 @@ mod tests {
         blocks.until_change(&mut lost).unwrap();
         let mut rounds = Vec::new();
         for round in 0..10_000 {
-            assert!(!blocks.block(lost(round)), "well after {round} blocks");
+            assert!(!blocks.block(lost(round)), "healthy after {round} blocks");
             let (probed, forgotten) = blocks.gray_links.poll(blocks.now_ns);
             assert_eq!(forgotten, []);
             rounds.push(probed.len());
         }
-        // A millisecond each.
+        // One round per millisecond.
         let probes = |rounds: &[usize]| rounds.iter().sum::<usize>();
         assert_eq!(probes(&rounds[..100]), 100);
         assert_eq!(probes(&rounds[5_000..5_800]), 100);
@@ -430,7 +431,7 @@ mod tests {
         assert_eq!(gray_links.gray_ppm(at), None);
         assert!(!gray_links.arrived(0, at, 1001));
         assert!(blocks.until_change(random(20_000)).is_some());
-        // Those that come twice count once.
+        // Duplicates count once.
         let mut numbers = (0..).flat_map(|number| [number; 2]);
         let gray_links = &mut blocks.gray_links;
         assert_eq!(

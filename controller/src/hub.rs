@@ -1,5 +1,5 @@
-//! The engine and everybody around it: samples come in from the sessions with
-//! switches, patterns go out to agents and into `patterns.csv`.
+//! The hub: connects the engine with everything around it. Samples arrive from switch
+//! sessions; patterns go to agents and into `patterns.csv`.
 
 mod queries;
 
@@ -24,29 +24,29 @@ use crate::subscribers::{Subscribers, Updates, Versions};
 use crate::telemetry::Sample;
 use crate::view;
 
-/// Telemetry events that may wait for a slow user; older ones are lost to him.
+/// Telemetry events that may wait for a slow user; beyond that the oldest are dropped.
 const TELEMETRY_BACKLOG: usize = 1024;
 
-/// Patterns are renewed this often in their time to live.
+/// Renewals of patterns within one time to live.
 const RENEWALS_PER_LIFE: u64 = 3;
 
-/// Probes that may wait for a switch; more are of no use.
+/// Probes that may wait for a switch; more would be stale.
 const PROBE_BACKLOG: usize = 64;
 
-/// A switch whose clock is further away has another one.
+/// A switch clock that differs by more is not synchronized with ours.
 const CLOCK_SKEW_MAX_NS: u64 = 1_000_000_000;
 
-/// Why a host gets no stream.
+/// Why a host's subscription is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// The topology has no such host.
     NoHost,
-    /// Most switches obey another controller, or cannot be reached: if anybody knows
-    /// what they measure, it is the other.
+    /// Most switches have another primary or are unreachable. Another controller may have
+    /// current measurements.
     Standby,
 }
 
-/// What the tasks of a controller share.
+/// State that the controller's tasks share.
 #[derive(Debug)]
 pub struct Hub {
     state: Mutex<State>,
@@ -61,18 +61,18 @@ pub struct Hub {
 struct State {
     engine: Engine,
     subscribers: Subscribers,
-    /// Where frames for each switch go, while there is a session with it.
+    /// Frames to each switch with a session.
     switches: BTreeMap<String, mpsc::Sender<Outgoing>>,
     mastership: Mastership,
     recorder: Option<Recorder>,
-    /// When the timer task will look again.
+    /// When the timer task wakes up next.
     armed_ns: u64,
     renewed_ns: u64,
 }
 
 impl Hub {
-    /// A hub around `engine`. Patterns live for `time_to_live`, ACKs tell their waits in
-    /// `wait_unit_ns`, new patterns go to `recorder`, and users who ask get `topology_json`.
+    /// A hub around `engine`. Patterns live for `time_to_live`, ACKs carry their queueing time
+    /// in units of `wait_unit_ns`, new patterns go to `recorder`, and users get `topology_json`.
     #[must_use]
     pub fn new(
         engine: Engine,
@@ -106,8 +106,8 @@ impl Hub {
         &self.topology_json
     }
 
-    /// Takes what `switch` has measured no earlier than `sampled_ns` by its clock,
-    /// and sends out what follows from it.
+    /// Processes the samples that `switch` took no earlier than `sampled_ns` by its clock, and
+    /// publishes the patterns that follow.
     pub fn record(&self, switch: &str, sampled_ns: u64, samples: &[Sample]) {
         let now_ns = now_ns();
         let sampled_ns = same_clock(now_ns, sampled_ns);
@@ -121,7 +121,7 @@ impl Hub {
         drop(state);
         if self.telemetry.receiver_count() > 0 {
             for sample in samples {
-                // An error means that the last watcher has just left.
+                // An error means that the last watcher has just disconnected.
                 let _ = self
                     .telemetry
                     .send(view::telemetry_event(now_ns, switch, sample));
@@ -129,8 +129,8 @@ impl Hub {
         }
     }
 
-    /// Takes what packets have met in queues, as [`Hub::record`] takes queue samples of
-    /// the switches themselves.
+    /// Processes in-band queue measurements like queue samples of the switches, see
+    /// [`Hub::record`].
     pub fn record_hops(&self, sampled_ns: u64, hops: &[Hop]) {
         for hop in hops {
             let switch = {
@@ -146,15 +146,15 @@ impl Hub {
         }
     }
 
-    /// Frames that `switch` is to send, from now on to this receiver.
+    /// Registers a new receiver for the frames that `switch` is to send.
     pub fn open_packet_out(&self, switch: &str) -> mpsc::Receiver<Outgoing> {
         let (sender, receiver) = mpsc::channel(PROBE_BACKLOG);
         self.lock().switches.insert(switch.to_owned(), sender);
         receiver
     }
 
-    /// Takes a probe that has come in by `port` of `switch`, and sends out what follows
-    /// from it. What hosts send is none of ours.
+    /// Processes a probe that arrived at `port` of `switch`, and publishes what follows. Probes
+    /// that come from hosts are ignored.
     pub fn probed(&self, switch: &str, port: u16, probe: Probe) {
         self.take_probe(&mut self.lock(), now_ns(), (switch, port), probe);
     }
@@ -166,7 +166,7 @@ impl Hub {
             .port(switch, port)
             .and_then(|at| fabric.sender_to(at));
         if sender.is_none() {
-            debug!(switch, port, ?probe, "a probe that no switch has sent");
+            debug!(switch, port, ?probe, "ignored a probe that no switch sent");
             return;
         }
         state.engine.probed(now_ns, probe);
@@ -174,8 +174,8 @@ impl Hub {
         self.rearm(state, now_ns);
     }
 
-    /// Notes what has come of a bid at `switch`. On standby all agents are sent away, to
-    /// whoever has the switches.
+    /// Records the result of an arbitration at `switch`. On standby all agents are disconnected,
+    /// so that they subscribe to the primary.
     pub fn arbitrated(&self, switch: &str, outcome: Arbitration) {
         let mut state = self.lock();
         let was_standby = state.mastership.is_standby();
@@ -185,38 +185,38 @@ impl Hub {
         }
         state.engine.forget_silence();
         if was_standby {
-            info!("primary: agents may follow");
+            info!("primary: agents may subscribe");
             self.rearm(&state, now_ns());
             return;
         }
         if state.mastership.is_backup() {
-            warn!("another controller is primary; agents are to follow it");
+            warn!("another controller is primary; disconnecting agents");
         } else {
-            warn!("most switches are out of reach; agents are to look for another controller");
+            warn!("most switches are unreachable; disconnecting agents");
         }
         state.subscribers.close_streams();
     }
 
-    /// Whether half of the switches, at least, obey this controller.
+    /// Whether this controller is primary at half of the switches or more.
     #[must_use]
     pub fn is_primary(&self) -> bool {
         self.lock().mastership.is_primary()
     }
 
-    /// Whether most switches obey another controller.
+    /// Whether another controller is primary at most switches.
     #[must_use]
     pub fn is_backup(&self) -> bool {
         self.lock().mastership.is_backup()
     }
 
-    /// Whether it serves no hosts: most switches obey another controller, or cannot be
-    /// reached.
+    /// Whether this controller serves no hosts, because most switches have another primary or
+    /// are unreachable.
     #[must_use]
     pub fn is_standby(&self) -> bool {
         self.lock().mastership.is_standby()
     }
 
-    /// Opens an agent's stream and sends it the patterns there are.
+    /// Opens an agent's stream and sends it all current patterns.
     ///
     /// # Errors
     /// See [`Refusal`].
@@ -244,7 +244,7 @@ impl Hub {
         Ok(updates)
     }
 
-    /// Notes what the kernel of `host` has taken, and when by its clock.
+    /// Records what the kernel of `host` has applied, and when by its clock.
     pub fn acknowledge(&self, host: &str, update: u64, applied_ns: u64) {
         let mut state = self.lock();
         let taken = state.subscribers.acknowledge(host, update);
@@ -265,21 +265,20 @@ impl Hub {
             };
             let appended = recorder.as_mut().map(|to| to.append_applied(&applied));
             if let Some(Err(error)) = appended {
-                warn!(%error, "loop.csv cannot be written, goes on without");
+                warn!(%error, "cannot write loop.csv; recording stops");
                 *recorder = None;
             }
         }
     }
 
-    /// Samples as they arrive.
+    /// A stream of all samples.
     #[must_use]
     pub fn watch_telemetry(&self) -> broadcast::Receiver<v1::TelemetryEvent> {
         self.telemetry.subscribe()
     }
 
-    /// Renews patterns and follows the engine's deadlines; never ends unless the
-    /// system has no timers. Without patterns or without agents it sleeps until
-    /// there are some.
+    /// Renews patterns and serves the engine's deadlines. Sleeps while there are no patterns or
+    /// no agents. Returns only if the system has no timers.
     ///
     /// # Errors
     /// See [`Alarm`].
@@ -325,8 +324,8 @@ impl Hub {
         }
     }
 
-    /// Sends and records what the engine has found due. On standby that is nothing: what
-    /// is silent may speak to another controller, whose patterns are in force.
+    /// Sends and records due patterns. Does nothing on standby: the other controller's patterns
+    /// are in force, and paths that are silent here may report to it.
     fn publish_changes(&self, state: &mut State, now_ns: u64) {
         if state.mastership.is_standby() {
             return;
@@ -339,14 +338,14 @@ impl Hub {
                 Some((switch, outgoing))
             });
             if let Some((switch, outgoing)) = outgoing {
-                // A switch without session, or too slow, is one that does not answer.
+                // A switch that is slow or has no session counts as not answering.
                 let _ = switch.try_send(outgoing);
             }
         }
         if changed.is_empty() {
             return;
         }
-        // Hosts first, files and logs later.
+        // Hosts first; files and logs can wait.
         let State {
             engine,
             subscribers,
@@ -364,7 +363,7 @@ impl Hub {
         }
     }
 
-    /// Logs and records the pattern of `pair`.
+    /// Logs and records the new pattern of `pair`.
     fn note(&self, state: &mut State, pair: LeafPair) {
         let Some(pattern) = state.engine.pattern(pair) else {
             return;
@@ -380,13 +379,12 @@ impl Hub {
         let recorder = state.recorder.as_mut();
         let appended = recorder.map(|recorder| recorder.append(&state.engine, pair, pattern));
         if let Some(Err(error)) = appended {
-            warn!(%error, "patterns.csv cannot be written, goes on without");
+            warn!(%error, "cannot write patterns.csv; recording stops");
             state.recorder = None;
         }
     }
 
-    /// What all hosts of `leaf` are told of the patterns of those `pairs` that start
-    /// there.
+    /// The update for the hosts of `leaf`: the patterns of those `pairs` that start there.
     fn update_of(
         &self,
         engine: &Engine,
@@ -408,8 +406,7 @@ impl Hub {
         (update, Arc::new(versions.collect()))
     }
 
-    /// When hosts are to be told that their patterns still hold; `None` while
-    /// there are none, or nobody who uses them.
+    /// When to renew the patterns at hosts; `None` if there are no patterns or no agents.
     fn renewal_ns(&self, state: &State) -> Option<u64> {
         state.engine.patterns().next()?;
         if state.subscribers.is_empty() {
@@ -438,12 +435,12 @@ impl Hub {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it holds the lock half-way through a change.
+        // No code panics in the middle of a change while it holds the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Says what has turned out about links.
+/// Logs changes of links.
 fn report(engine: &mut Engine) {
     for LinkEvent {
         switch,
@@ -453,16 +450,16 @@ fn report(engine: &mut Engine) {
     {
         match fault {
             Fault::Slow { percent } => {
-                warn!(switch, port, percent, "a link carries less than it should");
+                warn!(switch, port, percent, "slow link");
             }
-            Fault::Lossy { loss_ppm } => warn!(switch, port, loss_ppm, "a link loses packets"),
-            Fault::FullRate => info!(switch, port, "a link carries its rate again"),
-            Fault::NoLoss => info!(switch, port, "a link does not lose packets any more"),
+            Fault::Lossy { loss_ppm } => warn!(switch, port, loss_ppm, "gray link: loses packets"),
+            Fault::FullRate => info!(switch, port, "slow link recovered"),
+            Fault::NoLoss => info!(switch, port, "gray link recovered"),
         }
     }
 }
 
-/// `sampled_ns` if it can be a time of our clock: BMv2's is another.
+/// `sampled_ns` if the switch can share our clock; BMv2 doesn't.
 fn same_clock(now_ns: u64, sampled_ns: u64) -> Option<u64> {
     (now_ns.abs_diff(sampled_ns) < CLOCK_SKEW_MAX_NS).then_some(sampled_ns)
 }

@@ -1,9 +1,9 @@
-//! Which paths still carry packets.
+//! Detects dead paths.
 //!
-//! Nobody tells of a link or a switch that fails; what shows is silence: no RTT
-//! samples come from a path. Silence may also mean that nobody uses it, so the
-//! controller asks: it lets each leaf send a probe to the other over the path, as a
-//! packet-out, and hears of it as a packet-in at the far end.
+//! Nobody reports a link or switch that fails. The only sign is silence: a path has no more
+//! RTT samples. But a silent path may just be unused. So the controller probes it: one leaf
+//! sends a probe (a packet-out) to the other over the path, which hands it to the controller
+//! (a packet-in).
 //!
 //! ```text
 //!                      silent                  unanswered for `patience_ns`
@@ -12,75 +12,75 @@
 //!            '--- RETURN_ANSWERS rounds, each answered both ways (or samples) -'
 //! ```
 //!
-//! A path is asked once when it falls silent, and again while other paths between
-//! the same leaves speak, ever less often: a network without traffic has no probes.
-//! (To wait for the others to speak is no use: with a pattern, all of a connection
-//! stalls on the path that died.) State is kept for two leaves and a path, not by
-//! direction: without ACKs the data are as good as lost.
+//! A path is probed once when it falls silent. While other paths between the same leaves have
+//! samples, it is probed again, less and less often. So an idle network has no probes. (The
+//! first probe must not wait for samples of other paths: all of a connection stalls when one
+//! of its paths dies.) State is kept per path between two leaves, not per direction, because
+//! data without ACKs is as good as lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::fabric::{LeafPair, RoutedFabric};
 
-/// A path that has been silent for so long is suspect: beyond the longest time between
-/// two samples of a path in use.
+/// A path is suspect after this silence. It exceeds the longest time between two samples of
+/// a path in use.
 pub const SILENCE_NS: u64 = 12_000_000;
 
-/// The longest silence, for paths that answer probes and are not in use.
+/// The longest silence, for unused paths that answer probes.
 const LONGEST_SILENCE_NS: u64 = 200_000_000;
 
-/// Between two rounds of probes for a suspect, at least.
+/// Minimum time between two rounds of probes for a suspect path.
 const SUSPECT_INTERVAL_NS: u64 = 500_000;
 
-/// So many rounds fit into the patience with a suspect: a probe or two may be lost, and
-/// those that wait in the long queues of a slow path are no load for it.
+/// Rounds of probes within the patience for a suspect path. One or two probes may be lost, and
+/// a few probes are no load for a slow path with long queues.
 const SUSPECT_ROUNDS: u64 = 8;
 
-/// Between two rounds for a dead path, at first and in the end.
+/// Time between two rounds for a dead path: at first, and at most.
 const DEAD_INTERVAL_NS: (u64, u64) = (1_000_000, 8_000_000);
 
-/// So many rounds bring a path back to life.
+/// Answered rounds that bring a path back to life.
 const RETURN_ANSWERS: u32 = 3;
 
-/// For the control network, there and back, and everybody's work.
+/// Allowance for the control network in both directions, and for processing.
 const CONTROL_NS: u64 = 1_000_000;
 
-/// A packet that shows whether a path carries packets in one direction.
+/// A packet that tests whether a path carries packets in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
-    /// From which leaf to which.
+    /// From the source leaf to the destination leaf.
     pub pair: LeafPair,
-    /// Over which path.
+    /// The path to test.
     pub path: u8,
-    /// Grows with every round of the path.
+    /// Increases with every round of the path.
     pub round: u64,
 }
 
-/// What is known of all paths.
+/// The state of all paths.
 #[derive(Debug, Default)]
 pub struct Liveness {
     watches: BTreeMap<Key, Watch>,
-    /// When each watch wants to probe, those aside that wait for nothing: a large fabric has
-    /// tens of thousands of watches and seldom one that is due.
+    /// When each watch is due to probe; those that wait for nothing are left out. A large
+    /// fabric has tens of thousands of watches, and few that are due.
     agenda: BTreeSet<(u64, Key)>,
 }
 
-/// Two leaves, the lower first, and a path between them.
+/// Two leaves, the lower number first, and a path between them.
 type Key = (u8, u8, u8);
 
 #[derive(Debug)]
 struct Watch {
     phase: Phase,
-    /// How long a probe may take over full queues.
+    /// How long a probe may take through full queues.
     patience_ns: u64,
-    /// Last sample or sign of life.
+    /// Time of the last sample or answer.
     heard_ns: u64,
-    /// Silence that makes it suspect while others speak.
+    /// The silence after which it is suspect while other paths have samples.
     silence_ns: u64,
     round: u64,
-    /// Answers to earlier rounds do not count.
+    /// Answers to earlier rounds don't count.
     first_round: u64,
-    /// Whether probes have arrived up and down the leaves' order.
+    /// Whether the round's probes have arrived, to the higher leaf and to the lower.
     arrived: [bool; 2],
     probe_at_ns: u64,
     interval_ns: u64,
@@ -94,15 +94,15 @@ enum Phase {
 }
 
 impl Liveness {
-    /// Whether `path` of `pair` is known to carry nothing.
+    /// Whether `path` of `pair` is dead.
     #[must_use]
     pub fn is_dead(&self, pair: LeafPair, path: u8) -> bool {
         let watch = self.watches.get(&key(pair, path));
         watch.is_some_and(|watch| matches!(watch.phase, Phase::Dead { .. }))
     }
 
-    /// Notes a sample of `path`: it lives, and those that are silent meanwhile are
-    /// suspect. Gives whether it was dead until now.
+    /// Processes a sample of `path`: the path is alive, and silent paths between the same leaves
+    /// become suspect. Returns whether it was dead until now.
     pub fn sampled(
         &mut self,
         fabric: &RoutedFabric,
@@ -124,20 +124,20 @@ impl Liveness {
         is_back.unwrap_or(false)
     }
 
-    /// Notes that `probe` has arrived. Gives whether its path was dead until now.
+    /// Processes the arrival of `probe`. Returns whether its path was dead until now.
     pub fn arrived(&mut self, now_ns: u64, probe: Probe) -> bool {
         let key = key(probe.pair, probe.path);
         let is_back = self.update(key, |watch| watch.arrived(now_ns, probe));
         is_back.unwrap_or(false)
     }
 
-    /// Gives the probes to send at `now_ns`, and the pairs of leaves, both ways, that
-    /// have lost a path.
+    /// The probes to send at `now_ns`, and the leaf pairs, in both directions, that have just
+    /// lost a path.
     pub fn poll(&mut self, now_ns: u64) -> (Vec<Probe>, Vec<LeafPair>) {
         let (mut probes, mut lost) = (Vec::new(), Vec::new());
         let due = self.agenda.iter().take_while(|(at_ns, _)| *at_ns <= now_ns);
         let mut due: Vec<Key> = due.map(|(_, key)| *key).collect();
-        // By path, whichever was due first.
+        // By path, not by due time.
         due.sort_unstable();
         for key in due {
             let Some((died, round)) = self.update(key, |watch| (watch.probe(now_ns), watch.round))
@@ -157,20 +157,20 @@ impl Liveness {
         (probes, lost)
     }
 
-    /// When [`Liveness::poll`] has something to do.
+    /// When [`Liveness::poll`] is due next.
     #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
         self.agenda.first().map(|(at_ns, _)| *at_ns)
     }
 
-    /// Changes a watch, and with it the agenda; `None` if there is no such watch.
+    /// Modifies a watch and its place in the agenda; `None` if there is no such watch.
     fn update<T>(&mut self, key: Key, how: impl FnOnce(&mut Watch) -> T) -> Option<T> {
         let watch = self.watches.get_mut(&key)?;
         Some(change(&mut self.agenda, key, watch, how))
     }
 }
 
-/// Changes the watch of `key`, and with it the agenda.
+/// Modifies the watch of `key` and its place in the agenda.
 fn change<T>(
     agenda: &mut BTreeSet<(u64, Key)>,
     key: Key,
@@ -189,7 +189,7 @@ fn change<T>(
     result
 }
 
-/// `pair` and the pair of its ACKs.
+/// `pair`, and the pair in the direction of its ACKs.
 #[must_use]
 pub fn both_ways(pair: LeafPair) -> [LeafPair; 2] {
     let back = LeafPair {
@@ -214,7 +214,7 @@ impl Watch {
         let base_ns = fabric.configured_rtt_ns(pair, path).unwrap_or(0);
         Self {
             phase: Phase::Alive,
-            // Of the queues there and back a probe meets one way's.
+            // A probe meets only the queues of one direction.
             patience_ns: base_ns + queues_ns / 2 + CONTROL_NS,
             heard_ns: now_ns,
             silence_ns: SILENCE_NS,
@@ -226,7 +226,7 @@ impl Watch {
         }
     }
 
-    /// Notes a sample; whether that ends its death.
+    /// Processes a sample. Returns whether the path comes back to life.
     fn sampled(&mut self, now_ns: u64) -> bool {
         self.silence_ns = SILENCE_NS;
         let is_back = self.sign_of_life(now_ns);
@@ -261,7 +261,7 @@ impl Watch {
         self.sign_of_life(now_ns)
     }
 
-    /// Packets have come through both ways; whether that ends its death.
+    /// Packets have crossed in both directions. Returns whether the path comes back to life.
     fn sign_of_life(&mut self, now_ns: u64) -> bool {
         self.heard_ns = now_ns;
         let is_back = match &mut self.phase {
@@ -281,7 +281,7 @@ impl Watch {
         is_back
     }
 
-    /// Starts a round; whether the path turned out to be dead before it.
+    /// Starts a round. Returns whether the path has just died.
     fn probe(&mut self, now_ns: u64) -> bool {
         let mut died = false;
         match &mut self.phase {
@@ -321,7 +321,7 @@ mod tests {
         destination: 2,
     };
 
-    /// Path 0 is sampled every millisecond until `until_ms`; path 1 once.
+    /// Path 0 has a sample every millisecond until `until_ms`; path 1 has one at the start.
     fn silent(until_ms: u64) -> (Liveness, RoutedFabric) {
         let fabric = fabric(2, 2, 2);
         let mut liveness = Liveness::default();
@@ -332,8 +332,8 @@ mod tests {
         (liveness, fabric)
     }
 
-    /// Follows deadlines until `until_ns`; `carries` tells whether a probe arrives.
-    /// Gives when paths died and came back.
+    /// Serves deadlines until `until_ns`; `carries` says whether a probe arrives. Returns when
+    /// paths died and came back.
     fn follow(
         liveness: &mut Liveness,
         until_ns: u64,
@@ -443,7 +443,7 @@ mod tests {
         let (mut liveness, fabric) = silent(13);
         let (probes, _) = liveness.poll(13 * MS);
         follow(&mut liveness, 40 * MS, |_, _| false);
-        // What was asked before death came late: one round, however often.
+        // Late answers from before its death count as one round at most.
         for _ in 0..10 {
             for &probe in &probes {
                 assert!(!liveness.arrived(41 * MS, probe));

@@ -1,24 +1,24 @@
 //! At which switches this controller is primary.
 //!
-//! What it knows of the network is current while at most half of the switches obey another
-//! controller or cannot be reached: only then it serves hosts. Switches that it has not
-//! bid at yet speak for it, and one whose session has ended does until the next bid there
-//! has failed: a switch that is back at once has no consequences.
+//! The controller serves hosts only while its view of the network is current: at most half
+//! of the switches may be unreachable or have another primary. A switch without an
+//! arbitration result yet counts in its favor. When a session ends, the last result stands
+//! until the next attempt fails, so that a switch that comes back at once has no effect.
 
 use std::collections::BTreeMap;
 
-/// What has come of the last bid at a switch.
+/// The result of the last arbitration at a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arbitration {
-    /// The switch obeys this controller.
+    /// This controller is primary.
     Primary,
-    /// It obeys another.
+    /// Another controller is primary; this one is a backup.
     Backup,
-    /// It cannot be reached.
+    /// The switch cannot be reached.
     Unreachable,
 }
 
-/// The last bids at all switches.
+/// The last arbitration results of all switches.
 #[derive(Debug)]
 pub struct Mastership {
     switches: usize,
@@ -26,7 +26,7 @@ pub struct Mastership {
 }
 
 impl Mastership {
-    /// None yet at so many switches.
+    /// No results yet, for this number of switches.
     #[must_use]
     pub fn new(switches: usize) -> Self {
         Self {
@@ -35,8 +35,8 @@ impl Mastership {
         }
     }
 
-    /// Notes what has come of a bid at `switch`. One that obeys another controller still
-    /// does when it cannot be reached.
+    /// Records the result of an arbitration at `switch`. A switch with another primary keeps
+    /// that result while it is unreachable.
     pub fn record(&mut self, switch: &str, outcome: Arbitration) {
         let is_lost = self.last.get(switch) == Some(&Arbitration::Backup);
         if !(is_lost && outcome == Arbitration::Unreachable) {
@@ -44,19 +44,19 @@ impl Mastership {
         }
     }
 
-    /// Whether half of the switches, at least, obey this controller.
+    /// Whether this controller is primary at half of the switches or more.
     #[must_use]
     pub fn is_primary(&self) -> bool {
         2 * self.count(|outcome| outcome == Arbitration::Primary) >= self.switches
     }
 
-    /// Whether most switches obey another controller.
+    /// Whether another controller is primary at most switches.
     #[must_use]
     pub fn is_backup(&self) -> bool {
         self.are_most(|outcome| outcome == Arbitration::Backup)
     }
 
-    /// Whether most switches obey another controller or cannot be reached.
+    /// Whether most switches have another primary or are unreachable.
     #[must_use]
     pub fn is_standby(&self) -> bool {
         self.are_most(|outcome| outcome != Arbitration::Primary)
@@ -78,7 +78,7 @@ impl Mastership {
 mod tests {
     use super::*;
 
-    /// So many bids of each kind, and the other switches not bid at.
+    /// A mastership with these numbers of results; the other switches have none.
     fn mastership(switches: usize, last: &[(Arbitration, usize)]) -> Mastership {
         let mut mastership = Mastership::new(switches);
         let each = last

@@ -1,37 +1,38 @@
-//! How soon a pattern may follow another.
+//! The interval between patterns of a pair.
 //!
-//! What a pattern does to the queues shows at its leaf one round trip later: who
-//! decides again before that decides on the past, and all hosts of a pair chase
-//! the emptier path together. So a pair rests for two round trips after each
-//! pattern. That does not help when the traffic itself follows the patterns: the
-//! emptier path fills, the pattern turns, the other one fills. A pattern that takes
-//! back what one before it did is such a turn, and each doubles the rest, up to the
-//! interval of MPTCP-RB (10 ms, section 4):
+//! The effect of a pattern on queues shows at its leaf one round trip later. A decision
+//! before that is based on old queues, and all hosts of the pair would chase the emptier path
+//! together. So the interval between two patterns is at least two round trips.
+//!
+//! That isn't enough when the traffic itself follows the patterns: the emptier path fills, the
+//! next pattern favors the other path, and that one fills. A pattern that takes back what an
+//! earlier one did is a reversal. Each reversal doubles the interval, up to that of MPTCP-RB
+//! (10 ms, section 4):
 //!
 //! ```text
 //! A slower   A slower still   A faster     A slower        ...       quiet
 //!    |--2 RTT--|--2 RTT----------|--4 RTT-----|--8 RTT---------       |--2 RTT--
-//!                                 turn         turn
+//!                                reversal     reversal
 //! ```
 //!
-//! The first pattern after a rest is never late: a step in the network is followed
-//! at once.
+//! A pattern after a quiet time is never delayed, so a sudden change in the network gets its
+//! pattern at once.
 //!
-//! Rests slow a herd down and do not stop it: gaps are whole numbers, and where all
-//! traffic follows the pattern any but the balanced one fills a queue. So after
-//! [`HERD_TURNS`] turns in a row the queues are known to be our own, and the pair is
-//! held to the pattern of its paths' rates for a while, longer each time that the
-//! turning goes on afterwards. Queues of our own mean that paths are full: the pattern of
-//! their lowest RTTs would leave a longer one unused.
+//! Longer intervals slow this herding down but don't stop it. Gaps are whole numbers, and where
+//! all traffic follows the pattern, any but the balanced one fills a queue. So after
+//! [`HERD_REVERSALS`] reversals in a row the queues are attributed to the pair's own traffic.
+//! For a while only path rates then set its pattern, longer each time that reversals
+//! continue. RTTs can't be used for that: the pair's own traffic fills its paths, and the
+//! pattern of their lowest RTTs would leave a longer path underused.
 
 use std::cmp::Ordering;
 
-/// Rests between two patterns of a pair.
+/// Bounds on the interval between two patterns of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// However short the round trip: agents and kernels have work with a pattern.
+    /// Minimum, however short the round trip. Agents and kernels need time for a pattern.
     pub shortest_ns: u64,
-    /// However often patterns turn.
+    /// Maximum, however often patterns reverse.
     pub longest_ns: u64,
 }
 
@@ -45,7 +46,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Never two patterns within `interval_ns`, as MPTCP-RB has it with 10 ms.
+    /// At least `interval_ns` between two patterns; MPTCP-RB uses 10 ms.
     #[must_use]
     pub fn at_least(interval_ns: u64) -> Self {
         let usual = Self::default();
@@ -56,89 +57,89 @@ impl Limits {
     }
 }
 
-/// A turn is forgotten after so many rests without a new pattern.
-const QUIET_RESTS: u64 = 8;
+/// Reversals are forgotten after this many intervals without a new pattern.
+const QUIET_INTERVALS: u64 = 8;
 
-/// Turns in a row that show that patterns chase their own queues.
-const HERD_TURNS: u64 = 4;
+/// Reversals in a row that show that patterns chase their own queues.
+const HERD_REVERSALS: u64 = 4;
 
-/// For so long a pair is held, the first time and at most.
+/// How long only rates set the pattern: the first time, and at most.
 const HOLD_NS: (u64, u64) = (100_000_000, 1_600_000_000);
 
-/// The rest of one pair.
+/// The pacing state of one pair.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pace {
     changed_ns: u64,
-    rest_ns: u64,
-    /// Where the share of each path went last.
+    min_interval_ns: u64,
+    /// For each path, whether its share grew or shrank last.
     directions: Vec<Ordering>,
-    turns: u64,
+    reversals: u64,
     held_until_ns: u64,
-    hold_ns: u64,
+    hold_duration_ns: u64,
 }
 
 impl Pace {
-    /// Until when rates alone are to decide.
+    /// Until when only rates set the pattern.
     #[must_use]
     pub fn held_until_ns(&self) -> u64 {
         self.held_until_ns
     }
 
-    /// Whether gaps that go from `old` to `new` at `now_ns` chase their own queues.
+    /// Whether a change of gaps from `old` to `new` at `now_ns` would chase the pair's own queues.
     #[must_use]
     pub fn is_herd(&self, now_ns: u64, old: &[u32], new: &[u32]) -> bool {
         !self.is_quiet(now_ns)
-            && self.turns + 1 >= HERD_TURNS
-            && self.is_turn(&directions(old, new))
+            && self.reversals + 1 >= HERD_REVERSALS
+            && self.is_reversal(&directions(old, new))
     }
 
-    /// Begins to hold the pair; gives until when.
-    pub fn hold(&mut self, now_ns: u64) -> u64 {
+    /// Starts a time in which only rates set the pattern. Returns its end.
+    pub fn hold_rates(&mut self, now_ns: u64) -> u64 {
         let (shortest_ns, longest_ns) = HOLD_NS;
-        let next_ns = self.hold_ns.saturating_mul(2);
-        self.hold_ns = next_ns.clamp(shortest_ns, longest_ns);
-        self.held_until_ns = now_ns.saturating_add(self.hold_ns);
+        let next_ns = self.hold_duration_ns.saturating_mul(2);
+        self.hold_duration_ns = next_ns.clamp(shortest_ns, longest_ns);
+        self.held_until_ns = now_ns.saturating_add(self.hold_duration_ns);
         self.held_until_ns
     }
 
-    /// Notes a new pattern at `now_ns` that no queue led to.
+    /// Records a new pattern at `now_ns` that wasn't caused by queues.
     pub fn settled(&mut self, now_ns: u64) {
         self.changed_ns = now_ns;
     }
 
-    /// When the next pattern may come.
+    /// When the next pattern is allowed.
     #[must_use]
-    pub fn rests_until_ns(&self) -> u64 {
-        self.changed_ns.saturating_add(self.rest_ns)
+    pub fn next_allowed_ns(&self) -> u64 {
+        self.changed_ns.saturating_add(self.min_interval_ns)
     }
 
-    /// Patterns in a row that took back what one before did.
+    /// Number of reversals in a row.
     #[must_use]
-    pub fn turns(&self) -> u64 {
-        self.turns
+    pub fn reversals(&self) -> u64 {
+        self.reversals
     }
 
-    /// Notes that gaps went from `old` to `new` at `now_ns`, on paths of which the
-    /// slowest takes `rtt_ns`.
+    /// Records that gaps changed from `old` to `new` at `now_ns`. The slowest path has an RTT of
+    /// `rtt_ns`.
     pub fn changed(&mut self, limits: Limits, now_ns: u64, rtt_ns: u64, old: &[u32], new: &[u32]) {
         let usual = rtt_ns
             .saturating_mul(2)
             .clamp(limits.shortest_ns, limits.longest_ns);
         if self.is_quiet(now_ns) {
             self.directions.clear();
-            self.turns = 0;
-            self.hold_ns = 0;
+            self.reversals = 0;
+            self.hold_duration_ns = 0;
         }
         let directions = directions(old, new);
-        let rest_ns = if self.is_turn(&directions) {
-            self.turns += 1;
-            self.rest_ns.saturating_mul(2)
-        } else if self.turns > 0 {
-            self.rest_ns
+        let min_interval_ns = if self.is_reversal(&directions) {
+            self.reversals += 1;
+            self.min_interval_ns.saturating_mul(2)
+        } else if self.reversals > 0 {
+            self.min_interval_ns
         } else {
             usual
         };
-        self.rest_ns = rest_ns.clamp(usual, limits.longest_ns);
+        self.min_interval_ns = min_interval_ns.clamp(usual, limits.longest_ns);
         self.changed_ns = now_ns;
         if self.directions.len() == directions.len() {
             for (direction, new) in self.directions.iter_mut().zip(directions) {
@@ -153,22 +154,22 @@ impl Pace {
 }
 
 impl Pace {
-    /// Whether nothing has turned for so long that what was is forgotten.
+    /// Whether the last reversal is long enough ago to be forgotten.
     fn is_quiet(&self, now_ns: u64) -> bool {
-        let quiet_ns = self.rest_ns.saturating_mul(QUIET_RESTS);
-        // The time in which it was held says nothing.
+        let quiet_ns = self.min_interval_ns.saturating_mul(QUIET_INTERVALS);
+        // The time in which only rates counted shows nothing.
         let since_ns = self.changed_ns.max(self.held_until_ns);
         now_ns.saturating_sub(since_ns) > quiet_ns
     }
 
-    /// Whether a share that grew last time shrinks, or the other way round.
-    fn is_turn(&self, directions: &[Ordering]) -> bool {
+    /// Whether a share that grew last time now shrinks, or the other way round.
+    fn is_reversal(&self, directions: &[Ordering]) -> bool {
         let mut pairs = self.directions.iter().zip(directions);
         pairs.any(|(before, now)| now.is_ne() && *before == now.reverse())
     }
 }
 
-/// Whether each path's share of the packets grew.
+/// For each path, whether its share of the packets grew.
 fn directions(old: &[u32], new: &[u32]) -> Vec<Ordering> {
     let sum = |gaps: &[u32]| gaps.iter().map(|&gap| u64::from(gap)).sum::<u64>();
     let (old_sum, new_sum) = (sum(old), sum(new));
@@ -188,7 +189,7 @@ mod tests {
 
     fn change(pace: &mut Pace, now_ns: u64, old: &[u32], new: &[u32]) -> u64 {
         pace.changed(Limits::default(), now_ns, RTT_NS, old, new);
-        pace.rests_until_ns() - now_ns
+        pace.next_allowed_ns() - now_ns
     }
 
     #[test]
@@ -196,7 +197,7 @@ mod tests {
         let mut pace = Pace::default();
         assert_eq!(change(&mut pace, MS, &[1, 1], &[2, 1]), 2 * RTT_NS);
         assert_eq!(change(&mut pace, 2 * MS, &[2, 1], &[3, 1]), 2 * RTT_NS);
-        assert_eq!(pace.turns(), 0);
+        assert_eq!(pace.reversals(), 0);
     }
 
     #[test]
@@ -206,7 +207,7 @@ mod tests {
         change(&mut pace, now, &[1, 1], &[2, 1]);
         let mut rests = Vec::new();
         for turn in 0..8 {
-            now = pace.rests_until_ns();
+            now = pace.next_allowed_ns();
             let (old, new) = if turn % 2 == 0 {
                 ([2, 1], [1, 2])
             } else {
@@ -222,9 +223,9 @@ mod tests {
         let mut pace = Pace::default();
         change(&mut pace, MS, &[1, 1], &[2, 1]);
         change(&mut pace, 2 * MS, &[2, 1], &[1, 1]);
-        assert_eq!(pace.turns(), 1);
+        assert_eq!(pace.reversals(), 1);
         assert_eq!(change(&mut pace, 50 * MS, &[1, 1], &[2, 1]), 2 * RTT_NS);
-        assert_eq!(pace.turns(), 0);
+        assert_eq!(pace.reversals(), 0);
     }
 
     #[test]
@@ -234,30 +235,30 @@ mod tests {
         change(&mut pace, MS, &[1, 1], one);
         let mut now = MS;
         let mut ends = [(one, two), (two, one)].into_iter().cycle();
-        let mut turns = 0;
+        let mut reversals = 0;
         while let Some((old, new)) = ends
             .next()
             .filter(|(old, new)| !pace.is_herd(now, old, new))
         {
-            now = pace.rests_until_ns();
+            now = pace.next_allowed_ns();
             change(&mut pace, now, old, new);
-            turns += 1;
+            reversals += 1;
         }
-        assert_eq!(turns, HERD_TURNS - 1);
-        assert_eq!(pace.hold(now) - now, 100 * MS);
+        assert_eq!(reversals, HERD_REVERSALS - 1);
+        assert_eq!(pace.hold_rates(now) - now, 100 * MS);
         now = pace.held_until_ns() + MS;
-        assert_eq!(pace.hold(now) - now, 200 * MS);
+        assert_eq!(pace.hold_rates(now) - now, 200 * MS);
         now = pace.held_until_ns() + 1000 * MS;
         assert!(!pace.is_herd(now, one, two));
         change(&mut pace, now, one, two);
-        assert_eq!(pace.hold(now) - now, 100 * MS);
+        assert_eq!(pace.hold_rates(now) - now, 100 * MS);
     }
 
     #[test]
     fn the_papers_interval_can_be_had() {
         let mut pace = Pace::default();
         pace.changed(Limits::at_least(10 * MS), 7, RTT_NS, &[1, 1], &[2, 1]);
-        assert_eq!(pace.rests_until_ns(), 7 + 10 * MS);
+        assert_eq!(pace.next_allowed_ns(), 7 + 10 * MS);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Allocation patterns: gaps from RTTs, and the sequence from gaps.
 //!
-//! MPTCP-RB (section 4) sends `gap_i = round(RTT_max / RTT_i)` packets over path
-//! i while the slowest path carries one, so that all of them arrive in order.
-//! The sequence says where in a pattern of `L = sum of gaps` packets they are.
-//! It is filled from the slowest path to the fastest:
+//! MPTCP-RB (section 4) sends `gap_i = round(RTT_max / RTT_i)` packets over path i for
+//! each packet on the slowest path, so that all of them arrive in order. The sequence
+//! gives each of the `L = sum of gaps` packets of a pattern its path. It is filled from
+//! the slowest path to the fastest:
 //!
 //! ```text
 //! RTT 1:2:3:5, gaps 5 3 2 1        1 2 3 4 5 6 7 8 9 10 11
@@ -13,29 +13,29 @@
 //! A takes what is left             A B A B C A B A A C  D
 //! ```
 
-/// Most paths in a pattern, `WEFT_PATHS_MAX` of the kernel.
+/// Maximum number of paths in a pattern: `WEFT_PATHS_MAX` of the kernel.
 pub const PATHS_MAX: usize = 8;
 
-/// Most positions in a pattern, `WEFT_SEQUENCE_MAX` of the kernel.
+/// Maximum number of positions in a pattern: `WEFT_SEQUENCE_MAX` of the kernel.
 pub const SEQUENCE_MAX: u32 = 256;
 
-/// How far beyond the middle between two gaps the ratio of RTTs must go until
-/// the gap follows, in thousandths: queues come and go, patterns should not.
+/// Hysteresis, in thousandths: how far the ratio of RTTs must go beyond the midpoint between
+/// two gaps before the gap changes. Queues fluctuate, and patterns should not.
 const STICKINESS_MILLI: u128 = 200;
 
-/// Beyond this gap a path gets all positions but one per other path anyway.
+/// With a larger gap the path would still get all positions but one per other path.
 const GAP_MAX: u128 = 1 << 24;
 
-/// Gaps for paths of these RTTs (any unit), one per path.
+/// One gap per path, from RTTs in any unit.
 ///
-/// Empty when there are no paths or an RTT is zero.
+/// Empty if there are no paths or an RTT is zero.
 #[must_use]
 pub fn gaps(rtts: &[u64]) -> Vec<u32> {
     gaps_with(rtts, |_, milli| (milli + 500) / 1000)
 }
 
-/// Like [`gaps`], but a gap stays what it is in `current` while the ratio of
-/// RTTs is near the border to the next.
+/// Like [`gaps`], but a gap keeps its value in `current` while the ratio of RTTs is near the
+/// boundary to the next value.
 #[must_use]
 pub fn sticky_gaps(rtts: &[u64], current: &[u32]) -> Vec<u32> {
     if rtts.len() != current.len() {
@@ -73,8 +73,8 @@ fn gaps_with(rtts: &[u64], round: impl Fn(usize, u128) -> u128) -> Vec<u32> {
     gaps
 }
 
-/// Shrinks all gaps by the same factor, none below 1, until they fit
-/// [`SEQUENCE_MAX`] positions, as the kernel does with gaps of its own.
+/// Scales all gaps by one factor, none below 1, until they fit [`SEQUENCE_MAX`] positions. The
+/// kernel does the same with its own gaps.
 fn bound(gaps: &mut [u32]) {
     let paths = gaps.len() as u64;
     let length: u64 = gaps.iter().map(|&gap| u64::from(gap)).sum();
@@ -91,7 +91,7 @@ fn bound(gaps: &mut [u32]) {
 
 /// The path of every position, for these gaps.
 ///
-/// Among equal gaps, the path of the higher index counts as the slower one.
+/// Of two equal gaps, the path with the higher index counts as slower.
 #[must_use]
 pub fn sequence(gaps: &[u32]) -> Vec<u8> {
     let mut order: Vec<usize> = (0..gaps.len()).collect();
@@ -104,7 +104,7 @@ pub fn sequence(gaps: &[u32]) -> Vec<u8> {
     let length = length.min(u64::from(SEQUENCE_MAX)) as usize;
 
     let mut sequence = vec![fastest as u8; length];
-    // Unmarked stretches, as start and end (exclusive), in order.
+    // Unmarked ranges in order, as start and end (exclusive).
     let mut partitions = vec![(0, length)];
     let mut previous_gap = 1;
     for path in order {
@@ -116,11 +116,11 @@ pub fn sequence(gaps: &[u32]) -> Vec<u8> {
     sequence
 }
 
-/// Marks the last position of partition after partition with `path`, until its
-/// `gap` is used up, and takes them off the partitions.
+/// Marks the last position of one partition after another with `path` until its `gap` is
+/// used up, and removes these positions from the partitions.
 fn mark(sequence: &mut [u8], partitions: &mut Vec<(usize, usize)>, path: u8, gap: u32) {
     let mut left = gap;
-    // One round, unless partitions are fewer than the gap.
+    // One round, unless there are fewer partitions than the gap.
     while left > 0 && !partitions.is_empty() {
         for (_, end) in partitions.iter_mut().take(left as usize) {
             *end -= 1;
@@ -131,7 +131,7 @@ fn mark(sequence: &mut [u8], partitions: &mut Vec<(usize, usize)>, path: u8, gap
     }
 }
 
-/// Splits every partition into `parts` as equal as can be, none of them empty.
+/// Splits every partition into `parts` parts of nearly equal, nonzero length.
 fn split(partitions: &[(usize, usize)], parts: usize) -> Vec<(usize, usize)> {
     partitions
         .iter()
@@ -143,7 +143,7 @@ fn split(partitions: &[(usize, usize)], parts: usize) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// A sequence in letters: `A` is path 0.
+/// A sequence as letters: `A` is path 0.
 #[must_use]
 pub fn letters(sequence: &[u8]) -> String {
     sequence

@@ -1,9 +1,9 @@
-//! Probes as frames: from a leaf over a path to the controller's address at another.
+//! Probe frames: from a leaf over a path to the controller's address at another leaf.
 //!
-//! The form is the payload of a BFD Echo packet, which is a matter of who sends it
-//! (RFC 5881, section 4; UDP port 3785). Each leaf has one address for them, which
-//! no host has and which its table sends to the controller; beside it are those that
-//! they come from, one for each path, as with subflows.
+//! They are BFD Echo packets, whose payload is up to the sender (RFC 5881, section 4; UDP
+//! port 3785). Each leaf has one probe address that no host has. The leaf's routing table
+//! sends packets for it to the controller. The addresses next to it are the probes' sources,
+//! one for each path, as with subflows.
 
 use std::net::Ipv4Addr;
 
@@ -16,33 +16,33 @@ const PORT: u16 = 3785;
 const ETHERNET_BYTES: usize = 14;
 const IP_BYTES: usize = 20;
 const UDP_BYTES: usize = 8;
-/// Source leaf, destination leaf, path, nothing, round.
+/// Source leaf, destination leaf, path, padding, round.
 const PAYLOAD_BYTES: usize = 12;
 const FRAME_BYTES: usize = ETHERNET_BYTES + IP_BYTES + UDP_BYTES + PAYLOAD_BYTES;
 
-/// More than a way over a spine needs.
+/// TTL: more hops than any route has.
 const HOPS: u8 = 8;
 const UDP: u8 = 17;
 
-/// A frame and where it leaves.
+/// A frame and where to send it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
     /// The switch that sends it.
     pub switch: String,
     /// Its egress port.
     pub port: u16,
-    /// Ethernet and what is in it.
+    /// The whole Ethernet frame.
     pub frame: Vec<u8>,
 }
 
-/// The address of `leaf` for probes: in its hosts' /16, beyond the last host.
+/// The probe address of `leaf`: in its hosts' /16, after the last host.
 #[must_use]
 pub fn address(fabric: &RoutedFabric, leaf: u8) -> Option<Ipv4Addr> {
     let host = fabric.hosts_of(leaf).next()?.addresses.first()?.octets();
     Some(Ipv4Addr::new(host[0], host[1], 255, 1))
 }
 
-/// The address beside that of `leaf` from which switches on the way up choose `path`.
+/// The source address next to the probe address of `leaf` that makes switches select `path`.
 fn source(fabric: &RoutedFabric, leaf: u8, destination: Ipv4Addr, path: u8) -> Option<Ipv4Addr> {
     let [first, second, third, _] = address(fabric, leaf)?.octets();
     (1..=fabric.paths())
@@ -50,7 +50,7 @@ fn source(fabric: &RoutedFabric, leaf: u8, destination: Ipv4Addr, path: u8) -> O
         .find(|&source| fabric.path_of(source, destination) == path)
 }
 
-/// `probe` as the first leaf is to send it; `None` if the topology has no such path.
+/// The frame of `probe` as the first leaf is to send it; `None` if there is no such path.
 #[must_use]
 pub fn encode(fabric: &RoutedFabric, probe: Probe) -> Option<Outgoing> {
     let Probe { pair, path, round } = probe;
@@ -81,7 +81,7 @@ pub fn encode(fabric: &RoutedFabric, probe: Probe) -> Option<Outgoing> {
     })
 }
 
-/// The probe in `frame`, if there is one.
+/// The probe in `frame`, if it is one.
 #[must_use]
 pub fn decode(frame: &[u8]) -> Option<Probe> {
     let frame = frame.get(..FRAME_BYTES)?;
@@ -107,7 +107,7 @@ fn checksum(header: &[u8]) -> u16 {
         .chunks(2)
         .map(|pair| (u32::from(pair[0]) << 8) | pair.get(1).copied().map_or(0, u32::from))
         .sum();
-    // At most ten words: one carry.
+    // At most ten words, so one carry is enough.
     !((sum & 0xffff) + (sum >> 16)) as u16
 }
 
@@ -131,7 +131,7 @@ mod tests {
         // Four hosts, then the uplinks.
         assert_eq!((&*outgoing.switch, outgoing.port), ("leaf1", 6));
         assert_eq!(decode(&outgoing.frame), Some(PROBE));
-        // A checksum over itself is zero.
+        // The checksum of a header with its checksum is zero.
         assert_eq!(checksum(&outgoing.frame[14..34]), 0);
     }
 

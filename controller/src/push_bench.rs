@@ -1,4 +1,4 @@
-//! How fast a change reaches agents natively, over gRPC on loopback: run with
+//! Measures how fast a change reaches agents in real time, over gRPC on loopback. Run it with
 //! `cargo test --release -p weft-controller --lib push_bench -- --ignored --nocapture`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,10 +22,10 @@ use crate::testing::{leaf_spine, rtt_sample};
 
 const LEAVES: u8 = 50;
 const HOSTS: u8 = 20;
-/// Between changes: what is measured is one, not a flood.
+/// Pause between changes, so that each is measured alone.
 const PAUSE: Duration = Duration::from_millis(50);
 const CHANGES: usize = 100;
-/// Of real time, at the 99th percentile.
+/// Bound on the 99th percentile, in real time.
 const BOUND_NS: u64 = 2_000_000;
 
 /// A controller with 1000 subscribed hosts.
@@ -78,7 +78,7 @@ impl Bench {
         }
     }
 
-    /// Every path from `leaves` to leaf 2, measured; path 1 with so much queueing.
+    /// Feeds RTTs of every path from `leaves` to leaf 2; path 1 has this queueing delay.
     fn measure(&self, leaves: &[u8], queueing_ns: u64) {
         let samples = leaves.iter().flat_map(|&leaf| {
             [(0, 0), (1, queueing_ns)].map(|(path, queueing_ns)| self.rtt(leaf, path, queueing_ns))
@@ -96,7 +96,7 @@ impl Bench {
         })
     }
 
-    /// Waits for `count` updates; how long after `start_ns` each came.
+    /// Waits for `count` updates. Returns how long after `start_ns` each arrived.
     fn delays_ns(&self, start_ns: u64, count: usize) -> Vec<u64> {
         let arrival = || self.arrivals.recv_timeout(Duration::from_secs(20)).unwrap();
         (0..count)
@@ -104,7 +104,8 @@ impl Bench {
             .collect()
     }
 
-    /// Lets the RTT from `leaves` to leaf 2 come and go; sorted delays to their hosts.
+    /// Changes the RTT from `leaves` to leaf 2 back and forth. Returns the sorted delays of the
+    /// updates to their hosts.
     fn change(&self, leaves: &[u8]) -> Vec<u64> {
         let mut delays = Vec::new();
         for change in 0..CHANGES {
@@ -118,7 +119,7 @@ impl Bench {
     }
 }
 
-/// One stream for each host, ten on a connection.
+/// Opens one stream per host, ten to a connection.
 async fn subscribe(url: String, arrived: mpsc::Sender<u64>, subscribed: Arc<AtomicU64>) {
     let hosts = leaf_spine(LEAVES, 2, HOSTS).hosts;
     let mut tasks = tokio::task::JoinSet::new();
@@ -161,13 +162,13 @@ fn a_change_reaches_the_hosts_it_concerns_within_2_ms() {
     let bench = Bench::start();
     let others: Vec<u8> = (1..=LEAVES).filter(|&leaf| leaf != 2).collect();
     bench.measure(&others, 0);
-    // The first patterns, to all hosts but those of leaf 2.
+    // The first patterns, to all hosts except those of leaf 2.
     bench.delays_ns(0, others.len() * usize::from(HOSTS));
     let rack = bench.change(&others[..1]);
     let all = bench.change(&others);
     for (what, delays) in [("one rack", &rack), ("all racks", &all)] {
         println!(
-            "{what}: {} of 1000 hosts concerned, median {:.2} ms, p99 {:.2} ms, worst {:.2} ms",
+            "{what}: {} of 1000 hosts get updates, median {:.2} ms, p99 {:.2} ms, worst {:.2} ms",
             delays.len() / CHANGES,
             percentile(delays, 50) as f64 / 1e6,
             percentile(delays, 99) as f64 / 1e6,

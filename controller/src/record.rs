@@ -1,5 +1,5 @@
-//! `patterns.csv`: every pattern of a run, one row per path; and `loop.csv`: when
-//! each reached which kernel, one row per host.
+//! Writes `patterns.csv`, every pattern of a run with one row per path, and `loop.csv`, when
+//! each pattern reached each kernel, with one row per host.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -22,9 +22,9 @@ const PATTERN_COLUMNS: [&str; 10] = [
     "sequence",
 ];
 
-/// `sampled_ns` is empty where time or probes, not a sample, led to the pattern;
-/// `rested` says whether it had to wait because another was too young, `rule` is that
-/// of [`crate::engine::Rule`].
+/// `sampled_ns` is empty if time or probes, not a sample, triggered the pattern. `rested` says
+/// whether the pattern had to wait because the one before was too recent. `rule` is a
+/// [`crate::engine::Rule`].
 const LOOP_COLUMNS: [&str; 9] = [
     "source_leaf",
     "destination_leaf",
@@ -37,20 +37,20 @@ const LOOP_COLUMNS: [&str; 9] = [
     "rule",
 ];
 
-/// A pattern in the kernel of a host.
+/// The application of a pattern by the kernel of a host.
 #[derive(Debug, Clone, Copy)]
 pub struct Applied<'a> {
     /// The host.
     pub host: &'a str,
     /// The pair that the pattern is for.
     pub pair: LeafPair,
-    /// The pattern, and the sample that led to it.
+    /// The pattern, and the sample that triggered it.
     pub decision: &'a Decision,
-    /// When the kernel had it, by the host's clock.
+    /// When the kernel applied it, by the host's clock.
     pub applied_ns: u64,
 }
 
-/// Appends to the files of a run, whole rows at once.
+/// Appends whole rows to the files of a run.
 #[derive(Debug)]
 pub struct Recorder {
     patterns: csv::Writer<File>,
@@ -58,10 +58,10 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Appends to `patterns.csv` and `loop.csv` in `folder`; new ones get a header.
+    /// Opens `patterns.csv` and `loop.csv` in `folder` for appending. New files get a header.
     ///
     /// # Errors
-    /// When one cannot be opened or written.
+    /// If a file cannot be opened or written.
     pub fn open(folder: &Path) -> io::Result<Self> {
         Ok(Self {
             patterns: open(&folder.join("patterns.csv"), &PATTERN_COLUMNS)?,
@@ -69,10 +69,10 @@ impl Recorder {
         })
     }
 
-    /// Appends that a kernel has a pattern.
+    /// Appends that a kernel has applied a pattern.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn append_applied(&mut self, applied: &Applied) -> io::Result<()> {
         let Decision {
             pattern,
@@ -98,7 +98,7 @@ impl Recorder {
     /// Appends the pattern of `pair`.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn append(&mut self, engine: &Engine, pair: LeafPair, pattern: &Pattern) -> io::Result<()> {
         let sequence = letters(&pattern.sequence);
         let paths = pattern.costs_ns.iter().zip(&pattern.gaps).zip(0_u8..);

@@ -1,8 +1,8 @@
-//! Links that carry less than they should, seen in what they send.
+//! Detects slow links: links that transmit less than their rate.
 //!
-//! From when a link was idle last until now that packets wait, it has sent as much as it
-//! could. Switches tell both, so a link's rate is known from any two samples of one such
-//! time, however long packets and queues are:
+//! While packets wait in its queue, a link transmits as fast as it can. Switches report
+//! when the current busy period began and how many bytes were sent since. So any two
+//! samples of one busy period give the link's rate, for any packet size and queue length:
 //!
 //! ```text
 //!            idle |----------- busy ------------
@@ -11,12 +11,12 @@
 //! windows         |---------|-----------|
 //! ```
 //!
-//! A link counts as slow after [`WINDOWS_TO_DECIDE`] windows in a row in which it has, until there
-//! are as many in which it is not. What it carries is known while it is busy, and followed.
+//! A link is declared slow after [`WINDOWS_TO_DECIDE`] slow windows in a row, and healthy
+//! again after as many healthy ones. While the link is busy, the estimate follows its rate.
 //!
-//! But patterns give a slow link so little that its queue stays empty. So what crosses it
-//! speaks for it too: a packet that comes through sooner than its bits would leave a slow
-//! link has crossed none.
+//! Patterns send so little over a slow link that its queue stays empty and windows stop.
+//! RTTs then show that the link has recovered: a packet that arrives sooner than a slow link
+//! could have transmitted it proves that the link is not slow.
 
 use std::collections::BTreeMap;
 
@@ -25,43 +25,43 @@ use weft_topology::routes::EgressPort;
 use crate::fabric::{FULL_SIZE_BYTES, RoutedFabric};
 use crate::telemetry::{QueueSample, RttSample};
 
-/// A window is so long, or [`WINDOW_MAX_NS`]: one packet more or less is 6% of it.
+/// Bytes of a window, unless [`WINDOW_MAX_NS`] ends it. One packet more or less is 6% of it.
 const WINDOW_BYTES: u32 = 16 * FULL_SIZE_BYTES as u32;
 
-/// A link that is nearly dead does not fill a window.
+/// Longest window. A nearly dead link never fills one.
 const WINDOW_MAX_NS: u64 = 20_000_000;
 
-/// Slow is below this share of the rate, and not slow any more above the second.
+/// A link becomes slow below the first share of its rate, and healthy from the second on.
 const SLOW_PERCENT: (u64, u64) = (67, 80);
 
-/// Windows in a row that settle it.
+/// Windows in a row that decide.
 const WINDOWS_TO_DECIDE: u32 = 2;
 
-/// A new estimate is news if it is off the last one by this part of that.
+/// A new estimate is reported if it differs from the last by more than this fraction of it.
 const CHANGE_PART: u64 = 8;
 
-/// Shorter packets leave a slow link nearly as soon as a healthy one.
+/// Shorter packets take almost the same time on a slow link as on a healthy one.
 const INFORMATIVE_BYTES: u16 = FULL_SIZE_BYTES / 2;
 
-/// Packets that a slow link would have kept longer, until it counts as healthy.
+/// Packets too fast for a slow link that prove it healthy.
 const FAST_CROSSINGS: u32 = 2;
 
-/// Of an Ethernet header.
+/// Ethernet header.
 const HEADER_BYTES: u64 = 14;
 
-/// What has turned out about a link.
+/// A change in what a link can transmit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateChange {
-    /// It is slow, or slow in another degree.
+    /// It is slow, or its share has changed.
     Slow {
-        /// The share of its rate that it carries.
+        /// The share of its rate that it transmits.
         percent: u64,
     },
-    /// It was, and is not any more.
+    /// It was slow and has recovered.
     Healthy,
 }
 
-/// What all ports say about their links.
+/// The state of all links, by egress port.
 #[derive(Debug, Default)]
 pub struct SlowLinks {
     ports: BTreeMap<EgressPort, Port>,
@@ -73,15 +73,15 @@ struct Port {
     slow_windows: u32,
     healthy_windows: u32,
     fast_crossings: u32,
-    /// Of slow windows, the last ones most: what was sent, and what a healthy link would
-    /// have sent.
+    /// Over slow windows, weighted towards recent ones: bytes sent, and bytes that a healthy
+    /// link would have sent.
     sent_bytes: u64,
     healthy_bytes: u64,
-    /// What was said last, if the link is slow.
+    /// The share that was last reported, if the link is slow.
     percent: Option<u64>,
 }
 
-/// Where a window begins.
+/// The start of a window.
 #[derive(Debug, Clone, Copy, Default)]
 struct Window {
     busy_since_ns: u64,
@@ -90,7 +90,7 @@ struct Window {
 }
 
 impl SlowLinks {
-    /// Takes a sample; gives what it settles about its link, if that is new.
+    /// Processes a queue sample. Returns the change that it reveals, if any.
     pub fn sampled(
         &mut self,
         fabric: &RoutedFabric,
@@ -120,8 +120,8 @@ impl SlowLinks {
         port.sent(sent_bytes.into(), healthy_bytes)
     }
 
-    /// Takes the RTT of a packet that has crossed a link, `above_ns` longer than over
-    /// empty queues and healthy links; gives what that settles, if it is new.
+    /// Processes the RTT of a packet that crossed the link, `above_ns` longer than over empty
+    /// queues and healthy links. Returns the change that it reveals, if any.
     pub fn crossed(
         &mut self,
         fabric: &RoutedFabric,
@@ -140,8 +140,8 @@ impl SlowLinks {
         (port.fast_crossings >= FAST_CROSSINGS).then(|| port.set_healthy())
     }
 
-    /// The share of its rate, in percent, that the slow link at a port carries; `None`
-    /// if it is not known to be slow.
+    /// The share of its rate, in percent, that a slow link transmits; `None` if the link isn't
+    /// known to be slow.
     #[must_use]
     pub fn slow_percent(&self, at: EgressPort) -> Option<u64> {
         self.ports.get(&at)?.percent
@@ -149,7 +149,7 @@ impl SlowLinks {
 }
 
 impl Port {
-    /// Takes a window in which the link has sent so much of what it should.
+    /// Adds a window: bytes sent, and bytes that a healthy link would have sent.
     fn sent(&mut self, sent_bytes: u64, healthy_bytes: u64) -> Option<RateChange> {
         let percent = sent_bytes.saturating_mul(100).checked_div(healthy_bytes)?;
         let bound = match self.percent {
@@ -176,7 +176,7 @@ impl Port {
         }
     }
 
-    /// The share that the link carries, if that is news.
+    /// Updates the estimate. Returns it if it differs enough from the last.
     fn update_percent(&mut self) -> Option<RateChange> {
         let percent = self.sent_bytes.saturating_mul(100) / self.healthy_bytes.max(1);
         let is_change = match self.percent {
@@ -198,7 +198,7 @@ impl Port {
     }
 }
 
-/// Time of a packet on the wire behind a port, if that is healthy.
+/// Transmission time of a packet on the link at a port, at full rate.
 fn wire_ns(fabric: &RoutedFabric, at: EgressPort, length_bytes: u16) -> Option<u64> {
     let bits = (u64::from(length_bytes) + HEADER_BYTES) * 8;
     (bits * 1_000_000_000).checked_div(fabric.rate_bps(at))
@@ -218,7 +218,7 @@ mod tests {
         fabric(2, 2, 4).port("leaf1", number).unwrap()
     }
 
-    /// What leaf1 tells of its link to spine2, and what that settles.
+    /// Feeds a sample of the link from leaf1 to spine2.
     fn sample(
         links: &mut SlowLinks,
         at_ns: u64,
@@ -232,21 +232,21 @@ mod tests {
         )
     }
 
-    /// A millisecond of a link that is busy since 0 and sends so many percent of its rate,
-    /// again and again.
+    /// Feeds one sample per millisecond of a link that has been busy since 0 and transmits
+    /// `percent` of its rate, until a change is reported.
     fn sample_at(
         links: &mut SlowLinks,
         ms: std::ops::Range<u64>,
         percent: u64,
     ) -> Option<(u64, RateChange)> {
         ms.into_iter().find_map(|ms| {
-            // 125000 bytes a millisecond.
+            // 125000 bytes per millisecond.
             let sent_bytes = (ms * 1_250 * percent) as u32;
             Some((ms, sample(links, ms * MS, 0, sent_bytes)?))
         })
     }
 
-    /// A sample of that link.
+    /// A sample of the same link.
     fn busy(at_ns: u64, since_ns: u64, sent_bytes: u32) -> QueueSample {
         QueueSample {
             port: 6,
@@ -260,7 +260,7 @@ mod tests {
         }
     }
 
-    /// What an RTT so much above the usual one settles about the same link.
+    /// Feeds an RTT over the same link that is `above_ns` above the usual one.
     fn rtt(links: &mut SlowLinks, length_bytes: u16, above_ns: u64) -> Option<RateChange> {
         let sample = RttSample {
             source: Ipv4Addr::new(10, 1, 1, 1),
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(links.slow_percent(leaf1_port(6)), Some(50));
         assert_eq!(links.slow_percent(leaf1_port(5)), None);
         assert_eq!(sample_at(&mut links, 3..100, 50), None);
-        // The same busy time, from 99 ms on at its rate.
+        // The same busy period; at full rate from 99 ms on.
         let sent = |ms: u32| 99 * 62_500 + (ms - 99) * 125_000;
         let mut well = |ms: u32| sample(&mut links, u64::from(ms) * MS, 0, sent(ms));
         assert_eq!(well(100), None);
@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(rtt(&mut links, 1500, 0), None);
         sample_at(&mut links, 1..3, 50);
         assert!(links.slow_percent(leaf1_port(6)).is_some());
-        // At half the rate it takes 12.112 us longer.
+        // At half rate a full-size packet takes 12.112 us longer.
         assert_eq!(rtt(&mut links, 1500, 11_000), None);
         assert_eq!(rtt(&mut links, 100, 0), None);
         assert_eq!(rtt(&mut links, 1500, 3_000), None);
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn a_link_that_has_little_to_send_is_not_slow() {
         let mut links = SlowLinks::default();
-        // Bursts of 30 packets, one a millisecond: a third of the rate.
+        // Bursts of 30 packets once per millisecond: a third of the rate.
         for ms in 1..100 {
             let since_ns = ms * MS;
             for packets in [8, 16, 24, 30] {

@@ -1,4 +1,4 @@
-//! The agents that follow patterns: what each was sent, and what its kernel took.
+//! The agents that subscribe to patterns: what each was sent, and what its kernel applied.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -9,20 +9,20 @@ use weft_proto::v1::PatternUpdate;
 
 use crate::fabric::LeafPair;
 
-/// Updates that may wait for a slow agent; then its stream ends, and it comes
-/// back for the whole state.
+/// Updates that may wait for a slow agent. Beyond that its stream ends; the agent reconnects
+/// and gets the whole state.
 const BACKLOG_UPDATES: usize = 64;
 
-/// Updates that are remembered until they are acknowledged.
+/// Updates that are kept until they are acknowledged.
 const UNACKNOWLEDGED_UPDATES: usize = 256;
 
-/// Versions of leaf pairs' patterns.
+/// Pattern versions by leaf pair.
 pub type Versions = BTreeMap<LeafPair, u64>;
 
-/// The receiving end of a stream.
+/// The receiving end of an agent's stream.
 pub type Updates = mpsc::Receiver<Result<PatternUpdate, Status>>;
 
-/// One host's side.
+/// State of one host's agents.
 #[derive(Debug, Default)]
 struct Subscriber {
     streams: Vec<mpsc::Sender<Result<PatternUpdate, Status>>>,
@@ -36,7 +36,7 @@ impl Subscriber {
     }
 }
 
-/// All hosts that agents have asked for.
+/// All hosts that agents have subscribed for.
 #[derive(Debug, Default)]
 pub struct Subscribers {
     hosts: BTreeMap<String, Subscriber>,
@@ -44,8 +44,8 @@ pub struct Subscribers {
 }
 
 impl Subscribers {
-    /// Opens a stream for `host`. What its kernel had taken while there was none before
-    /// may have outlived its time.
+    /// Opens a stream for `host`. If it had none, its acknowledgements are forgotten: the
+    /// patterns in its kernel may have expired.
     pub fn subscribe(&mut self, host: &str) -> Updates {
         let (sender, receiver) = mpsc::channel(BACKLOG_UPDATES);
         let subscriber = self.hosts.entry(host.to_owned()).or_default();
@@ -56,14 +56,14 @@ impl Subscribers {
         receiver
     }
 
-    /// Ends every stream.
+    /// Ends all streams.
     pub fn close_streams(&mut self) {
         for subscriber in self.hosts.values_mut() {
             subscriber.streams.clear();
         }
     }
 
-    /// Hosts with a living stream.
+    /// Hosts with an open stream.
     #[must_use]
     pub fn hosts(&self) -> Vec<String> {
         let living = self
@@ -73,14 +73,14 @@ impl Subscribers {
         living.map(|(host, _)| host.clone()).collect()
     }
 
-    /// Whether no host has a living stream.
+    /// Whether no host has an open stream.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.hosts.values().any(Subscriber::is_connected)
     }
 
-    /// Sends `update` to `host`, if it has a stream, and numbers it; `versions` is what it
-    /// carries.
+    /// Numbers `update` and sends it to `host`, if the host has a stream. `versions` lists the
+    /// patterns in it.
     pub fn send(&mut self, host: &str, mut update: PatternUpdate, versions: Arc<Versions>) {
         let Some(subscriber) = self.hosts.get_mut(host) else {
             return;
@@ -103,8 +103,8 @@ impl Subscribers {
         subscriber.sent.push_back((self.last_update, versions));
     }
 
-    /// Notes that the kernel of `host` has taken everything up to `update`; gives
-    /// the versions that it did not have before.
+    /// Records that the kernel of `host` has applied everything up to `update`. Returns the
+    /// versions that are new to it.
     pub fn acknowledge(&mut self, host: &str, update: u64) -> Versions {
         let mut taken = Versions::new();
         let Some(subscriber) = self.hosts.get_mut(host) else {
@@ -123,8 +123,8 @@ impl Subscribers {
         taken
     }
 
-    /// Hosts whose kernel runs `version` of the pattern of `pair`. Without an agent to renew
-    /// it a kernel drops it.
+    /// Hosts whose kernels use `version` of the pattern of `pair`. Hosts without an agent are
+    /// left out: nobody renews their patterns, so they expire.
     #[must_use]
     pub fn acknowledged_by(&self, pair: LeafPair, version: u64) -> Vec<String> {
         self.hosts

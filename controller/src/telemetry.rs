@@ -1,24 +1,24 @@
-//! What switches have measured: RTT per path, packets in queues.
+//! Measurements of the switches: RTTs of paths, and queues.
 //!
-//! A sample is the time between a packet's arrival at its sender's leaf and the
-//! arrival of its ACK there. The leaf makes samples of one path comparable and
-//! smooths them; it tells what has changed. Here the sender's own link is added:
+//! An RTT sample is the time from a packet's arrival at its sender's leaf to the arrival of
+//! its ACK there. The leaf normalizes the samples of a path to full-size packets, smooths
+//! them, and reports changes. Here the delay of the sender's own link is added:
 //!
 //! ```text
 //! rtt = smoothed of full-size packets + 2 * delay of the sender's own link
 //! ```
 //!
-//! Where hosts' network cards measure, from card to card, they do all that, each for its
-//! host; a path's RTT is the mean of what they say who have spoken of late.
+//! SmartNICs measure from NIC to NIC and do the same, each for its own host. A path's RTT is
+//! then the mean of the NICs' recent reports.
 //!
-//! A sample whose queueing is more than all queues on the way can hold did not
-//! wait in queues: the receiver delayed its ACK (Linux does for 40 ms). The leaf
-//! uses none of those once it knows its paths; before, they are sorted out here.
+//! If a sample's queueing delay exceeds the capacity of all queues on the route, the receiver
+//! delayed the ACK (Linux does so for 40 ms). The leaf drops such samples once it knows its
+//! paths; earlier ones are dropped here.
 //!
-//! A path's estimate is the smoothed RTT while samples come. The queues of a path
-//! that is idle have drained; what remains is the lowest RTT of late. That follows a
-//! path which becomes shorter at once; and one which becomes longer as soon as all
-//! digests of some milliseconds say so, and every queue on the way that it is empty.
+//! While samples arrive, a path's estimate is the smoothed RTT. When a path is idle, its queues
+//! have drained, and the estimate is the lowest recent RTT. That minimum follows a shorter path
+//! at once. It follows a longer path only after some milliseconds in which all digests are
+//! longer and every queue on the route is reported empty.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -28,22 +28,22 @@ use weft_topology::routes::EgressPort;
 use crate::fabric::{LeafPair, RoutedFabric};
 pub use crate::gray_failure::LossSample;
 
-/// After so long without a sample a path counts as idle: longer than queues
-/// take to drain.
+/// A path is idle after this time without a sample. It exceeds the time that queues take to
+/// drain.
 pub const IDLE_NS: u64 = 100_000_000;
 
-/// So long the word of a card counts: twice as long as it is silent while packets come.
+/// How long a NIC's report is valid: twice its longest silence while it sends packets.
 const SMOOTHED_FRESH_NS: u64 = 20_000_000;
 
-/// A lowest RTT older than this gives way to the next sample: links change.
+/// Lifetime of the lowest RTT. Links change, so the next sample then replaces it.
 const MIN_WINDOW_NS: u64 = 10_000_000_000;
 
-/// What is clearly more than the lowest RTT: a quarter. Where paths meet
-/// again a packet or two queue all the time, in queues that are empty as often as not.
+/// An RTT is clearly longer if it exceeds the lowest by this share: a quarter. Where paths
+/// merge, a packet or two always queue, in queues that are empty as often as not.
 const CLEARLY_LONGER_SHIFT: u32 = 2;
 
-/// So long all digests must say that a path is longer: by then switches have told of
-/// queues that are too small to be told of at once.
+/// How long all digests must show a longer path. By then switches have also reported queues
+/// that are too short to be reported at once.
 const LONGER_CONFIRM_NS: u64 = 10_000_000;
 
 /// An `rtt_sample_t` digest.
@@ -63,11 +63,11 @@ pub struct RttSample {
     pub length_bytes: u16,
     /// Time between packet and ACK at the leaf.
     pub rtt_ns: u64,
-    /// The same of full-size packets between the two leaves, smoothed by the leaf.
+    /// The RTT of full-size packets between the two leaves, smoothed by the leaf.
     pub smoothed_ns: u64,
-    /// Lowest of these since the leaf's last digest about them.
+    /// The lowest of these RTTs since the leaf's last digest about the path.
     pub min_ns: u64,
-    /// When it was taken, by the switch's clock.
+    /// When the sample was taken, by the switch's clock.
     pub at_ns: u64,
 }
 
@@ -76,66 +76,66 @@ pub struct RttSample {
 pub struct QueueSample {
     /// Egress port.
     pub port: u16,
-    /// Packets in its queue.
+    /// Packets in the port's queue.
     pub depth_packets: u32,
-    /// Time that the packet waited which left last, 0 when the queue is empty.
+    /// Queueing delay of the last packet that was sent; 0 if the queue is empty.
     pub delay_ns: u64,
-    /// When it was taken, by the switch's clock.
+    /// When the sample was taken, by the switch's clock.
     pub at_ns: u64,
-    /// What the link behind it has sent; in-band telemetry does not tell.
+    /// The link's busy period; in-band telemetry has none.
     pub busy_period: Option<BusyPeriod>,
 }
 
-/// What a link has sent since it was idle last, up to the packet that left last.
+/// What a link has sent since it was last idle, up to its last packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BusyPeriod {
-    /// When it was idle last, by the switch's clock.
+    /// When the link was last idle, by the switch's clock.
     pub since_ns: u64,
-    /// Sent since then, Ethernet headers included, modulo 2^32.
+    /// Bytes sent since then, including Ethernet headers, modulo 2^32.
     pub sent_bytes: u32,
 }
 
-/// A digest.
+/// A decoded digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sample {
     /// A round-trip time.
     Rtt(RttSample),
     /// A queue.
     Queue(QueueSample),
-    /// What a link loses.
+    /// Losses on a link.
     Loss(LossSample),
 }
 
-/// What is known about a path of a leaf pair.
+/// The measurements of a path of a leaf pair.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PathStats {
     /// Smoothed RTT of a full-size packet; `None` before the first sample.
     pub smoothed_ns: Option<u64>,
-    /// Lowest RTT of a full-size packet of late.
+    /// Lowest recent RTT of a full-size packet.
     pub min_ns: u64,
-    /// Samples that were used.
+    /// Number of samples that were used.
     pub samples: u64,
-    /// Samples that measured a delayed ACK and were not.
+    /// Number of samples that were dropped because they measured a delayed ACK.
     pub rejected_samples: u64,
-    /// When the last sample was used.
+    /// Time of the last sample that was used.
     pub last_ns: u64,
     min_at_ns: u64,
     longer: Option<Longer>,
-    /// The last word of each who measures: smoothed RTT, and when.
+    /// The last report of each NIC, or of the leaf (`None`): smoothed RTT and time.
     smoothed_by_meter: BTreeMap<Option<usize>, (u64, u64)>,
 }
 
-/// What digests say in a row that a path has become longer.
+/// A run of digests that all show a longer path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Longer {
-    /// Lowest RTT of all of them.
+    /// Lowest RTT of the run.
     min_ns: u64,
-    /// When the first one came.
+    /// Time of the first one.
     since_ns: u64,
 }
 
 impl PathStats {
-    /// The RTT to plan with at `now_ns`; `None` before the first sample.
+    /// The RTT to use at `now_ns`; `None` before the first sample.
     #[must_use]
     pub fn rtt_ns(&self, now_ns: u64) -> Option<u64> {
         let smoothed = self.smoothed_ns?;
@@ -146,19 +146,19 @@ impl PathStats {
         })
     }
 
-    /// Whether the last sample is too old to tell about queues.
+    /// Whether the last sample is too old to show queues.
     #[must_use]
     pub fn is_idle(&self, now_ns: u64) -> bool {
         now_ns >= self.idle_at_ns()
     }
 
-    /// When the path becomes idle unless samples come.
+    /// When the path becomes idle if no samples arrive.
     #[must_use]
     pub fn idle_at_ns(&self) -> u64 {
         self.last_ns.saturating_add(IDLE_NS)
     }
 
-    /// `is_clear`: whether there is no queue on the way.
+    /// `is_clear` says whether all queues on the route are empty.
     fn record(
         &mut self,
         now_ns: u64,
@@ -175,7 +175,7 @@ impl PathStats {
             .values()
             .map(|(ns, _)| u128::from(*ns))
             .sum();
-        // The mean of u64s is one.
+        // A mean of u64 values fits a u64.
         self.smoothed_ns = Some((sum / self.smoothed_by_meter.len() as u128) as u64);
         let min_is_old = now_ns.saturating_sub(self.min_at_ns) > MIN_WINDOW_NS;
         let clearly_ns = self
@@ -202,18 +202,18 @@ impl PathStats {
     }
 }
 
-/// The queue in front of one port, as last reported.
+/// The last report about the queue of a port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// Packets in it.
+    /// Packets in the queue.
     pub depth_packets: u32,
-    /// Time that packets wait in it.
+    /// Queueing delay.
     pub delay_ns: u64,
-    /// When that was reported.
+    /// Time of the report.
     pub at_ns: u64,
 }
 
-/// Everything that telemetry says about a fabric.
+/// All measurements of a fabric.
 #[derive(Debug, Default)]
 pub struct Telemetry {
     paths: BTreeMap<(LeafPair, u8), PathStats>,
@@ -222,8 +222,7 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Records an RTT; returns the pair whose path it is about, unless the
-    /// sample is of no use.
+    /// Records an RTT. Returns the pair whose path it belongs to, unless the sample is dropped.
     pub fn record_rtt(
         &mut self,
         fabric: &RoutedFabric,
@@ -257,7 +256,7 @@ impl Telemetry {
             return;
         };
         let queue = self.queues.entry(port).or_default();
-        // Switches tell changes, with hysteresis: the last word holds.
+        // Switches report changes, with hysteresis, so the last report stays valid.
         *queue = Queue {
             depth_packets: sample.depth_packets,
             delay_ns: sample.delay_ns,
@@ -265,13 +264,13 @@ impl Telemetry {
         };
     }
 
-    /// What is known about `path` of `pair`.
+    /// The measurements of `path` of `pair`.
     #[must_use]
     pub fn path(&self, pair: LeafPair, path: u8) -> Option<&PathStats> {
         self.paths.get(&(pair, path))
     }
 
-    /// RTTs of the first `paths` paths of `pair`; `None` while one is unknown.
+    /// RTTs of the first `paths` paths of `pair`; `None` if one is unknown.
     #[must_use]
     pub fn rtts_ns(&self, now_ns: u64, pair: LeafPair, paths: u8) -> Option<Vec<u64>> {
         (0..paths)
@@ -279,9 +278,9 @@ impl Telemetry {
             .collect()
     }
 
-    /// The deepest queue on the data's way between the leaves of `pair`
-    /// (that towards the receiving host is the same on every path), and how
-    /// long a packet waits in all of them.
+    /// The queues in the data's direction between the leaves of `pair`, without the one to the
+    /// receiving host, which is the same on every path. The depth is that of the deepest queue,
+    /// the delay the sum of all.
     #[must_use]
     pub fn queue(&self, fabric: &RoutedFabric, now_ns: u64, pair: LeafPair, path: u8) -> Queue {
         let queues = fabric.route(pair, path);
@@ -295,15 +294,15 @@ impl Telemetry {
             })
     }
 
-    /// Samples that no path of the topology could have produced.
+    /// Samples that no path of the topology can produce.
     #[must_use]
     pub fn stray_samples(&self) -> u64 {
         self.stray_samples
     }
 }
 
-/// Whether all queues that the packet of `sample` or its ACK could have met were empty by
-/// the last word about them, of late. Silence tells nothing: digests may be lost.
+/// Whether all queues on the route of the packet of `sample` and its ACK have recently been
+/// reported empty. A missing report proves nothing, because digests can be lost.
 fn is_clear(
     queues: &BTreeMap<EgressPort, Queue>,
     fabric: &RoutedFabric,
@@ -320,14 +319,14 @@ fn is_clear(
     })
 }
 
-/// RTTs of a pair's path as its hosts see them.
+/// RTTs of a path as its hosts see them.
 struct RouteRtt {
     smoothed_ns: u64,
     min_ns: u64,
 }
 
-/// The pair a sample is about and what it says, `None` in place of that for a
-/// delayed ACK. `None` when the sample contradicts the topology.
+/// The pair that a sample belongs to, and its RTT (`None` for a delayed ACK). `None` if the
+/// sample contradicts the topology.
 fn normalise(fabric: &RoutedFabric, sample: &RttSample) -> Option<(LeafPair, Option<RouteRtt>)> {
     let (source, destination, path) = (sample.source, sample.destination, sample.path);
     let pair = fabric.pair_of(source, destination)?;
@@ -336,7 +335,7 @@ fn normalise(fabric: &RoutedFabric, sample: &RttSample) -> Option<(LeafPair, Opt
     if queueing > fabric.queues_ns(source, destination, path)? {
         return Some((pair, None));
     }
-    // A zero would mean "unknown"; only a broken clock measures so little.
+    // Zero would mean "unknown"; only a broken clock measures that.
     let rtt_ns = |measured_ns| {
         let rtt_ns = fabric.rtt_between_hosts_ns(source, destination, measured_ns)?;
         Some(rtt_ns.max(1))

@@ -9,7 +9,7 @@ use crate::fabric::RoutedFabric;
 use crate::p4::program::Program;
 use crate::telemetry::RttSample;
 
-/// A leaf-spine with 1 Gbps links of 10 us and queues of 100 packets.
+/// A leaf-spine with 1 Gbps links of 10 us delay and queues of 100 packets.
 pub(crate) fn leaf_spine(leaves: u8, spines: u8, hosts: u8) -> Topology {
     let mut topology = Topology {
         version: VERSION,
@@ -45,7 +45,7 @@ pub(crate) fn leaf_spine(leaves: u8, spines: u8, hosts: u8) -> Topology {
     topology
 }
 
-/// The links of a leaf-spine that lead to `spine`.
+/// The links of a leaf-spine to `spine`.
 pub(crate) fn links_of<'a>(
     topology: &'a mut Topology,
     spine: &'a str,
@@ -56,7 +56,7 @@ pub(crate) fn links_of<'a>(
         .filter(move |link| link.b.node == spine)
 }
 
-/// A fat-tree of the same links; its hosts have at most eight addresses.
+/// A fat-tree with the same kind of links; its hosts have at most eight addresses.
 pub(crate) fn fat_tree(k: u8) -> Topology {
     let half = k / 2;
     let mut topology = leaf_spine(k * half, 0, half);
@@ -93,8 +93,8 @@ pub(crate) fn fabric(leaves: u8, spines: u8, hosts: u8) -> RoutedFabric {
     RoutedFabric::new(leaf_spine(leaves, spines, hosts)).unwrap()
 }
 
-/// What leaf `leaf` tells of a full-size packet from its first host to h2_1 over `path`,
-/// with so much queueing.
+/// The sample of leaf `leaf` for a full-size packet from its first host to h2_1 over `path`,
+/// with this queueing delay.
 pub(crate) fn rtt_sample(fabric: &RoutedFabric, leaf: u8, path: u8, queueing_ns: u64) -> RttSample {
     let source = Ipv4Addr::new(10, leaf, 1, 1);
     let destination = Ipv4Addr::new(10, 2, 1, 1);
@@ -185,7 +185,7 @@ fn connect(topology: &mut Topology, a: (&str, u8), b: (&str, u8)) {
     });
 }
 
-/// The compiled program for switches of `role`.
+/// The compiled program of switches with this role.
 pub(crate) fn program(role: Role) -> Program {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../p4/compiled");
     Program::read(&folder, role).unwrap()

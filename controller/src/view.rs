@@ -1,4 +1,4 @@
-//! Engine state as `weft.v1` messages.
+//! Converts engine state to `weft.v1` messages.
 
 use std::net::Ipv4Addr;
 
@@ -10,7 +10,7 @@ use crate::fabric::{LeafPair, RoutedFabric};
 use crate::gray_failure::BLOCK_PACKETS;
 use crate::telemetry::Sample;
 
-/// What telemetry says of every path of `pair`.
+/// The measurements of every path of `pair`.
 #[must_use]
 pub fn paths(engine: &Engine, now_ns: u64, pair: LeafPair) -> Vec<v1::PathState> {
     let pattern = engine.pattern(pair);
@@ -49,7 +49,7 @@ pub fn paths(engine: &Engine, now_ns: u64, pair: LeafPair) -> Vec<v1::PathState>
         .collect()
 }
 
-/// Why the pattern of `pair` is what it is at `now_ns`.
+/// Explains the pattern of `pair` at `now_ns`.
 #[must_use]
 pub fn explanation(engine: &Engine, now_ns: u64, pair: LeafPair) -> v1::Explanation {
     use v1::explanation::Verdict as Shown;
@@ -102,8 +102,8 @@ fn decision(decision: &Decision) -> v1::Decision {
     }
 }
 
-/// Every host that patterns of `host` are for, and from which of its addresses a subflow
-/// takes which path there.
+/// Every host that `host` gets patterns for, with the local addresses whose subflows take
+/// each path there.
 #[must_use]
 pub fn peers(fabric: &RoutedFabric, host: &Host) -> Vec<v1::Peer> {
     let pairs = fabric.pairs_from(host.leaf);
@@ -121,8 +121,8 @@ pub fn peers(fabric: &RoutedFabric, host: &Host) -> Vec<v1::Peer> {
         .collect()
 }
 
-/// The pattern of `pair` as all hosts of its source are told; ACKs tell their waits in
-/// `wait_unit_ns`.
+/// The pattern of `pair` for all hosts of its source leaf. ACKs carry their queueing time in
+/// units of `wait_unit_ns`.
 #[must_use]
 pub fn leaf_pattern(
     time_to_live_ns: u64,
@@ -151,7 +151,7 @@ fn prefix(address: Ipv4Addr, length: u8) -> v1::Prefix {
     }
 }
 
-/// A sample of `switch` as users see it.
+/// A sample of `switch` as a message for users.
 #[must_use]
 pub fn telemetry_event(now_ns: u64, switch: &str, sample: &Sample) -> v1::TelemetryEvent {
     use v1::telemetry_event::Sample as Shown;

@@ -1,4 +1,4 @@
-//! `weft-controller`: telemetry in, patterns out.
+//! The daemon `weft-controller`: takes telemetry, publishes patterns.
 
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -31,7 +31,7 @@ use weft_text::units::{parse_positive_duration_ns, parse_share_ppm};
 use weft_text::usage::EXIT_USAGE;
 use weft_topology::{Role, Topology};
 
-/// Programs the switches of a fabric, collects what they measure, and streams
+/// Programs the switches of a fabric, collects their telemetry, and streams
 /// allocation patterns to the agents of hosts.
 #[derive(Debug, Parser)]
 #[command(version)]
@@ -48,27 +48,27 @@ struct Args {
     /// Address of the weft.v1 server
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9339")]
     listen: SocketAddr,
-    /// How long hosts use a pattern that is not refreshed
+    /// How long hosts use a pattern that is not renewed
     #[arg(long, value_name = "DURATION", default_value = "200ms", value_parser = lifetime)]
     pattern_ttl: Duration,
-    /// What patterns follow from: the RTT that switches measure (rtt), the lowest RTT
-    /// and the queues on the data's way (rtt+queue), or the RTT of each kernel's
-    /// own, without the controller (srtt)
+    /// What patterns are computed from: the RTT that switches measure (rtt), the lowest
+    /// RTT plus the queues in the data's direction (rtt+queue), or each kernel's own
+    /// RTT, without the controller (srtt)
     #[arg(long, value_name = "INPUT", default_value_t = Input::default())]
     pattern_input: Input,
-    /// Shortest time between two patterns of a pair of leaves [default: two round
-    /// trips, 200us at least, and up to 10ms while patterns turn to and fro]
+    /// Minimum interval between two patterns of a leaf pair [default: two round trips,
+    /// at least 200us; up to 10ms while patterns oscillate]
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration_ns)]
     pattern_interval: Option<u64>,
-    /// Paths over links that lose this share of packets more than the topology says are
-    /// left out of patterns; 100% for never
+    /// Leave paths out of patterns if a link on them loses this share of packets more than
+    /// configured; 100% for never
     #[arg(long, value_name = "SHARE", default_value = "0.5%", value_parser = parse_share_ppm)]
     gray_loss: u32,
-    /// What the timestamps of the switches count; BMv2's are us, and its queues serve
-    /// packets, not bits: links that have become slow are not looked for then
+    /// Unit of the switches' timestamps. BMv2 uses us; its queues serve packets, not bits,
+    /// so with us slow links are not detected
     #[arg(long, value_enum, default_value_t = Timestamps::Ns)]
     timestamps: Timestamps,
-    /// Created once every switch is programmed and the server listens
+    /// File to create once every switch is programmed and the server listens
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
 }
@@ -115,7 +115,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Everything that needs files only.
+/// Everything that needs only files.
 fn prepare(args: &Args) -> anyhow::Result<(Vec<Target>, Hub)> {
     let topology = Topology::read(&args.topology)?;
     let json = std::fs::read_to_string(&args.topology)
@@ -144,7 +144,7 @@ fn prepare(args: &Args) -> anyhow::Result<(Vec<Target>, Hub)> {
     Ok((targets, hub))
 }
 
-/// Every switch and card with what it should run and hold.
+/// Every switch and SmartNIC, with its program and table entries.
 fn targets(args: &Args, fabric: &RoutedFabric, unit: TimestampUnit) -> anyhow::Result<Vec<Target>> {
     let leaf = Arc::new(Program::read(&args.pipelines, Role::Leaf)?);
     let spine = Arc::new(Program::read(&args.pipelines, Role::Spine)?);
@@ -169,7 +169,7 @@ fn targets(args: &Args, fabric: &RoutedFabric, unit: TimestampUnit) -> anyhow::R
     Ok(targets)
 }
 
-/// Every network card that runs a program.
+/// The SmartNICs.
 fn nics(args: &Args, fabric: &RoutedFabric, unit: TimestampUnit) -> anyhow::Result<Vec<Target>> {
     let program = Arc::new(Program::read(&args.pipelines, Role::Nic)?);
     let hosts = fabric.topology().hosts.iter();

@@ -1,4 +1,4 @@
-//! What the costs of a pair say about its pattern.
+//! Assesses the pattern of a pair by the current costs of its paths.
 
 use weft_topology::Routing;
 
@@ -7,57 +7,57 @@ use crate::cost::{self, Input};
 use crate::fabric::LeafPair;
 use crate::pattern::{gaps, sequence, sticky_gaps};
 
-/// Paths that lose packets are left out of patterns if the others have this share of the
-/// rate of all: what is lost costs less than a rate that is not there (operators who
-/// disable links see it so, too: CorrOpt, SIGCOMM 2017). With a loss of 1% on one path
-/// of four flows end sooner without it, on one of two later (`tests/test_gray_failures.py`).
+/// Patterns avoid lossy paths if the others have at least this share of the total rate. Losses
+/// cost less than missing capacity; operators who disable links agree (CorrOpt, SIGCOMM
+/// 2017). With a loss of 1% on one path, flows end sooner without that path if there are four
+/// paths, and later if there are two (`tests/test_gray_failures.py`).
 const LEAST_RATE_PERCENT: u128 = 75;
 
-/// A cost like any other, large enough to be weighed by rates.
+/// An arbitrary cost that is equal on all paths, so that only rates make a difference.
 const EQUAL_COST_NS: u64 = 1_000_000;
 
-/// What the engine makes of a pair's costs at a moment.
+/// The assessment of a pair at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assessment {
-    /// Per path; empty while one is unknown.
+    /// Cost per path; empty if one is unknown.
     pub costs_ns: Vec<u64>,
-    /// Gaps that follow from the costs by themselves.
+    /// Gaps from costs and rates, without hysteresis.
     pub plain_gaps: Vec<u32>,
-    /// Gaps that hold after hysteresis.
+    /// Gaps with hysteresis.
     pub gaps: Vec<u32>,
-    /// What follows.
+    /// The conclusion.
     pub verdict: Verdict,
 }
 
-/// What follows from an assessment.
+/// The conclusion of an assessment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The controller makes no patterns: kernels use their own RTT.
+    /// The controller makes no patterns; kernels use their own RTT.
     KernelRtt,
-    /// With ECMP an address does not decide the path of its subflow.
+    /// With ECMP an address doesn't determine the path of its subflow.
     Ecmp,
-    /// A path has not been measured.
+    /// A path has not been measured yet.
     Unmeasured,
-    /// The pattern is what the costs say.
+    /// The current pattern matches the costs.
     Right,
-    /// The costs say another, but not clearly enough.
+    /// The costs favor another pattern, but not beyond the hysteresis.
     Sticky,
-    /// A new one is wanted, and the last one is too young until then.
+    /// A new pattern is wanted, but the last one is too recent.
     Resting {
-        /// When it may come.
+        /// When it is allowed.
         until_ns: u64,
     },
-    /// Patterns have turned to and fro: rates alone decide until then.
+    /// Patterns oscillated, so only rates set the pattern for now.
     Held {
-        /// When costs count again; 0 if that is to be decided now.
+        /// When costs count again; 0 if that is decided now.
         until_ns: u64,
     },
-    /// A new one is due.
+    /// A new pattern is due.
     Due(Rule),
 }
 
 impl Engine {
-    /// What the costs of `pair` at `now_ns` say about its pattern.
+    /// Assesses the pattern of `pair` at `now_ns`.
     #[must_use]
     pub fn assess(&self, now_ns: u64, pair: LeafPair) -> Assessment {
         let without = |verdict| Assessment {
@@ -91,7 +91,7 @@ impl Engine {
                 verdict: Verdict::Due(Rule::First),
             };
         };
-        // What a pattern leaves out was dead when it was made.
+        // A path that the pattern leaves out was unusable when the pattern was made.
         let had: Vec<bool> = current.gaps.iter().map(|&gap| gap > 0).collect();
         if had != carries {
             let mut lost = (0..).zip(had.iter().zip(&carries));
@@ -137,9 +137,9 @@ impl Engine {
             } else {
                 Verdict::Sticky
             }
-        } else if now_ns < known.pace.rests_until_ns() {
+        } else if now_ns < known.pace.next_allowed_ns() {
             Verdict::Resting {
-                until_ns: known.pace.rests_until_ns(),
+                until_ns: known.pace.next_allowed_ns(),
             }
         } else if is_idle {
             Verdict::Due(Rule::Idle)
@@ -156,8 +156,8 @@ impl Engine {
         }
     }
 
-    /// What follows from rates alone: queues of our own come where paths are full, and
-    /// then what they carry counts, not how long they are.
+    /// The assessment by rates alone. A pair's own traffic builds queues where paths are full.
+    /// Then their capacity counts, not their length.
     fn by_rates_alone(
         &self,
         pair: LeafPair,
@@ -185,12 +185,12 @@ impl Engine {
         }
     }
 
-    /// What gaps follow from: the costs, or what the lowest of them would be at the
-    /// path's rate if that is more.
+    /// Costs, raised where the rate of a path requires it: to the lowest cost times the ratio
+    /// of the fastest path's rate to the path's own.
     ///
-    /// MPTCP-RB goes by RTTs alone: a slow link shows in the RTT when its queue is full.
-    /// But a pattern for all connections of a leaf drains that queue, and without it
-    /// fills it again. So no path gets a larger part than its rate is of the fastest.
+    /// MPTCP-RB uses RTTs alone, which show a slow link only while its queue is full. But
+    /// a pattern for all connections of a leaf drains that queue, and the next one fills it again.
+    /// So no path gets a larger share than the ratio of its rate to the fastest.
     fn rate_limited_ns(&self, pair: LeafPair, costs_ns: &[u64]) -> Vec<u64> {
         let rates_bps: Vec<u64> = (0..self.fabric.paths())
             .map(|path| self.rate_bps(pair, path).unwrap_or(0))
@@ -213,35 +213,35 @@ impl Engine {
             .collect()
     }
 
-    /// Which paths of `pair` carry packets, and lose none as long as these have rate
-    /// enough. All of them, when none is known to: a pattern without paths helps nobody.
+    /// Which paths of `pair` to use: those that are alive, without lossy ones as long as the
+    /// others have enough capacity. All paths if none is alive, because a pattern needs paths.
     fn carries(&self, pair: LeafPair) -> Vec<bool> {
         let paths = 0..self.fabric.paths();
-        let lives: Vec<bool> = paths
+        let alive: Vec<bool> = paths
             .clone()
             .map(|path| !self.liveness.is_dead(pair, path))
             .collect();
-        if !lives.contains(&true) {
-            return vec![true; lives.len()];
+        if !alive.contains(&true) {
+            return vec![true; alive.len()];
         }
-        let is_well: Vec<bool> = (0..)
-            .zip(&lives)
-            .map(|(path, lives)| *lives && self.loss_ppm(pair, path).is_none())
+        let is_lossless: Vec<bool> = (0..)
+            .zip(&alive)
+            .map(|(path, alive)| *alive && self.loss_ppm(pair, path).is_none())
             .collect();
         let rate_of = |those: &[bool]| {
             let paths = paths.clone().zip(those).filter(|(_, is_one)| **is_one);
             let rates_bps = paths.filter_map(|(path, _)| self.rate_bps(pair, path));
             rates_bps.map(u128::from).sum::<u128>()
         };
-        if rate_of(&is_well) * 100 >= rate_of(&lives) * LEAST_RATE_PERCENT {
-            is_well
+        if rate_of(&is_lossless) * 100 >= rate_of(&alive) * LEAST_RATE_PERCENT {
+            is_lossless
         } else {
-            lives
+            alive
         }
     }
 }
 
-/// Gaps by `rule` among the paths that carry packets, 0 for the others.
+/// Gaps by `rule` for the paths to use, 0 for the others.
 fn gaps_among(carries: &[bool], costs_ns: &[u64], rule: impl Fn(&[u64]) -> Vec<u32>) -> Vec<u32> {
     let costs = costs_ns.iter().zip(carries);
     let costs: Vec<u64> = costs
@@ -255,7 +255,7 @@ fn gaps_among(carries: &[bool], costs_ns: &[u64], rule: impl Fn(&[u64]) -> Vec<u
         .collect()
 }
 
-/// The sequence for `gaps`; a gap of 0 has no place in it.
+/// The sequence of `gaps`, without paths whose gap is 0.
 pub(super) fn sequence_of(gaps: &[u32]) -> Vec<u8> {
     let (paths, used): (Vec<u8>, Vec<u32>) = (0_u8..)
         .zip(gaps.iter().copied())

@@ -1,45 +1,45 @@
-//! Patterns, and how they came about.
+//! Patterns, and the decisions behind them.
 
 use crate::telemetry::Sample;
 
 /// The pattern of a leaf pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
-    /// Grows with every pattern of the pair.
+    /// Increases with every pattern of the pair.
     pub version: u64,
     /// When it was computed.
     pub at_ns: u64,
-    /// What it was computed from, per path.
+    /// The cost of each path.
     pub costs_ns: Vec<u64>,
-    /// What paths cost without any queue, 0 for those that carry nothing.
+    /// The cost of each path without queues, 0 for unused paths.
     pub lowest_ns: Vec<u64>,
-    /// Packets per path.
+    /// Packets per path in one pattern.
     pub gaps: Vec<u32>,
-    /// Path of every position.
+    /// The path of every position.
     pub sequence: Vec<u8>,
 }
 
 /// Why a pattern was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// It is the first: every path has a cost now.
+    /// The first pattern: the cost of every path is known now.
     First,
-    /// A cost went clearly beyond where a gap changes.
+    /// A cost has moved a gap beyond the hysteresis.
     Moved,
-    /// No path has had samples of late: queues have drained.
+    /// No path has had samples lately, so queues have drained.
     Idle,
-    /// A path carries nothing any more.
+    /// A path has died.
     Failed,
     /// A path loses packets.
     Gray,
-    /// A path carries packets again, or loses none any more.
+    /// A path is back to life, or no longer loses packets.
     Returned,
-    /// Patterns have chased their own queues: rates alone decide for a while.
+    /// Patterns chased their own queues, so only rates set the pattern for a while.
     Herd,
 }
 
 impl Rule {
-    /// Whether samples, not probes or time, lead to it.
+    /// Whether samples trigger it, not probes or time.
     #[must_use]
     pub fn follows_samples(self) -> bool {
         matches!(self, Self::First | Self::Moved | Self::Gray)
@@ -60,29 +60,29 @@ impl Rule {
     }
 }
 
-/// What made the engine look at a pair.
+/// The sample that made the engine reassess a pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
-    /// When the sample came here.
+    /// When the controller got it.
     pub at_ns: u64,
-    /// No later than when it was taken, by the same clock; `None` if the switch's
-    /// clock is another.
+    /// A lower bound on when it was taken, by the same clock; `None` if the switch has a
+    /// different clock.
     pub sampled_ns: Option<u64>,
-    /// Who took it.
+    /// The switch that took it.
     pub switch: String,
     /// The sample.
     pub sample: Sample,
 }
 
-/// A pattern and how it came about.
+/// A pattern, and why it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// What was decided.
+    /// The pattern.
     pub pattern: Pattern,
-    /// Why.
+    /// The reason.
     pub rule: Rule,
-    /// The sample that led to it; `None` when time alone did.
+    /// The sample that triggered it; `None` if time did.
     pub trigger: Option<Trigger>,
-    /// Whether it had to wait because the pattern before it was too young.
+    /// Whether it had to wait because the pattern before it was too recent.
     pub rested: bool,
 }

@@ -1,4 +1,4 @@
-//! Links that fail in part: slow ones, and those that lose packets.
+//! Links that fail in part: slow links, and links that lose packets.
 
 use weft_topology::routes::EgressPort;
 
@@ -9,9 +9,9 @@ use crate::liveness::Probe;
 use crate::slow_links::RateChange;
 use crate::telemetry::{LossSample, QueueSample, RttSample};
 
-/// In the round of a probe over a gray link, in place of a round of liveness: no path is
-/// probed so often. Then the place of the switch in front of the link, that of its port,
-/// and the number of the probe.
+/// Marks the round number of a probe over a gray link. Liveness probes never count this high.
+/// The other bits hold the index of the switch in front of the link, that of its port, and
+/// the number of the probe.
 const GRAY_PROBE: u64 = 1 << 63;
 const SWITCH_SHIFT: u32 = 47;
 const PORT_SHIFT: u32 = 38;
@@ -19,33 +19,33 @@ const PORT_MASK: u64 = 0x1ff;
 const SWITCH_MASK: u64 = 0xffff;
 const NUMBER_MASK: u64 = (1 << PORT_SHIFT) - 1;
 
-/// A link about which there is something new.
+/// A change in the state of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkEvent {
-    /// The switch in front of it.
+    /// The switch that sends to it.
     pub switch: String,
-    /// Its port there.
+    /// Its port number there.
     pub port: u16,
-    /// What is wrong with it.
+    /// What has changed.
     pub fault: Fault,
 }
 
-/// What is wrong with a link.
+/// What is wrong with a link, or no longer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It carries no more than this, in percent of its rate.
+    /// It transmits less than its rate.
     Slow {
-        /// The share.
+        /// The share of its rate, in percent.
         percent: u64,
     },
-    /// It loses so many packets of a million.
+    /// It loses packets.
     Lossy {
-        /// The share.
+        /// Packets lost per million.
         loss_ppm: u32,
     },
-    /// None any more: it was slow, and carries its rate.
+    /// It was slow and has recovered.
     FullRate,
-    /// None any more: it lost packets, and loses none.
+    /// It lost packets and has recovered.
     NoLoss,
 }
 
@@ -59,13 +59,13 @@ impl From<RateChange> for Fault {
 }
 
 impl Engine {
-    /// What has turned out about links since the last call.
+    /// The changes of links since the last call.
     pub fn take_link_events(&mut self) -> Vec<LinkEvent> {
         std::mem::take(&mut self.link_events)
     }
 
-    /// The share of its rate, in percent, that the slowest link on the data's way carries
-    /// at most, if one is slow.
+    /// The share of its rate, in percent, that the slowest link in the data's direction
+    /// transmits; `None` if no link is slow.
     #[must_use]
     pub fn slow_percent(&self, pair: LeafPair, path: u8) -> Option<u64> {
         let route = self.fabric.route(pair, path);
@@ -74,8 +74,8 @@ impl Engine {
             .min()
     }
 
-    /// What the slowest link on the data's way carries: as the topology has it, or less
-    /// if queues show that. `None` if there is no such path.
+    /// The rate of the bottleneck link in the data's direction: as configured, or less if the
+    /// link is slow. `None` if there is no such path.
     #[must_use]
     pub fn rate_bps(&self, pair: LeafPair, path: u8) -> Option<u64> {
         let rate_bps = |at| {
@@ -85,16 +85,16 @@ impl Engine {
         self.fabric.route(pair, path).map(rate_bps).min()
     }
 
-    /// Of a million packets, those that the worst link on the data's way loses, if one is
-    /// gray.
+    /// Loss of the worst gray link in the data's direction, in packets per million; `None` if no
+    /// link is gray.
     #[must_use]
     pub fn loss_ppm(&self, pair: LeafPair, path: u8) -> Option<u32> {
         let route = self.fabric.route(pair, path);
         route.filter_map(|at| self.gray_links.gray_ppm(at)).max()
     }
 
-    /// Takes a queue sample; gives the pairs whose data cross a link which that shows to
-    /// have become slow, or not to be any more.
+    /// Processes a queue sample. If a link turns slow or recovers, returns the pairs whose data
+    /// crosses it.
     pub(super) fn slowed(&mut self, switch: &str, sample: &QueueSample) -> Vec<LeafPair> {
         if !self.config.finds_slow_links {
             return Vec::new();
@@ -105,8 +105,8 @@ impl Engine {
         turned.map_or_else(Vec::new, |(at, turn)| self.report_fault(at, turn.into()))
     }
 
-    /// Takes an RTT; gives the pairs whose data cross a link which that shows to be slow
-    /// no more.
+    /// Processes an RTT. If it shows that a slow link has recovered, returns the pairs whose
+    /// data crosses it.
     pub(super) fn crossed(&mut self, pair: LeafPair, sample: &RttSample) -> Vec<LeafPair> {
         let route = self.fabric.route(pair, sample.path);
         let slow: Vec<EgressPort> = route
@@ -128,8 +128,8 @@ impl Engine {
         pairs
     }
 
-    /// Takes a loss sample; gives the pairs whose data cross a link that has turned gray
-    /// or well.
+    /// Processes a loss sample. If a link turns gray or recovers, returns the pairs whose data
+    /// crosses it.
     pub(super) fn lost(&mut self, now_ns: u64, switch: &str, sample: &LossSample) -> Vec<LeafPair> {
         let changed = self
             .gray_links
@@ -137,8 +137,7 @@ impl Engine {
         changed.map_or_else(Vec::new, |at| self.report_loss(at))
     }
 
-    /// Tells what has turned out about the losses of a link; gives the pairs whose data
-    /// cross it.
+    /// Reports the loss state of a link. Returns the pairs whose data crosses it.
     fn report_loss(&mut self, at: EgressPort) -> Vec<LeafPair> {
         let loss_ppm = self.gray_links.gray_ppm(at);
         let fault = loss_ppm.map_or(Fault::NoLoss, |loss_ppm| Fault::Lossy { loss_ppm });
@@ -155,7 +154,7 @@ impl Engine {
         self.fabric.pairs_through(at).to_vec()
     }
 
-    /// Sends probes over gray links, so that they can show that they are well.
+    /// Sends probes over gray links, so that they can be found to have recovered.
     pub(super) fn probe_gray_links(&mut self, now_ns: u64) {
         let (rounds, forgotten) = self.gray_links.poll(now_ns);
         for at in forgotten {
@@ -163,7 +162,7 @@ impl Engine {
             self.schedule(now_ns, pairs);
         }
         if !self.makes_patterns() {
-            // Nothing avoids these links.
+            // Without patterns nothing avoids these links.
             return;
         }
         for ProbeRound { at, numbers } in rounds {
@@ -173,7 +172,7 @@ impl Engine {
         }
     }
 
-    /// Takes the arrival of a probe, if it is one over a gray link.
+    /// Processes the arrival of a probe over a gray link. Returns false for any other probe.
     pub(super) fn gray_probe_arrived(&mut self, now_ns: u64, probe: Probe) -> bool {
         let round = probe.round;
         if round & GRAY_PROBE == 0 {
@@ -204,7 +203,7 @@ impl Engine {
         })
     }
 
-    /// Pairs whose data goes through `port` of `switch`.
+    /// Pairs whose data crosses `port` of `switch`.
     pub(super) fn pairs_through(&self, switch: &str, port: u16) -> Vec<LeafPair> {
         let port = self.fabric.port(switch, port);
         port.map_or_else(Vec::new, |port| self.fabric.pairs_through(port).to_vec())
@@ -220,7 +219,7 @@ mod tests {
     use crate::telemetry::Sample;
     use crate::testing::leaf_spine;
 
-    /// Four spines; `change` may change their links.
+    /// Four spines whose links `change` may modify.
     fn engine_of(change: impl Fn(&mut weft_topology::Link)) -> Engine {
         let mut topology = leaf_spine(2, 4, 2);
         topology.links.iter_mut().for_each(change);
@@ -237,15 +236,15 @@ mod tests {
         engine
     }
 
-    /// An RTT of every path.
+    /// Feeds one RTT of every path.
     fn measure(engine: &mut Engine, now_ns: u64) {
         for path in 0..4 {
             record(engine, now_ns, path, 0);
         }
     }
 
-    /// What a spine tells of its link from leaf1 after so many blocks, one in a
-    /// millisecond, of which each lost as much; until there is a new pattern.
+    /// Feeds loss samples of a spine's link from leaf1, one block per millisecond with `lost`
+    /// losses each, until there is a new pattern. Returns when.
     fn lose(engine: &mut Engine, spine: u8, blocks: std::ops::Range<u32>, lost: u32) -> u64 {
         let first = blocks.start;
         for block in blocks {
@@ -298,7 +297,7 @@ mod tests {
                 engine.probed(now_ns, probe);
             }
         }
-        // Four in a millisecond.
+        // Four per millisecond.
         assert!(now_ns > gray_ns + 150 * MS);
         assert_eq!(letters_of(&engine), "ABCD");
         let last = engine.history(PAIR).next_back().unwrap();
@@ -334,7 +333,7 @@ mod tests {
     fn where_the_other_paths_have_too_little_rate_all_are_used() {
         let mut engine = started();
         assert!(lose(&mut engine, 2, 60..90, 2) < u64::MAX);
-        // Two of four would be half of it.
+        // Two of four paths would be half of the rate.
         assert!(lose(&mut engine, 1, 90..120, 2) < u64::MAX);
         assert_eq!(letters_of(&engine), "ABCD");
 

@@ -1,4 +1,4 @@
-//! Tests of the engine, on invented time.
+//! Tests of the engine, on simulated time.
 
 use weft_topology::Routing;
 
@@ -22,7 +22,7 @@ pub(super) fn letters_of(engine: &Engine) -> String {
     letters(&engine.pattern(PAIR).unwrap().sequence)
 }
 
-/// Polls, with all probes arriving at once.
+/// Polls, and lets all probes arrive at once.
 fn poll_answered(engine: &mut Engine, now_ns: u64) -> Vec<LeafPair> {
     let mut changed = engine.poll(now_ns);
     for probe in engine.take_probes() {
@@ -32,7 +32,7 @@ fn poll_answered(engine: &mut Engine, now_ns: u64) -> Vec<LeafPair> {
     changed
 }
 
-/// Both paths measured at 50 ms.
+/// An engine with both paths measured at 50 ms.
 fn started() -> Engine {
     let mut engine = Engine::new(fabric(2, 2, 2), Config::default());
     record(&mut engine, 50 * MS, 0, 0);
@@ -73,7 +73,7 @@ fn gaps_follow_a_path_that_becomes_longer_whatever_they_follow_from() {
             ..Config::default()
         };
         let mut engine = Engine::new(fabric(2, 2, 2), config);
-        // Ports to the first host, to spine2 and from there to the leaves: all empty.
+        // Ports to the first host, to spine2, and from spine2 to the leaves: all empty.
         for (switch, port) in ["leaf1", "leaf2", "spine2"]
             .into_iter()
             .flat_map(|switch| [1, 2, 4].map(|port| (switch, port)))
@@ -110,7 +110,7 @@ fn no_path_gets_more_than_its_rate() {
     assert_eq!(letters_of(&engine), "AAAAAB");
 }
 
-/// The link from leaf1 to spine2 carries a quarter of its rate, from 51 to 53 ms.
+/// Makes the link from leaf1 to spine2 transmit a quarter of its rate, from 51 to 53 ms.
 fn send_a_quarter(engine: &mut Engine) {
     for ms in 51..54 {
         let sample = Sample::Queue(QueueSample {
@@ -146,7 +146,7 @@ fn a_link_that_has_become_slow_gets_less_at_once_and_its_part_when_it_is_not_any
     send_a_quarter(&mut engine);
     assert_eq!(engine.slow_percent(PAIR, 1), Some(25));
     assert_eq!(letters_of(&engine), "AAAAB");
-    // A packet takes 36 us longer at that rate; these have not.
+    // A packet would take 36 us longer at that rate; these didn't.
     for ms in 100..102 {
         record(&mut engine, ms * MS, 0, 0);
         record(&mut engine, ms * MS, 1, 0);
@@ -165,7 +165,7 @@ fn a_moved_gap_has_a_pattern_at_once_and_the_next_one_when_it_can_have_shown() {
     assert_eq!(engine.poll(52 * MS), [PAIR]);
     assert_eq!(letters_of(&engine), "AAAAB");
     let slowest_ns = engine.pattern(PAIR).unwrap().costs_ns[1];
-    // Whatever comes now waits until hosts can have felt that one.
+    // Any next pattern waits until hosts can have felt this one.
     let rested_ns = 52 * MS + 2 * slowest_ns;
     record(&mut engine, 52 * MS + 1, 1, MS);
     record(&mut engine, 52 * MS + 2, 1, MS);
@@ -200,7 +200,7 @@ fn the_papers_interval_holds_patterns_back_for_ten_milliseconds() {
 #[test]
 fn a_gap_that_hysteresis_keeps_is_said_to_be_sticky() {
     let mut engine = started();
-    // Ratio 1.6: rounds to 2, but not clearly.
+    // Ratio 1.6: rounds to 2, but within the hysteresis.
     let cost = engine.pattern(PAIR).unwrap().costs_ns[0];
     record(&mut engine, 60 * MS, 1, cost * 6 / 10);
     assert_eq!(engine.poll(60 * MS), []);
@@ -219,7 +219,7 @@ fn a_queue_moves_the_patterns_of_all_pairs_behind_it() {
         ..Config::default()
     };
     let mut engine = Engine::new(fabric(3, 2, 2), config);
-    // Before anybody has sent anything.
+    // Before any traffic.
     assert_eq!(engine.next_deadline_ns(), Some(0));
     assert_eq!(engine.poll(0).len(), 6);
     assert_eq!(engine.pattern(PAIR).unwrap().gaps, [1, 1]);
@@ -243,7 +243,7 @@ fn a_queue_moves_the_patterns_of_all_pairs_behind_it() {
     engine.record(2 * MS, None, "spine2", &queue);
     assert_eq!(engine.poll(2 * MS), pairs);
     assert_eq!(engine.pattern(PAIR).unwrap().gaps, [4, 1]);
-    // Nobody reports it any more: it has drained.
+    // Nobody reports it any more, so it has drained.
     let drained_ns = 2 * MS + QUEUE_FRESH_NS;
     while let Some(now_ns) = engine.next_deadline_ns().filter(|&at| at < drained_ns) {
         assert_eq!(poll_answered(&mut engine, now_ns), []);
@@ -271,7 +271,7 @@ fn with_srtt_kernels_are_left_alone() {
 fn the_history_is_bounded_and_its_end_is_the_pattern() {
     let mut engine = started();
     for round in 1..=200 {
-        // Far enough apart to be no herd.
+        // Far enough apart not to count as herding.
         let now = (50 + 600 * round) * MS;
         record(&mut engine, now, 1, if round % 2 == 0 { 0 } else { 3 * MS });
         let again = now + 10 * MS;
@@ -360,7 +360,7 @@ fn ecmp_gets_no_patterns() {
     assert_eq!(engine.next_deadline_ns(), None);
 }
 
-/// Both paths measured at 50 ms, then path 0 alone until path 1 is dead; when.
+/// Both paths measured at 50 ms, then only path 0 until path 1 is dead. Returns when.
 fn with_a_dead_path() -> (Engine, u64) {
     let mut engine = started();
     for ms in 51..100 {
@@ -411,7 +411,7 @@ fn of_three_paths_the_living_share_the_pattern() {
 #[test]
 fn when_no_path_is_known_to_live_the_pattern_stays() {
     let (mut engine, dead_ns) = with_a_dead_path();
-    // Path 1 speaks and path 0 falls silent, too early for path 1 to be back.
+    // Path 1 has samples and path 0 falls silent, too early for path 1 to be back.
     let mut now = dead_ns;
     let mut both_dead = false;
     while now < dead_ns + 100 * MS {
@@ -435,13 +435,13 @@ fn a_digest_that_was_held_up_does_not_undo_what_newer_ones_said() {
     assert_eq!(engine.poll(60 * MS), [PAIR]);
     let version = engine.pattern(PAIR).unwrap().version;
     for at in 70..80 {
-        // Sent again and again, as a switch does that hears no acknowledgement.
+        // Retransmitted again and again, as a switch does without acknowledgements.
         engine.record(at * MS, Some(54 * MS), "leaf1", &old);
         assert_eq!(poll_answered(&mut engine, at * MS), []);
     }
     assert_eq!(engine.late_samples(), 10);
     assert_eq!(engine.pattern(PAIR).unwrap().version, version);
-    // That of a switch whose clock starts anew is none.
+    // A sample of a switch whose clock has restarted isn't late.
     engine.record(81 * MS, Some(0), "spine1", &old);
     assert_eq!(engine.late_samples(), 10);
 }
@@ -484,13 +484,13 @@ fn with_digests_lost_late_repeated_and_out_of_order_patterns_stay_whole() {
     }
 }
 
-/// Two hosts' worth of traffic that follows the pattern at once: what a path gets
-/// beyond half of the traffic fills its queue, what it gets less empties it.
+/// Two hosts' worth of traffic that follows the pattern at once. What a path gets beyond half
+/// of the traffic fills its queue; what it gets less drains it.
 #[test]
 fn a_herd_does_not_chase_the_emptier_path_back_and_forth() {
     const STEP_NS: u64 = 100_000;
     let mut engine = started();
-    // Another's burst has filled path 1 as it begins.
+    // A burst of others has filled path 1 at the start.
     let mut queues_ns = [0_i64, 400_000];
     let mut changes = Vec::new();
     for step in 1..10_000 {
@@ -514,7 +514,7 @@ fn a_herd_does_not_chase_the_emptier_path_back_and_forth() {
     }
     let late = changes.iter().filter(|&&at| at > 550 * MS).count();
     let total = changes.len();
-    // The paper's interval would allow 100 a second; a quarter of them at most.
+    // The paper's interval would allow 100 per second; expect at most a quarter.
     assert!(total <= 25, "{total} patterns, at {changes:?}");
     assert!(late <= 12, "{late} of {total} in the second half");
 }
@@ -526,7 +526,7 @@ fn a_pair_that_chases_its_queues_is_held_to_the_rates_of_its_paths() {
     for queue_ns in [0, MS].into_iter().cycle().take(100) {
         now_ns += 11 * MS;
         record(&mut engine, now_ns, 0, queue_ns);
-        // Three times as long.
+        // Three times the RTT.
         record(&mut engine, now_ns, 1, 240_000);
         poll_answered(&mut engine, now_ns);
         let decision = engine.history(PAIR).next_back();
@@ -551,6 +551,6 @@ fn a_step_is_followed_by_one_pattern_and_then_by_none() {
             changes.push((now_ns, engine.pattern(PAIR).unwrap().gaps.clone()));
         }
     }
-    // 357.6 us to 117.6 us, at once: what is smoothed is smoothed in the leaf.
+    // 357.6 us to 117.6 us, at once: the leaf has already smoothed.
     assert_eq!(changes, [(200 * MS, vec![3, 1])]);
 }

@@ -1,37 +1,37 @@
-//! Cables, and how long packets take over them.
+//! One direction of a link: how long a packet takes over it.
 
 use weft_topology::routes::EgressPort;
 use weft_topology::{Change, End, Host, Link, Nic, Topology};
 
 use super::FULL_SIZE_BYTES;
 
-/// Bytes of an Ethernet header; a frame is its IPv4 packet and this, and between cards that
-/// run programs their header.
+/// Ethernet header. A frame adds it to the IPv4 packet; between SmartNICs, the header `nic_t`
+/// comes on top.
 const ETHERNET_HEADER_BYTES: u64 = 14;
 
 /// IPv4 length of a bare MPTCP ACK: IPv4 20, TCP 20, timestamps 12, Data ACK 12.
 pub(super) const ACK_BYTES: u16 = 64;
 
-/// What frames of `topology` are longer by than their IPv4 packets.
+/// Bytes that a frame in `topology` adds to its IPv4 packet.
 pub(super) fn header_bytes(topology: &Topology) -> u64 {
     let has_nics = topology.nics().next().is_some();
     ETHERNET_HEADER_BYTES + if has_nics { Nic::HEADER_BYTES } else { 0 }
 }
 
-/// One direction of a cable, and the queue in front of it.
+/// One direction of a link, with the queue in front of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hop {
     pub rate_bps: u64,
     pub delay_ns: u64,
     queue_packets: u64,
-    /// Where bytes count instead.
+    /// Queue limit in bytes, where that applies instead of packets.
     queue_bytes: Option<u64>,
-    /// What a frame is longer by than its IPv4 packet.
+    /// Bytes that a frame adds to its IPv4 packet.
     header_bytes: u64,
 }
 
 impl Hop {
-    /// The direction in which `from` sends.
+    /// The direction in which node `from` sends.
     pub fn of(link: &Link, from: &str, header_bytes: u64) -> Self {
         Self {
             rate_bps: link.rate_from_bps(from).max(1),
@@ -42,7 +42,7 @@ impl Hop {
         }
     }
 
-    /// This hop, as slow, long and deep as a change makes it.
+    /// This hop with the worst rate, delay and queue of itself and `change`.
     pub fn at_worst(self, change: &Change) -> Self {
         let queue = change.queue_packets.map_or(0, u64::from);
         Self {
@@ -53,18 +53,18 @@ impl Hop {
         }
     }
 
-    /// Time on the wire of a packet of `length_bytes` (IPv4).
+    /// Transmission time of an IPv4 packet of `length_bytes`.
     pub fn serialisation_ns(&self, length_bytes: u16) -> u64 {
         let bits = u128::from(u64::from(length_bytes) + self.header_bytes) * 8;
         u64::try_from(bits * 1_000_000_000 / u128::from(self.rate_bps)).unwrap_or(u64::MAX)
     }
 
-    /// Through an empty egress queue and over the cable.
+    /// Time through an empty queue and over the link.
     pub fn crossing_ns(&self, length_bytes: u16) -> u64 {
         self.serialisation_ns(length_bytes) + self.delay_ns
     }
 
-    /// Longest wait in the egress queue in front of the cable.
+    /// Longest wait in the queue.
     pub fn queue_ns(&self) -> u64 {
         let full_size_ns = self.serialisation_ns(FULL_SIZE_BYTES);
         let frame_bytes = u64::from(FULL_SIZE_BYTES) + self.header_bytes;
@@ -75,7 +75,7 @@ impl Hop {
     }
 }
 
-/// The end of a host's `link` at its leaf.
+/// The leaf's end of a host's `link`.
 pub(super) fn leaf_end<'a>(host: &Host, link: &'a Link) -> &'a End {
     if link.a.node == host.name {
         &link.b
@@ -84,20 +84,19 @@ pub(super) fn leaf_end<'a>(host: &Host, link: &'a Link) -> &'a End {
     }
 }
 
-/// The way between a host and its leaf.
+/// The link between a host and its leaf.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Access {
     pub leaf: u8,
-    /// Place of the host in the topology.
+    /// Index of the host in the topology.
     pub host: usize,
-    /// The port of the leaf that it hangs on, if the leaf is a switch of the topology.
+    /// The leaf's port to the host, if the leaf is a switch of the topology.
     pub leaf_port: Option<EgressPort>,
     /// From the leaf to the host.
     pub down: Hop,
     /// From the host to the leaf.
     pub up: Hop,
-    /// How much of its delay is between the kernel and a card that runs a program,
-    /// if there is one.
+    /// The part of the link's delay between kernel and SmartNIC, if there is one.
     pub nic_ns: Option<u64>,
 }
 
@@ -119,7 +118,7 @@ impl Access {
         }
     }
 
-    /// Time of a full-size packet on the wire of its host, and of an ACK in return.
+    /// Transmission time of a full-size packet on the host's link, and of the ACK in return.
     pub fn own_wire_ns(&self) -> u64 {
         self.up.serialisation_ns(FULL_SIZE_BYTES) + self.down.serialisation_ns(ACK_BYTES)
     }
@@ -137,7 +136,7 @@ mod tests {
     const SOURCE: Ipv4Addr = Ipv4Addr::new(10, 1, 1, 1);
     const DESTINATION: Ipv4Addr = Ipv4Addr::new(10, 2, 1, 1);
 
-    /// Links of 10 us and 1 Gbps, 4 us of the hosts' between kernels and cards.
+    /// Links of 10 us and 1 Gbps; 4 us of each host link lie between kernel and NIC.
     fn fabric_with_nics() -> RoutedFabric {
         let mut topology = leaf_spine(2, 2, 1);
         for (host, device_id) in topology.hosts.iter_mut().zip(1001..) {
@@ -156,7 +155,7 @@ mod tests {
     fn nics_measure_all_wires_and_no_bus() {
         let fabric = fabric_with_nics();
         let base_ns = fabric.measured_base_ns(SOURCE, DESTINATION, 0, FULL_SIZE_BYTES);
-        // Frames of 1532 and 96 bytes, each on four wires.
+        // Frames of 1532 and 96 bytes, each on four links.
         let wires_ns = 4 * (12_256 + 768);
         let delays_ns = 2 * (6_000 + 10_000 + 10_000 + 6_000);
         assert_eq!(base_ns, Some(wires_ns + delays_ns));

@@ -1,4 +1,4 @@
-//! What users ask: patterns, why they are so, and paths.
+//! User queries: patterns, their explanations, and paths.
 
 use weft_proto::v1;
 
@@ -30,8 +30,8 @@ impl Hub {
             .collect()
     }
 
-    /// Why patterns are what they are: that of one pair, or of all for 0; `None`
-    /// when the topology has no such pair.
+    /// Explains the pattern of a pair, or of all pairs where a leaf is 0; `None` if the topology
+    /// has no such pair.
     #[must_use]
     pub fn explain(&self, source_leaf: u32, destination_leaf: u32) -> Option<Vec<v1::Explanation>> {
         let now_ns = now_ns();

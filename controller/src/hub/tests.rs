@@ -1,4 +1,4 @@
-//! Tests of the hub, on invented time.
+//! Tests of the hub, on simulated time.
 
 use super::*;
 use crate::engine::{Config, Rule};
@@ -10,10 +10,10 @@ const PAIR: LeafPair = LeafPair {
     source: 1,
     destination: 2,
 };
-/// Those of the fabric of [`hub`].
+/// The switches of the fabric of [`hub`].
 const SWITCHES: [&str; 4] = ["leaf1", "leaf2", "spine1", "spine2"];
 
-/// Two leaves, two spines, a host each; both paths are measured at 50 ms.
+/// Two leaves, two spines, one host per leaf; both paths measured at 50 ms.
 fn hub(recorder: Option<Recorder>) -> Hub {
     let engine = Engine::new(fabric(2, 2, 1), Config::default());
     let hub = Hub::new(engine, LIFE, 0, recorder, String::new());
@@ -24,7 +24,7 @@ fn hub(recorder: Option<Recorder>) -> Hub {
     hub
 }
 
-/// An RTT of each of `paths`.
+/// Feeds an RTT of each of `paths`.
 fn measure(hub: &Hub, now_ns: u64, paths: &[u8]) {
     let mut state = hub.lock();
     for &path in paths {
@@ -34,7 +34,7 @@ fn measure(hub: &Hub, now_ns: u64, paths: &[u8]) {
     hub.publish_changes(&mut state, now_ns);
 }
 
-/// Lets time pass in which nobody speaks.
+/// Lets time pass without samples.
 fn wait(hub: &Hub, ms: std::ops::Range<u64>) {
     for ms in ms {
         hub.publish_changes(&mut hub.lock(), ms * MS);
@@ -59,7 +59,7 @@ fn on_standby_silence_is_no_sign_of_death_and_no_pattern_is_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let hub = hub(Some(Recorder::open(folder.path()).unwrap()));
     let rows = || std::fs::read_to_string(folder.path().join("patterns.csv")).unwrap();
-    // One path would be dead before the other.
+    // Otherwise one path would be dead before the other.
     measure(&hub, 55 * MS, &[0]);
     let before = rows();
     for switch in SWITCHES {
@@ -73,7 +73,7 @@ fn on_standby_silence_is_no_sign_of_death_and_no_pattern_is_recorded() {
 #[test]
 fn a_controller_that_takes_over_again_begins_with_paths_that_live() {
     let hub = hub(None);
-    // Nobody answers probes: the paths are dead by the time that the other takes over.
+    // Nobody answers probes, so the paths are dead when the other controller takes over.
     wait(&hub, 51..100);
     assert_eq!(dead_paths(&hub), 2);
     for outcome in [Arbitration::Backup, Arbitration::Primary] {
@@ -83,7 +83,7 @@ fn a_controller_that_takes_over_again_begins_with_paths_that_live() {
         assert_eq!(dead_paths(&hub), 0);
     }
     let before = rules(&hub).len();
-    // As many samples as bring one path back to life, and not the other.
+    // Enough samples to bring one path back to life, and not the other.
     for ms in 1_000..1_003 {
         measure(&hub, ms * MS, &[0]);
     }
@@ -109,7 +109,7 @@ fn what_a_standby_has_to_do_waits_until_it_is_primary() {
 fn probes_that_come_from_a_host_bring_no_path_back_to_life() {
     let hub = hub(None);
     let mut probes = ["leaf1", "leaf2"].map(|leaf| hub.open_packet_out(leaf));
-    // Ports of a leaf: its host, then the spines.
+    // Ports of a leaf: first its host, then the spines.
     let mut answer = |ms, port_of: fn(u8) -> u16| {
         wait(&hub, ms..ms + 1);
         let sent = probes.iter_mut();

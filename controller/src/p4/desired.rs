@@ -1,4 +1,4 @@
-//! What a switch or card should hold: its table entries and digest subscriptions.
+//! The desired state of a switch or SmartNIC: its table entries and digest subscriptions.
 
 use std::collections::BTreeMap;
 
@@ -13,39 +13,39 @@ use super::timestamps::TimestampUnit;
 use crate::fabric::{FULL_SIZE_BYTES, LeafPair, RoutedFabric};
 use crate::probe;
 
-/// Bounds of the time between two samples of a path or a queue. In between it is a
-/// quarter of the shortest RTT: hosts notice nothing sooner, and a message costs as
-/// much as many packets.
+/// Bounds on the time between two samples of a path or a queue. Within them it is a quarter
+/// of the shortest RTT: hosts feel nothing sooner, and a message costs as much as many
+/// packets.
 const SAMPLE_INTERVAL_NS: (u64, u64) = (1_000_000, 10_000_000);
 
-/// A path or a queue that has not changed is reported after so long.
+/// A path or a queue that doesn't change is reported this often.
 const LONGEST_INTERVAL_NS: u64 = 10_000_000;
 
-/// Bytes that a switch forwards for every digest it sends. On its way here a digest
-/// that travels alone takes some 300 bytes with its acknowledgement, and a packet
-/// crosses three switches, which all may report: 3 * 300 / 131072 is below 1%.
+/// Bytes that a switch forwards per digest that it sends, to keep digests below 1% of the
+/// traffic. A digest sent alone takes some 300 bytes with its acknowledgement, and a packet
+/// crosses three switches, which may all report: 3 * 300 / 131072.
 const DIGEST_BYTES: u128 = 131_072;
 
-/// The same for a network card. A packet crosses two of them: with these it is
+/// The same for a SmartNIC. A packet crosses two of them, so together it is
 /// 3 * 300 / 131072 + 2 * 300 / 262144, still below 1%.
 const NIC_DIGEST_BYTES: u128 = 262_144;
 
-/// Fraction of a clock unit that the leaf counts the time of a byte in.
+/// Fixed-point fraction bits of the leaf's transmission time per byte.
 const PER_BYTE_SHIFT: u32 = 16;
 
-/// Everything that a switch should hold.
+/// The desired state of a switch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Desired {
-    /// Entries, defaults among them.
+    /// Table entries, including default entries.
     pub entries: Vec<TableEntry>,
-    /// Digests to send.
+    /// Digest subscriptions.
     pub digests: Vec<DigestEntry>,
 }
 
-/// What `switch` should hold when it runs `program`.
+/// The desired state of `switch` when it runs `program`.
 ///
 /// # Errors
-/// When the program lacks a table, action or digest that is needed.
+/// If the program lacks a table, action or digest that is needed.
 pub fn desired(
     fabric: &RoutedFabric,
     switch: &Switch,
@@ -71,7 +71,7 @@ pub fn desired(
     with_telemetry(fabric, program, unit, entries, DIGEST_BYTES, digests)
 }
 
-/// Above which queues `switch` marks packets, port by port.
+/// ECN marking thresholds of the ports of `switch`.
 fn ecn_thresholds(
     fabric: &RoutedFabric,
     switch: &Switch,
@@ -84,7 +84,7 @@ fn ecn_thresholds(
         let (action, parameter, most) = match (link.ecn_packets, link.ecn_bytes) {
             (Some(packets), _) => ("ecn.above_packets", "packets", u128::from(packets)),
             (None, Some(bytes)) => {
-                // The time in which the link sends them, a whole number of units.
+                // The time that the link takes to send them, rounded up to whole units.
                 let rate_bps = u128::from(link.rate_from_bps(&switch.name));
                 let unit_bps = rate_bps * u128::from(unit.ns());
                 let delay = (u128::from(bytes) * 8_000_000_000).div_ceil(unit_bps);
@@ -103,7 +103,7 @@ fn ecn_thresholds(
     Ok(entries)
 }
 
-/// That ACKs tell how long they have waited, from the port of a host on.
+/// Makes ACKs carry their queueing time, starting at the ports of hosts.
 fn ack_delays(
     fabric: &RoutedFabric,
     switch: &Switch,
@@ -126,7 +126,7 @@ fn ack_delays(
     Ok(entries)
 }
 
-/// The ports whose links are watched for losses: those to other switches.
+/// Marks packets on links to other switches, so that losses there are counted.
 fn loss_watched_ports(
     fabric: &RoutedFabric,
     switch: &Switch,
@@ -144,7 +144,7 @@ fn loss_watched_ports(
         .collect()
 }
 
-/// What makes packets carry telemetry of `switch`.
+/// Makes packets carry in-band telemetry of `switch`.
 fn in_band(
     fabric: &RoutedFabric,
     switch: &Switch,
@@ -163,10 +163,10 @@ fn in_band(
     Ok(entries)
 }
 
-/// What the network card of `host` should hold when it runs `program`.
+/// The desired state of the SmartNIC of `host` when it runs `program`.
 ///
 /// # Errors
-/// When the program lacks a table, action or digest that is needed.
+/// If the program lacks a table, action or digest that is needed.
 pub fn desired_of_nic(
     fabric: &RoutedFabric,
     host: &Host,
@@ -178,7 +178,7 @@ pub fn desired_of_nic(
     with_telemetry(fabric, program, unit, entries, digest_bytes, &[RTT_DIGEST])
 }
 
-/// Entries, and what is told how often.
+/// Adds the telemetry policy and the digest subscriptions.
 fn with_telemetry(
     fabric: &RoutedFabric,
     program: &Program,
@@ -231,7 +231,7 @@ fn leaf_entries(
             "routing.to_host",
             &[("port", number), ("dst_mac", mac(&host.mac))],
         )?);
-        // Where a card measures, the leaf does not.
+        // Where a SmartNIC measures, the leaf doesn't.
         let action = match host.nic {
             None => "rtt.measure",
             Some(_) => "rtt.leave_to_card",
@@ -266,7 +266,7 @@ fn leaf_entries(
     Ok(entries)
 }
 
-/// The way up: which path a packet takes, and by which port.
+/// Uplink selection: the path of a packet, and the port of the path.
 fn uplink_entries(
     fabric: &RoutedFabric,
     switch: &Switch,
@@ -331,7 +331,7 @@ fn nic_entries(
     Ok(entries)
 }
 
-/// What can be expected of RTTs from hosts of `leaf` to every other leaf, by every path.
+/// Bounds on RTTs from hosts of `leaf` to every other leaf, over every path.
 fn rtt_bounds(
     fabric: &RoutedFabric,
     leaf: u8,
@@ -364,12 +364,12 @@ fn rtt_bounds(
     Ok(entries)
 }
 
-/// What a leaf, or a card, can expect of the RTTs that it measures to another, on one path.
+/// Bounds on the RTTs that a leaf or SmartNIC measures to another on one path.
 #[derive(Debug, PartialEq, Eq)]
 struct RttBound {
-    /// What the length of a full-size packet adds: its time on all wires.
+    /// Total transmission time of a full-size packet on all links.
     full_size_ns: u64,
-    /// With all queues full, to any host there.
+    /// RTT with all queues full, to the farthest host.
     longest_ns: u64,
 }
 
@@ -423,18 +423,18 @@ fn spine_entries(
     Ok(entries)
 }
 
-/// The longest prefix that all hosts share.
+/// The longest prefix that covers all hosts.
 fn fabric_prefix(fabric: &RoutedFabric) -> Key {
     let hosts = fabric.topology().hosts.iter();
     let addresses = hosts.filter_map(|host| host.addresses.first());
     let mut addresses = addresses.map(|&address| u32::from(address));
     let first = addresses.next().unwrap_or(0);
     let shared = addresses.map(|other| (first ^ other).leading_zeros()).min();
-    // P4Runtime has no entries for prefixes of no bits; at most 32.
+    // P4Runtime has no entries for prefixes of zero bits. The result is at most 32.
     prefix(first, shared.unwrap_or(32).max(1) as u8)
 }
 
-/// Every leaf with hosts, and the /16 that its hosts share.
+/// Every leaf with hosts, and the /16 of its hosts.
 fn leaf_prefixes(fabric: &RoutedFabric) -> impl Iterator<Item = (u8, Key)> + '_ {
     fabric
         .topology()

@@ -1,4 +1,4 @@
-//! Samples out of digests.
+//! Decodes digests into samples.
 
 use std::net::Ipv4Addr;
 
@@ -10,19 +10,19 @@ use super::program::{Error, Program};
 use super::timestamps::TimestampUnit;
 use crate::telemetry::{BusyPeriod, LossSample, QueueSample, RttSample, Sample};
 
-/// Struct of RTT samples, which leaves and network cards send.
+/// Digest of RTT samples, sent by leaves and SmartNICs.
 pub const RTT_DIGEST: &str = "rtt_sample_t";
 
-/// Struct of queue samples, which switches send.
+/// Digest of queue samples, sent by switches.
 pub const QUEUE_DIGEST: &str = "queue_sample_t";
 
-/// Struct of loss samples, which switches send.
+/// Digest of loss samples, sent by switches.
 pub const LOSS_DIGEST: &str = "loss_sample_t";
 
-/// Struct of what packets have collected in band, which leaves send.
+/// Digest of in-band telemetry, sent by leaves.
 pub const INT_DIGEST: &str = "int_sample_t";
 
-/// Members of it for each hop.
+/// Its members for each hop.
 const INT_HOPS: [[&str; 4]; 4] = [
     ["switch_0", "port_0", "depth_0", "delay_0"],
     ["switch_1", "port_1", "depth_1", "delay_1"],
@@ -30,16 +30,16 @@ const INT_HOPS: [[&str; 4]; 4] = [
     ["switch_3", "port_3", "depth_3", "delay_3"],
 ];
 
-/// A queue that a packet met on its way.
+/// A queue that a packet saw on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hop {
     /// P4Runtime device id of the switch.
     pub device_id: u64,
-    /// What the packet saw there.
+    /// The queue as the packet saw it.
     pub queue: QueueSample,
 }
 
-/// Where the members of an `int_sample_t` are.
+/// Member indices of an `int_sample_t`.
 #[derive(Debug, Clone, Copy)]
 struct IntFields {
     id: u32,
@@ -47,7 +47,7 @@ struct IntFields {
     count_and_time: [usize; 2],
 }
 
-/// Reads the digests of one program.
+/// Decodes the digests of one program.
 #[derive(Debug, Clone)]
 pub struct Decoder {
     rtt: Option<(u32, [usize; 10])>,
@@ -58,10 +58,10 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder for what `program` sends.
+    /// A decoder for the digests of `program`.
     ///
     /// # Errors
-    /// When the program lacks a digest or a field of it.
+    /// If the program lacks a digest or a field of one.
     pub fn new(program: &Program, role: Role, unit: TimestampUnit) -> Result<Self, Error> {
         let rtt = match role {
             Role::Aggregation | Role::Spine | Role::Core => None,
@@ -117,8 +117,7 @@ impl Decoder {
         })
     }
 
-    /// What packets have collected in band, if `list` is of that; the queues of one
-    /// packet after those of another.
+    /// The queues in `list` if it is in-band telemetry, packet by packet.
     #[must_use]
     pub fn hops(&self, list: &DigestList) -> Option<Vec<Hop>> {
         let fields = self.int.filter(|fields| fields.id == list.digest_id)?;
@@ -137,7 +136,7 @@ impl Decoder {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         let hop = |places| {
             let [device_id, port, depth, delay] = values(data, places)?;
-            // As queue samples have it: nobody waits in an empty queue.
+            // As in queue samples: an empty queue has no delay.
             let delay = if depth == 0 { 0 } else { delay };
             Some(Hop {
                 device_id,
@@ -153,7 +152,7 @@ impl Decoder {
         fields.hops.iter().take(count).filter_map(hop).collect()
     }
 
-    /// The samples in `list`, and how many could not be read.
+    /// The samples in `list`, and the number of those that cannot be decoded.
     #[must_use]
     pub fn samples(&self, list: &DigestList) -> (Vec<Sample>, usize) {
         let samples: Vec<Sample> = list
@@ -234,7 +233,7 @@ impl IntFields {
     }
 }
 
-/// The struct members at these places, as numbers.
+/// The struct members with these indices, as numbers.
 fn values<const N: usize>(data: &P4Data, places: &[usize; N]) -> Option<[u64; N]> {
     let Some(p4_data::Data::Struct(fields)) = &data.data else {
         return None;

@@ -1,7 +1,7 @@
-//! The P4Runtime side: one session per switch.
+//! P4Runtime: one session per switch.
 //!
-//! [`program`], [`desired`], [`reconcile`] and [`digest`] are free of I/O;
-//! [`session`] speaks with a switch.
+//! [`program`], [`desired`], [`reconcile`] and [`digest`] do no I/O;
+//! [`session`] talks to a switch.
 
 pub mod desired;
 pub mod digest;

@@ -1,4 +1,4 @@
-//! A compiled program, and names of it as ids.
+//! A compiled program, with lookup of its ids by name.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -13,30 +13,30 @@ use weft_topology::Role;
 /// Why a program cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file of it could not be read.
+    /// A file of the program cannot be read.
     #[error("{path}: {source}")]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// Its P4Info is none.
+    /// The P4Info is malformed.
     #[error("{path}: {source}")]
     P4Info {
         /// The file.
         path: PathBuf,
-        /// Where and what.
+        /// The parse error.
         source: weft_p4runtime::TextError,
     },
-    /// It lacks something that the controller needs.
+    /// The program lacks something that the controller needs.
     #[error("{program}: no {kind} {name} in its P4Info")]
     Missing {
         /// The program.
         program: String,
-        /// `table`, `action`, ...
+        /// The kind of object: `table`, `action`, ...
         kind: &'static str,
-        /// What was looked for.
+        /// The missing name.
         name: String,
     },
 }
@@ -46,20 +46,20 @@ pub enum Error {
 pub struct Program {
     /// `leaf` or `spine`.
     pub name: String,
-    /// What the program offers to controllers.
+    /// Its tables, actions and digests.
     pub info: P4Info,
     /// BMv2 JSON.
     pub device_config: Vec<u8>,
-    /// Tells this program from any other; never 0.
+    /// Identifies the program; never 0.
     pub cookie: u64,
 }
 
-/// A key of a table entry.
+/// A match key of a table entry.
 #[derive(Debug, Clone, Copy)]
 pub enum Key {
-    /// The field has this value.
+    /// Exact match.
     Exact(u128),
-    /// The first bits of the field are those of this value.
+    /// Longest prefix match: value and prefix length.
     Prefix(u128, i32),
 }
 
@@ -80,7 +80,7 @@ impl Program {
         let (_, json) = read(format!("{name}.json"))?;
         let (path, text) = read(format!("{name}.p4info.txtpb"))?;
         let info = p4info_from_text(&text).map_err(|source| Error::P4Info { path, source })?;
-        // SipHash with fixed keys: the same for the same files.
+        // SipHash with fixed keys: the same files give the same cookie.
         let mut hasher = DefaultHasher::new();
         (&text, &json).hash(&mut hasher);
         Ok(Self {
@@ -94,7 +94,7 @@ impl Program {
     /// The entry of `table` that calls `action` for these keys.
     ///
     /// # Errors
-    /// [`Error::Missing`] when the program has not what the entry needs.
+    /// [`Error::Missing`] if the program lacks something that the entry needs.
     pub fn entry(
         &self,
         table: &str,
@@ -115,10 +115,10 @@ impl Program {
         })
     }
 
-    /// The default entry of `table`, which calls `action`.
+    /// The default entry of `table`, with this action.
     ///
     /// # Errors
-    /// [`Error::Missing`] when the program has not what the entry needs.
+    /// [`Error::Missing`] if the program lacks something that the entry needs.
     pub fn default_entry(
         &self,
         table: &str,
@@ -144,10 +144,10 @@ impl Program {
             .ok_or_else(|| self.missing("digest", name))
     }
 
-    /// Places of `fields` in the struct that the digest `name` carries.
+    /// Indices of `fields` in the struct of the digest `name`.
     ///
     /// # Errors
-    /// [`Error::Missing`] when the struct or a field of it is missing.
+    /// [`Error::Missing`] if the struct or a field is missing.
     pub fn struct_fields<const N: usize>(
         &self,
         name: &str,
@@ -170,8 +170,8 @@ impl Program {
         Ok(places)
     }
 
-    /// `payload` on its way out of `egress_port`, with whatever else the program's
-    /// `packet_out` header has set to zero.
+    /// A packet-out of `payload` through `egress_port`. All other fields of the program's
+    /// `packet_out` header are zero.
     #[must_use]
     pub fn packet_out(&self, egress_port: u16, payload: Vec<u8>) -> p4::PacketOut {
         let headers = self.info.controller_packet_metadata.iter();
@@ -191,7 +191,7 @@ impl Program {
         p4::PacketOut { payload, metadata }
     }
 
-    /// The port by which `packet` has come in, if the program's `packet_in` header says so.
+    /// The ingress port of `packet`, if the program's `packet_in` header has it.
     #[must_use]
     pub fn ingress_port(&self, packet: &p4::PacketIn) -> Option<u16> {
         let mut headers = self.info.controller_packet_metadata.iter();

@@ -1,5 +1,5 @@
-//! From what a switch holds to what it should hold, with as few writes as
-//! possible: after a restart of the controller there are none.
+//! Computes the writes that bring a switch to its desired state. There are as few as possible:
+//! none after a restart of the controller.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use weft_p4runtime::p4::v1::{
 
 use super::desired::Desired;
 
-/// What a switch holds, as it was read.
+/// The state that was read from a switch.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Found {
-    /// Its table entries, defaults among them.
+    /// Its table entries, including default entries.
     pub entries: Vec<TableEntry>,
     /// Its digest subscriptions.
     pub digests: Vec<DigestEntry>,
 }
 
 impl Found {
-    /// Takes entities as a Read returns them.
+    /// Adds the entities of a Read response.
     pub fn extend(&mut self, entities: Vec<Entity>) {
         for entity in entities {
             match entity.entity {
@@ -32,7 +32,7 @@ impl Found {
     }
 }
 
-/// The writes that make `found` what is `desired`: strange entries go first.
+/// The writes that turn `found` into `desired`. Unknown entries are deleted first.
 #[must_use]
 pub fn plan(desired: &Desired, found: &Found) -> Vec<Update> {
     let mut present: BTreeMap<EntryKey, &TableEntry> = found
@@ -88,7 +88,7 @@ fn write(kind: update::Type, entity: entity::Entity) -> Update {
     }
 }
 
-/// What makes two entries the same entry.
+/// The identity of a table entry.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct EntryKey {
     table_id: u32,
@@ -118,8 +118,8 @@ fn field(field: &FieldMatch) -> (u32, Vec<u8>, Vec<u8>) {
         Some(FieldMatchType::Lpm(lpm)) => {
             (canonical(&lpm.value), lpm.prefix_len.to_be_bytes().to_vec())
         }
-        // No table of ours has other kinds; what is in a stranger's still
-        // has to be told apart.
+        // None of our tables has other match kinds, but those of an unknown program must still
+        // be distinguished.
         other => (format!("{other:?}").into_bytes(), Vec::new()),
     };
     (field.field_id, value, rest)
@@ -143,7 +143,7 @@ fn signature(action: &Action) -> (u32, BTreeMap<u32, Vec<u8>>) {
     (action.action_id, parameters)
 }
 
-/// Without leading zeros, which servers may add.
+/// Strips leading zeros, which servers may add.
 fn canonical(bytes: &[u8]) -> Vec<u8> {
     let significant = bytes.iter().position(|&byte| byte != 0);
     bytes[significant.unwrap_or(bytes.len())..].to_vec()
@@ -165,7 +165,7 @@ mod tests {
         desired(&fabric, switch, &program(Role::Leaf), unit).unwrap()
     }
 
-    /// A switch that holds exactly what is desired.
+    /// A switch in exactly the desired state.
     fn complete(desired: &Desired) -> Found {
         Found {
             entries: desired.entries.clone(),
@@ -190,7 +190,7 @@ mod tests {
         let desired = leaf1();
         let mut found = complete(&desired);
         assert_eq!(plan(&desired, &found), []);
-        // Whatever the order and the leading zeros.
+        // The order and leading zeros don't matter.
         found.entries.reverse();
         for entry in &mut found.entries {
             if let Some(field_match::FieldMatchType::Exact(exact)) = entry
@@ -209,7 +209,7 @@ mod tests {
         let desired = leaf1();
         let mut found = complete(&desired);
         let host_route = found.entries[0].clone();
-        // Two hosts' routes exchange their actions, a third prefix appears.
+        // The routes of two hosts swap their actions, and a third prefix appears.
         found.entries[0].action = found.entries[2].action.clone();
         let mut strange = host_route;
         if let Some(field_match::FieldMatchType::Lpm(lpm)) =

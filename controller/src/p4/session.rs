@@ -1,5 +1,5 @@
-//! A session with one switch, from arbitration to the end of its stream, and
-//! the task that holds sessions with it one after another.
+//! A session with one switch, from arbitration to the end of its stream, and the task that
+//! runs one session after another.
 //!
 //! ```text
 //! connect -> primary? -> pipeline? -> entries? -> digests ... -> lost
@@ -7,9 +7,9 @@
 //!    `----------+------------- after a pause ----------------------'
 //! ```
 //!
-//! There is no keep-alive, whose packets would be in the virtual time of every run: a
-//! switch behind a network that drops everything is lost when TCP gives up what was sent
-//! to it, probes or acknowledgements of digests.
+//! There is no keep-alive, because its packets would take part in the virtual time of every
+//! run. If the network drops everything, a session ends when TCP gives up on what was sent:
+//! probes, or acknowledgements of digests.
 
 mod writer;
 
@@ -37,23 +37,24 @@ use crate::probe;
 
 type Client = p4_runtime_client::P4RuntimeClient<Channel>;
 
-/// Pause before the next session: the first, and the longest.
+/// Pause before the next session: at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// For a connection; over a network that drops packets TCP itself tries for minutes.
+/// Timeout of a connection attempt. Over a network that drops packets, TCP would retry for
+/// minutes.
 const CONNECT_LIMIT: Duration = Duration::from_secs(1);
 
-/// Raises of the election id within a session; other controllers may raise too.
+/// Attempts to raise the election id in a session; other controllers may raise theirs too.
 const ELECTION_ATTEMPTS: u32 = 16;
 
-/// Messages to the switch that may wait to be sent.
+/// Messages that may wait to be sent to the switch.
 const OUTBOX: usize = 64;
 
-/// Pipelines of big programs exceed gRPC's default of 4 MiB.
+/// Pipelines of large programs exceed gRPC's default of 4 MiB.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
-/// Why a session has ended.
+/// Why a session ended.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("no connection: {}", root(.0))]
@@ -65,7 +66,7 @@ enum Error {
         what: &'static str,
         status: Box<Status>,
     },
-    #[error("the switch has closed the stream")]
+    #[error("the switch closed the stream")]
     Closed,
     #[error("another controller stays primary (election id {0})")]
     NotElected(u128),
@@ -80,7 +81,7 @@ impl Error {
     }
 }
 
-/// The innermost cause: tonic's own text is only "transport error".
+/// The innermost cause; tonic's own text is only "transport error".
 fn root(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
@@ -89,7 +90,7 @@ fn root(error: &dyn std::error::Error) -> String {
     cause.to_string()
 }
 
-/// A switch to hold sessions with.
+/// A switch, and what it should run.
 #[derive(Debug)]
 pub struct Target {
     /// Its name in the topology.
@@ -98,16 +99,16 @@ pub struct Target {
     pub device_id: u64,
     /// Where its P4Runtime server listens, `address:port`.
     pub grpc: String,
-    /// What it should run.
+    /// The program to run.
     pub program: Arc<Program>,
-    /// What its tables should hold.
+    /// The desired state of its tables.
     pub desired: Desired,
-    /// Reads its digests.
+    /// Decodes its digests.
     pub decoder: Decoder,
 }
 
-/// Holds sessions with `target`, and feeds `hub` with its samples. Calls `ready`
-/// whenever the switch holds all it should. Never ends.
+/// Runs sessions with `target` forever, and feeds its samples to `hub`. Calls `ready` each
+/// time the switch has reached its desired state.
 pub async fn run(target: Target, hub: Arc<Hub>, ready: impl Fn()) {
     let mut election_id = 1;
     let mut pause = FIRST_PAUSE;
@@ -123,7 +124,7 @@ pub async fn run(target: Target, hub: Arc<Hub>, ready: impl Fn()) {
             pause = FIRST_PAUSE;
         }
         if let Err(error) = end {
-            // Once, however often it happens.
+            // Log each error once, however often it repeats.
             let text = error.to_string();
             if session_ready || text != last_logged {
                 warn!(switch = target.name, "{text}; trying again");
@@ -143,7 +144,7 @@ async fn session(
 ) -> Result<(), Error> {
     let (client, mut stream) = match elect(target, hub, election_id).await {
         Err(error) if error.is_taken_id() => {
-            // Of a stream that still lives; the next session bids higher.
+            // A stream that is still open uses this id; the next session raises it.
             *election_id += 1;
             return Err(error);
         }
@@ -188,8 +189,8 @@ struct Stream {
 }
 
 impl Stream {
-    /// Opens the channel with a first bid, which some servers wait for before
-    /// they answer at all.
+    /// Opens the channel and sends a first arbitration request. Some servers don't answer
+    /// before it.
     async fn open(target: &Target, client: &mut Client, election_id: u128) -> Result<Self, Error> {
         let (outbox, requests) = mpsc::channel(OUTBOX);
         let stream = Self::arbitration_request(target, election_id);
@@ -213,9 +214,9 @@ impl Stream {
         ))
     }
 
-    /// Bids higher until the switch answers that we are its primary. Ids grow
-    /// with every controller a switch has seen; nobody has to remember them. One
-    /// that stands by for most switches outbids nobody at the others.
+    /// Raises the election id until the switch makes us primary. Ids grow with every
+    /// controller that the switch has seen, so nobody has to store them. A controller that is
+    /// backup at most switches doesn't raise its id at the others.
     async fn become_primary(
         &mut self,
         target: &Target,
@@ -247,8 +248,8 @@ impl Stream {
         Err(Error::NotElected(highest))
     }
 
-    /// Takes digests until the stream ends or another controller takes over; in
-    /// the latter case waits until that one has gone.
+    /// Processes digests until the stream ends or another controller becomes primary. In
+    /// that case waits until the other is gone.
     async fn follow(&mut self, target: &Target, hub: &Hub) -> Result<(), Error> {
         let mut probes = hub.open_packet_out(&target.name);
         loop {
@@ -276,7 +277,7 @@ impl Stream {
                     } else {
                         let (samples, unread) = target.decoder.samples(&list);
                         if unread > 0 {
-                            warn!(switch = target.name, unread, "digests of unknown form");
+                            warn!(switch = target.name, unread, "cannot decode digests");
                         }
                         hub.record(&target.name, sampled_ns, &samples);
                     }
@@ -300,10 +301,10 @@ impl Stream {
         }
     }
 
-    /// Waits until the controller with election id `other` has gone.
+    /// Waits until the controller with election id `other` is gone.
     async fn stand_by(&mut self, target: &Target, hub: &Hub, other: u128) -> Result<(), Error> {
         let error = Error::Replaced(other);
-        warn!(switch = target.name, "{error}; waiting until it has gone");
+        warn!(switch = target.name, "{error}; waiting until it is gone");
         hub.arbitrated(&target.name, Arbitration::Backup);
         self.wait_for_vacancy().await?;
         Err(error)
@@ -337,13 +338,13 @@ fn is_primary(answer: &MasterArbitrationUpdate) -> bool {
     answer.status.as_ref().is_none_or(|status| status.code == 0)
 }
 
-/// Whether the switch has no primary at all.
+/// Whether the switch has no primary.
 fn is_vacant(answer: &MasterArbitrationUpdate) -> bool {
     let code = answer.status.as_ref().map(|status| status.code);
     code == Some(Code::NotFound as i32)
 }
 
-/// The election id that the switch names, 0 if it names none.
+/// The primary's election id, 0 if the switch gives none.
 fn elected(answer: &MasterArbitrationUpdate) -> u128 {
     answer
         .election_id

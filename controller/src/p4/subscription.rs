@@ -1,4 +1,4 @@
-//! Which digests a switch sends, and how long one may wait for others.
+//! Digest subscriptions, and how switches batch digests.
 
 use std::time::Duration;
 
@@ -7,20 +7,20 @@ use weft_p4runtime::p4::v1::{DigestEntry, digest_entry};
 use super::program::{Error, Program};
 use super::timestamps::TimestampUnit;
 
-/// So long a sample waits in a switch for others to share its digest message: a
-/// tenth of what the way into kernels may take.
+/// How long a sample waits in a switch for others to share its digest message: a tenth of
+/// the time budget from sample to kernel.
 pub const DIGEST_WAIT_NS: u64 = 20_000;
 
-/// A digest message leaves a switch with so many samples at the latest.
+/// Maximum number of samples in a digest message.
 const DIGEST_SAMPLES: i32 = 64;
 
-/// Samples that were not acknowledged for so long may come again.
+/// Samples without an acknowledgement for this long may be sent again.
 const DIGEST_ACK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Subscriptions to the digests of these names, at a target that counts time in `unit`.
+/// Subscriptions to the named digests at a target with this timestamp unit.
 ///
 /// # Errors
-/// When the program lacks one of them.
+/// If the program lacks one of them.
 pub fn subscriptions(
     program: &Program,
     names: &[&str],
@@ -36,8 +36,8 @@ pub fn subscriptions(
     names.iter().map(subscription).collect()
 }
 
-/// BMv2 counts the wait in whole milliseconds, and takes none for "until the list is
-/// full": there every sample travels alone, at once.
+/// BMv2 counts the wait in whole milliseconds and has no value for "until the list is full".
+/// So there every sample is sent alone, at once.
 fn config(unit: TimestampUnit) -> digest_entry::Config {
     let (max_timeout_ns, max_list_size) = match unit {
         TimestampUnit::Nanoseconds => (DIGEST_WAIT_NS as i64, DIGEST_SAMPLES),

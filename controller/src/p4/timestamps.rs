@@ -1,6 +1,6 @@
-//! The clock units of switches.
+//! Timestamp units of switches.
 
-/// What the timestamps of switches count.
+/// The unit of a switch's timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimestampUnit {
     /// `weft-switch --timestamps ns`.
@@ -19,7 +19,7 @@ impl TimestampUnit {
         }
     }
 
-    /// By how many bits it is shifted into what ACKs tell their waits in.
+    /// Right shift from this unit to the one in which ACKs carry their queueing time.
     pub(super) fn wait_shift(self) -> u8 {
         match self {
             Self::Nanoseconds => 10,
@@ -27,7 +27,7 @@ impl TimestampUnit {
         }
     }
 
-    /// Nanoseconds in what ACKs tell their waits in: about a microsecond.
+    /// Nanoseconds per unit of an ACK's queueing time: about a microsecond.
     #[must_use]
     pub fn wait_ns(self) -> u32 {
         match self {

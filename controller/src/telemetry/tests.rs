@@ -1,4 +1,4 @@
-//! Tests of what is made of samples.
+//! Tests of how samples are evaluated.
 
 use super::*;
 use crate::fabric::FULL_SIZE_BYTES;
@@ -10,7 +10,7 @@ const PAIR: LeafPair = LeafPair {
     destination: 2,
 };
 
-/// What a leaf tells of the first full-size packet on a path.
+/// The sample of a leaf for the first full-size packet on a path.
 fn sample(path: u8, rtt_ns: u64) -> RttSample {
     RttSample {
         source: Ipv4Addr::new(10, 1, 1, 1),
@@ -26,7 +26,7 @@ fn sample(path: u8, rtt_ns: u64) -> RttSample {
     }
 }
 
-/// The same, with so much queueing.
+/// The same, with this queueing delay.
 fn queued(fabric: &RoutedFabric, path: u8, queueing_ns: u64) -> RttSample {
     let sample = sample(path, 0);
     let base = fabric.measured_base_ns(sample.source, sample.destination, path, FULL_SIZE_BYTES);
@@ -76,7 +76,7 @@ fn a_delayed_ack_is_counted_and_not_used() {
 fn full_queues_are_no_delayed_ack() {
     let fabric = fabric(2, 2, 4);
     let mut telemetry = Telemetry::default();
-    // All of three queues on the way there.
+    // Three full queues in the direction of the data.
     let sample = queued(&fabric, 0, 3 * 100 * 12_112);
     assert_eq!(telemetry.record_rtt(&fabric, MS, &sample), Some(PAIR));
 }
@@ -122,7 +122,7 @@ fn a_path_has_the_mean_of_recent_nic_reports() {
     assert_eq!(smoothed(later_ns, of_host(3, 40_000)), configured + 25_000);
 }
 
-/// Ports on path 0 there, the last one to the host, and back.
+/// The ports of path 0: to the destination host, then back.
 const WAY: [(&str, u16); 6] = [
     ("leaf1", 5),
     ("spine1", 2),
@@ -132,8 +132,8 @@ const WAY: [(&str, u16); 6] = [
     ("leaf1", 1),
 ];
 
-/// Feeds RTTs of path 0 that are longer by so much each, one every 5 ms, after what `ports`
-/// say of their queues; gives how much the lowest RTT is above the configured one then.
+/// Feeds RTTs of path 0, one every 5 ms, each longer by one of `longer_ns`, after queue samples
+/// from `ports`. Returns how far the lowest RTT is then above the configured one.
 fn above_ns(longer_ns: &[u64], ports: &[((&str, u16), u64)]) -> u64 {
     let fabric = fabric(2, 2, 4);
     let mut telemetry = Telemetry::default();
@@ -157,13 +157,13 @@ fn above_ns(longer_ns: &[u64], ports: &[((&str, u16), u64)]) -> u64 {
 #[test]
 fn a_path_that_became_longer_is_believed_when_all_digests_of_10_ms_say_so() {
     let empty = WAY.map(|port| (port, 0));
-    // As behind a burst, whose queue is told of later or never.
+    // As after a burst whose queue is reported later or never.
     assert_eq!(above_ns(&[90_000, 80_000], &empty), 0);
     assert_eq!(above_ns(&[90_000, 80_000, 85_000], &empty), 80_000);
-    // Packets between them were as fast as ever.
+    // Packets in between were as fast as ever.
     assert_eq!(above_ns(&[90_000, 2_000, 85_000, 85_000], &empty), 0);
     assert_eq!(above_ns(&[90_000, 80_000, 85_000, 0], &empty), 0);
-    // Less than a quarter is not clear.
+    // Less than a quarter is not clearly longer.
     assert_eq!(above_ns(&[25_000; 9], &empty), 0);
 }
 
@@ -173,7 +173,7 @@ fn a_queue_on_the_way_there_or_back_makes_no_path_longer() {
         let mut ports = WAY.map(|port| (port, 0));
         ports[place].1 = 480_000;
         assert_eq!(above_ns(&[80_000; 9], &ports), 0, "{:?}", WAY[place]);
-        // Nor one that nobody tells of.
+        // Nor a queue that nobody has reported.
         let (before, after) = (&ports[..place], &ports[place + 1..]);
         assert_eq!(above_ns(&[80_000; 9], &[before, after].concat()), 0);
     }

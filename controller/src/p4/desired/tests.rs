@@ -1,4 +1,4 @@
-//! Tests of what switches and cards should hold.
+//! Tests of the desired state of switches and SmartNICs.
 
 use super::*;
 use crate::testing::{fabric, fat_tree, leaf_spine, program};
@@ -20,8 +20,8 @@ fn desired_in(fabric: &RoutedFabric, role: Role) -> Desired {
 #[test]
 fn a_leaf_reaches_its_hosts_the_other_leaves_and_every_spine() {
     let desired = desired_of(Role::Leaf);
-    // 4 hosts (route, RTT, waits), 2 leaves, probes, 2 uplinks (way, losses) and 2 paths to
-    // each leaf; path policy, telemetry and waits.
+    // 4 hosts (route, RTT, ACK delays), 2 leaves, probes, 2 uplinks (port, losses) and 2 paths
+    // to each leaf; path policy, telemetry and ACK delays.
     assert_eq!(desired.entries.len(), 4 * 3 + 2 + 1 + 2 * 2 + 2 * 2 + 3);
     let defaults = desired
         .entries
@@ -60,7 +60,7 @@ fn a_nic_knows_the_other_leaves_and_what_to_expect_of_them() {
 #[test]
 fn a_spine_reaches_every_leaf() {
     let desired = desired_of(Role::Spine);
-    // Three leaves (way, losses); telemetry and waits.
+    // Three leaves (route, losses); telemetry and ACK delays.
     assert_eq!(desired.entries.len(), 3 * 2 + 2);
     assert_eq!(desired.digests.len(), 2);
 }
@@ -69,8 +69,8 @@ fn a_spine_reaches_every_leaf() {
 fn aggregation_knows_its_pod_and_sends_the_rest_up_by_path() {
     let tree = RoutedFabric::new(fat_tree(4)).unwrap();
     let aggregation = desired_in(&tree, Role::Aggregation);
-    // Two leaves, everybody else, four paths; losses of four links; path policy,
-    // telemetry and waits.
+    // Two leaves, the rest, four paths; losses on four links; path policy, telemetry and
+    // ACK delays.
     assert_eq!(aggregation.entries.len(), 2 + 1 + 4 + 4 + 3);
     assert_eq!(desired_in(&tree, Role::Core).entries.len(), 8 + 4 + 2);
     // Leaves 1 to 8: 10.0.0.0/12.
@@ -80,7 +80,7 @@ fn aggregation_knows_its_pod_and_sends_the_rest_up_by_path() {
 #[test]
 fn where_ways_are_more_than_paths_they_are_spread_over_all_uplinks() {
     let tree = RoutedFabric::new(fat_tree(8)).unwrap();
-    // Four leaves, everybody else, eight paths, four uplinks; eight links; policies.
+    // Four leaves, the rest, eight paths, four uplinks; eight links; policies.
     let aggregation = desired_in(&tree, Role::Aggregation);
     assert_eq!(aggregation.entries.len(), 4 + 1 + 8 + 4 + 8 + 3);
     let mut wide = leaf_spine(2, 20, 1);
@@ -89,7 +89,7 @@ fn where_ways_are_more_than_paths_they_are_spread_over_all_uplinks() {
         host.addresses.truncate(8);
     }
     let wide = RoutedFabric::new(wide).unwrap();
-    // A host (route, RTT, waits), a leaf, probes, 8 paths to it, 20 links; policies.
+    // A host (route, RTT, ACK delays), a leaf, probes, 8 paths to it, 20 links; policies.
     let leaf = desired_in(&wide, Role::Leaf);
     assert_eq!(leaf.entries.len(), 3 + 1 + 1 + 8 + 8 + 2 * 20 + 3);
 }
@@ -119,7 +119,7 @@ fn acks_tell_their_waits_in_microseconds_from_the_ports_of_hosts_on() {
 fn a_leaf_expects_the_base_rtt_and_six_full_queues_at_most() {
     let fabric = fabric(2, 2, 4);
     let pair = fabric.pairs().next().unwrap();
-    // 1 Gbps: three wires of 12 us for 1500 bytes and 12.112 us for a frame.
+    // 1 Gbps: three links, 12 us for 1500 bytes and 12.112 us for a frame.
     let base_ns = fabric.configured_rtt_ns(pair, 0).unwrap() - 20_000;
     let wanted = RttBound {
         full_size_ns: 3 * 12_000,

@@ -1,4 +1,4 @@
-//! What a primary does to a switch before it follows its stream.
+//! How a primary configures a switch at the start of a session.
 
 use tonic::{Code, Status};
 use tracing::info;
@@ -57,7 +57,7 @@ impl Writer<'_> {
                 .config
                 .and_then(|config| config.cookie)
                 .map(|cookie| cookie.cookie),
-            // No program yet, as P4Runtime and as BMv2 say it.
+            // No program yet, in the words of P4Runtime and of BMv2.
             Err(status) if matches!(status.code(), Code::FailedPrecondition | Code::NotFound) => {
                 None
             }
@@ -89,7 +89,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Reads all entries, the default entries that matter, and digests.
+    /// Reads all entries, those default entries that matter, and all digests.
     async fn read(&mut self) -> Result<Found, Error> {
         let defaults = self
             .target
@@ -115,7 +115,7 @@ impl Writer<'_> {
         Ok(found)
     }
 
-    /// Reads all digests: at once, or, as BMv2 wants it, one by one.
+    /// Reads all digests: at once, or one by one for BMv2.
     async fn read_digests(&mut self, found: &mut Found) -> Result<(), Status> {
         let every = entity::Entity::DigestEntry(p4::DigestEntry::default());
         match self.read_entities(vec![every], found).await {
@@ -130,7 +130,7 @@ impl Writer<'_> {
             };
             let one = entity::Entity::DigestEntry(one);
             match self.read_entities(vec![one], found).await {
-                // Nobody has subscribed to it yet.
+                // There is no subscription yet.
                 Err(status) if status.code() == Code::NotFound => {}
                 read => read?,
             }
