@@ -1,13 +1,13 @@
-//! The agent: patterns from the controller into the kernels of hosts, and the
+//! The agent: applies the controller's patterns in the kernels of hosts, and manages the
 //! number of subflows of their connections.
 //!
-//! One process serves any number of hosts, each in a network namespace of its
-//! own. Per host it holds one generic netlink socket, which stays in the
-//! namespace it was opened in, and one `WatchPatterns` stream.
+//! One process serves any number of hosts, each in its own network namespace. Per host it
+//! has one generic netlink socket, which stays in the namespace where it was opened, and
+//! one `WatchPatterns` stream.
 //!
 //! - [`weft`]: the kernel's netlink family `mptcp_pattern`: patterns in, patterns and flows out.
-//! - [`follow`]: the stream of a host, from the controller into its kernel.
-//! - [`ledger`]: which of them go in: nothing old after something newer; no I/O.
+//! - [`subscription`]: the stream of a host, from the controller into its kernel.
+//! - [`installed`]: which of them go in: nothing old after something newer; no I/O.
 //! - [`path_manager`]: who opens subflows; the loop that does it for a host.
 //! - [`adaptive`]: how many subflows each path should have; no I/O.
 //! - [`mptcp_pm`]: the kernel's path managers: events in, subflows out.
@@ -17,11 +17,12 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod adaptive;
-pub mod follow;
-pub mod ledger;
+
+pub mod installed;
 pub mod mptcp_pm;
 pub mod netlink;
 pub mod netns;
 pub mod path_manager;
 pub mod subflows;
+pub mod subscription;
 pub mod weft;

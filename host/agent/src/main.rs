@@ -20,15 +20,15 @@ use weft_agent::adaptive::Sample;
 use weft_agent::path_manager::{Manager, PathManager};
 use weft_agent::subflows::Subflows;
 use weft_agent::weft::{Flow, Pattern, Weft};
-use weft_agent::{follow, mptcp_pm, netlink};
+use weft_agent::{mptcp_pm, netlink, subscription};
 use weft_topology::{Host, Topology};
 
-/// A controller that does not answer for so long, a usual time to live of patterns,
-/// is asked whether it lives; for as long again, and it does not.
-const SILENCE: Duration = Duration::from_millis(200);
+/// A controller connection is probed after this silence, and closed after as much again without
+/// an answer. It equals the usual time to live of patterns.
+const KEEP_ALIVE: Duration = Duration::from_millis(200);
 
-/// Puts the controller's allocation patterns into the kernels of hosts, and
-/// decides how many subflows their connections have.
+/// Applies the controller's allocation patterns in the kernels of hosts, and manages the
+/// number of subflows of their connections.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -44,10 +44,10 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Print the MPTCP connections that a scheduler of Weft serves
+    /// Print the MPTCP connections that one of Weft's schedulers serves
     Flows(Query),
-    /// Print what the kernel measures for each subflow of the connections that
-    /// hosts have opened, path by path, whatever the scheduler
+    /// Print the kernel's measurements of each subflow of the connections that hosts have
+    /// opened, by path, for any scheduler
     Subflows(Query),
     /// Print the patterns that kernels hold
     Patterns(Query),
@@ -59,23 +59,21 @@ struct Serve {
     /// topology.json
     #[arg(long, value_name = "FILE")]
     topology: PathBuf,
-    /// A host to serve; again for more [default: all]
+    /// A host to serve; repeat for more [default: all]
     #[arg(long = "host", value_name = "NAME")]
     names: Vec<String>,
-    /// The controller's weft.v1 server; again for another that may take over
+    /// The controller's weft.v1 server; repeat for others that may take over
     #[arg(long = "controller", value_name = "URL", required = true)]
     controllers: Vec<Endpoint>,
-    /// Who opens subflows: the kernel, one per path (kernel); the agent, N per
-    /// path (fixed:N); or the agent, as many per path as bring throughput
-    /// (adaptive, or with its defaults written out:
+    /// What opens subflows: the kernel, one per path (kernel); the agent, N per path (fixed:N);
+    /// or the agent, as many per path as increase throughput (adaptive, which is short for
     /// adaptive:interval=100ms,max=4,gain=10%)
     #[arg(long, value_name = "HOW", default_value = "kernel")]
     path_manager: PathManager,
-    /// Follow no controller: for kernels without the family mptcp_pattern, which take no
-    /// patterns
+    /// Subscribe to no controller: for kernels without the netlink family mptcp_pattern
     #[arg(long)]
     no_patterns: bool,
-    /// File to make when every host follows the controller
+    /// File to create once every host has subscribed
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
 }
@@ -94,7 +92,7 @@ struct Hosts {
     /// topology.json
     #[arg(long, value_name = "FILE")]
     topology: PathBuf,
-    /// A host to serve; again for more [default: all]
+    /// A host to query; repeat for more [default: all]
     #[arg(long = "host", value_name = "NAME")]
     names: Vec<String>,
 }
@@ -105,7 +103,7 @@ impl Hosts {
     }
 }
 
-/// The hosts called `names`, or all of them.
+/// The hosts with these names, or all hosts.
 fn hosts(topology: &Topology, names: &[String]) -> Result<Vec<Host>> {
     if names.is_empty() {
         return Ok(topology.hosts.clone());
@@ -151,13 +149,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// One thread: in the lab a second one would cost a wake-up per message.
+/// Single-threaded: in the lab a second thread would cost a wake-up per message.
 #[tokio::main(flavor = "current_thread")]
 async fn run(serve: &Serve) -> Result<()> {
     let topology = Topology::read(&serve.topology)?;
     let hosts = hosts(&topology, &serve.names)?;
     let controllers: Vec<_> = serve.controllers.iter().map(channel).collect();
-    let mut following = Vec::new();
+    let mut subscribing = Vec::new();
     let mut working = Vec::new();
     for host in hosts {
         let manager = manage_subflows(&host, &serve.path_manager, topology.ipv6)
@@ -167,19 +165,20 @@ async fn run(serve: &Serve) -> Result<()> {
             continue;
         }
         let kernel = Weft::open(&host.netns).with_context(|| host.name.clone())?;
-        let (followed, first) = oneshot::channel();
-        following.push(first);
+        let (subscribed, first) = oneshot::channel();
+        subscribing.push(first);
         let controllers = controllers.clone();
-        let follow = async move { follow::follow(&host.name, kernel, controllers, followed).await };
-        working.push(follow.boxed_local());
+        let subscription =
+            async move { subscription::run(&host.name, kernel, controllers, subscribed).await };
+        working.push(subscription.boxed_local());
     }
     if serve.no_patterns {
-        info!("no patterns: subflows only");
+        info!("managing subflows only, without patterns");
         working.push(std::future::pending().boxed_local());
     }
     let ready = async {
-        join_all(following).await;
-        announce(serve.ready_file.as_deref())?;
+        join_all(subscribing).await;
+        report_ready(serve.ready_file.as_deref())?;
         std::future::pending::<Result<()>>().await
     };
     let mut terminate = signal(SignalKind::terminate())?;
@@ -191,41 +190,41 @@ async fn run(serve: &Serve) -> Result<()> {
     }
 }
 
-/// The way to a controller, which is cut when nothing comes back over it: a
-/// partition must not keep hosts from another one.
+/// A channel to a controller. It is closed when the controller stops answering: after a
+/// network partition, hosts must be free to subscribe to another one.
 fn channel(controller: &Endpoint) -> Channel {
     controller
         .clone()
-        .connect_timeout(SILENCE)
-        .http2_keep_alive_interval(SILENCE)
-        .keep_alive_timeout(SILENCE)
+        .connect_timeout(KEEP_ALIVE)
+        .http2_keep_alive_interval(KEEP_ALIVE)
+        .keep_alive_timeout(KEEP_ALIVE)
         .keep_alive_while_idle(true)
         .connect_lazy()
 }
 
-/// Sees to it that connections of `host` get their subflows: from the kernel,
-/// or from what is returned.
+/// Sets up how connections of `host` get their subflows: by the kernel, or by the manager
+/// that this returns.
 fn manage_subflows(host: &Host, path_manager: &PathManager, ipv6: bool) -> Result<Option<Manager>> {
     path_manager
         .check(host.addresses.len())
         .map_err(|error| anyhow!(error))?;
     match path_manager.policy() {
         None => {
-            mptcp_pm::choose(&host.netns, mptcp_pm::PathManager::Kernel)?;
+            mptcp_pm::select(&host.netns, mptcp_pm::PathManager::Kernel)?;
             mptcp_pm::use_addresses(&host.netns, &host.addresses, ipv6)?;
             Ok(None)
         }
         Some(policy) => {
-            // Whoever connects to it must find somebody who listens to events.
+            // Listen first: new connections of this path manager need a listener.
             let manager = Manager::open(host, policy, ipv6)?;
-            mptcp_pm::choose(&host.netns, mptcp_pm::PathManager::Userspace)?;
+            mptcp_pm::select(&host.netns, mptcp_pm::PathManager::Userspace)?;
             Ok(Some(manager))
         }
     }
 }
 
-fn announce(ready_file: Option<&Path>) -> Result<()> {
-    info!("every host follows the controller");
+fn report_ready(ready_file: Option<&Path>) -> Result<()> {
+    info!("every host subscribed to the controller");
     match ready_file {
         Some(file) => std::fs::write(file, "").with_context(|| file.display().to_string()),
         None => Ok(()),
@@ -253,8 +252,8 @@ fn print_patterns(query: &Query) -> Result<()> {
 }
 
 impl Query {
-    /// Prints what `dump` finds in the namespace of every host, as one JSON array or line by
-    /// line as `text` says it.
+    /// Prints what `dump` returns for the namespace of every host: as one JSON array, or as
+    /// text, one entry after another.
     fn print<T: Serialize>(
         &self,
         dump: impl Fn(&Path) -> Result<Vec<T>, netlink::Error>,
@@ -350,7 +349,7 @@ fn path_text(host: &Host, path: &PathSubflows) -> String {
     );
     for subflow in &path.subflows {
         text += &format!(
-            "\n  port {}  rtt {:.1} us, lowest {:.1} us  {} packets sent, {} of them again  {} bytes acknowledged{}",
+            "\n  port {}  rtt {:.1} us, lowest {:.1} us  {} packets sent, {} of them retransmitted  {} bytes acknowledged{}",
             subflow.local.port(),
             subflow.rtt_ns as f64 / 1e3,
             subflow.rtt_min_ns as f64 / 1e3,

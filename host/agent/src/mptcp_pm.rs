@@ -1,11 +1,11 @@
 //! The kernel's path managers (`mptcp_pm`, include/uapi/linux/mptcp_pm.h).
 //!
-//! The one *in the kernel* opens one subflow per local address that it is given
-//! ([`use_addresses`]). The one *in user space* leaves all to a program, which
-//! hears of connections as [`Event`]s and opens and closes subflows one by one
-//! ([`UserspacePm`]), several from one address if it likes. A connection has the
-//! one that was chosen for its namespace ([`choose`]) when it began. With the
-//! latter, subflows of peers are accepted as long as a program listens to events.
+//! The *in-kernel* path manager opens one subflow per local address that it is given
+//! ([`use_addresses`]). The *userspace* path manager is a program that receives [`Event`]s
+//! and opens and closes single subflows ([`UserspacePm`]), possibly several per address. A
+//! connection keeps the path manager that was selected for its namespace ([`select`]) when it
+//! began. With the userspace path manager, subflows of peers are accepted only while a program
+//! listens to events.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -23,28 +23,28 @@ use weft_topology::{ipv4_in, ipv6_of};
 use crate::netlink::{Error, Group, Socket};
 use crate::netns;
 
-/// `MPTCP_PM_ADDR_FLAG_SUBFLOW`: connect from here as soon as a connection is up.
+/// `MPTCP_PM_ADDR_FLAG_SUBFLOW`: connect from this address once a connection is established.
 const FLAG_SUBFLOW: u32 = 1 << 1;
 /// `MPTCP_PM_EV_GRP_NAME`.
 const EVENTS: &str = "mptcp_pm_events";
 /// `MPTCP_PM_EV_FLAG_SERVER_SIDE`.
 const FLAG_SERVER_SIDE: u16 = 1 << 1;
 
-/// Makes every connection of the host in `netns` open one subflow from each
-/// of `addresses` but the first, which its first subflow has already, or of the
-/// IPv6 addresses that go with them. Done again, it changes nothing.
+/// Makes every connection of the host in `netns` open one subflow from each of `addresses`
+/// except the first, which its first subflow uses, or from the corresponding IPv6 addresses.
+/// Calling it again changes nothing.
 ///
 /// # Errors
-/// The kernel's refusal; more than 8 addresses are more than it takes.
+/// The kernel's refusal; it takes at most 8 addresses.
 pub fn use_addresses(netns: &Path, addresses: &[Ipv4Addr], ipv6: bool) -> Result<(), Error> {
     let mut socket = Socket::open(Some(netns), NETLINK_GENERIC)?;
     let more = addresses.get(1..).unwrap_or_default();
     let limit = u32::try_from(more.len()).unwrap_or(u32::MAX);
-    // The passive side counts the subflows that it accepts against its limit too.
+    // The passive side also counts accepted subflows against its limit.
     let mut limits = Request::new().op_set_limits_do();
     limits.encode().push_rcv_add_addrs(0).push_subflows(limit);
     socket.call(&limits)?;
-    // An agent before this one may have done it; to do it again is refused (EBUSY).
+    // An earlier agent may have added them; adding them again fails (EBUSY).
     let mut known = Vec::new();
     socket.request(&Request::new().op_get_addr_dump(), |endpoint| {
         known.extend(endpoint.get_addr().ok().and_then(|it| address_of(&it)));
@@ -59,12 +59,12 @@ pub fn use_addresses(netns: &Path, addresses: &[Ipv4Addr], ipv6: bool) -> Result
     Ok(())
 }
 
-/// The address of an endpoint, as hosts are called.
+/// The IPv4 address that stands for an endpoint's address.
 fn address_of(endpoint: &IterableAddress<'_>) -> Option<Ipv4Addr> {
     of_either(endpoint.get_addr4(), endpoint.get_addr6())
 }
 
-/// The address in the attribute for IPv4, or in the one for IPv6.
+/// The address from the IPv4 attribute, or from the IPv6 attribute.
 fn of_either(
     ipv4: Result<u32, ErrorContext>,
     ipv6: Result<&[u8], ErrorContext>,
@@ -79,21 +79,21 @@ fn push_endpoint<P: Pusher>(endpoint: PushAddress<P>, id: u8, local: Ipv4Addr, i
         .push_flags(FLAG_SUBFLOW);
 }
 
-/// Which path manager new connections get.
+/// The path manager of new connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathManager {
-    /// The kernel's own.
+    /// The in-kernel path manager.
     Kernel,
-    /// A program's.
+    /// A userspace path manager.
     Userspace,
 }
 
-/// Chooses the path manager of connections that the host in `netns` opens or
-/// accepts from now on.
+/// Selects the path manager of connections that the host in `netns` opens or accepts from
+/// now on.
 ///
 /// # Errors
-/// A kernel that cannot be told so: MPTCP is missing, or older than Linux 5.19.
-pub fn choose(netns: &Path, manager: PathManager) -> io::Result<()> {
+/// If the kernel cannot select one: it lacks MPTCP, or is older than Linux 5.19.
+pub fn select(netns: &Path, manager: PathManager) -> io::Result<()> {
     let (name, number) = match manager {
         PathManager::Kernel => ("kernel", "0"),
         PathManager::Userspace => ("userspace", "1"),
@@ -104,34 +104,34 @@ pub fn choose(netns: &Path, manager: PathManager) -> io::Result<()> {
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
     };
     netns::inside(netns, || match write("path_manager", name) {
-        // Before Linux 6.15 it had a number only.
+        // Before Linux 6.15 the path manager was selected by number.
         Err(error) if error.kind() == io::ErrorKind::NotFound => write("pm_type", number),
         other => other,
     })?
 }
 
-/// What the kernel tells a path manager in user space, as far as it matters.
+/// An event for a userspace path manager. Other events are skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A connection that this host opened can have more subflows now.
     Established {
-        /// Of the connection.
+        /// Token of the connection.
         token: u32,
-        /// This end of its first subflow.
+        /// Local end of its first subflow.
         local: SocketAddrV4,
-        /// The other end.
+        /// Remote end.
         remote: SocketAddrV4,
-        /// MPTCP's identifier of the local address.
+        /// MPTCP's ID of the local address.
         address_id: u8,
     },
-    /// A connection is gone.
+    /// A connection was closed.
     Closed {
-        /// Of the connection.
+        /// Token of the connection.
         token: u32,
     },
-    /// A connection has lost a subflow.
+    /// A subflow was closed.
     SubflowClosed {
-        /// Of the connection.
+        /// Token of the connection.
         token: u32,
     },
 }
@@ -151,10 +151,10 @@ impl Events {
         Ok(Self { group })
     }
 
-    /// Waits for events; may give none.
+    /// Waits for events. The result may be empty.
     ///
     /// # Errors
-    /// [`Error::Overrun`]: the connections have to be looked at anew.
+    /// [`Error::Overrun`]: events were lost, so all connections must be read anew.
     pub async fn next(&mut self) -> Result<Vec<Event>, Error> {
         self.group
             .next(|command, attributes| event(command, &EventAttr::new(attributes)))
@@ -186,14 +186,14 @@ fn event(command: u8, attributes: &IterableEventAttr<'_>) -> Option<Event> {
     }
 }
 
-/// The hands of a path manager in user space, in one namespace.
+/// Sends the commands of a userspace path manager, in one namespace.
 pub struct UserspacePm {
     socket: Socket,
     ipv6: bool,
 }
 
 impl UserspacePm {
-    /// Opens it in the namespace at `netns`, for subflows over IPv6 or IPv4.
+    /// Opens a socket in the namespace at `netns`, for subflows over IPv6 or IPv4.
     ///
     /// # Errors
     /// [`Error::NoFamily`] on a kernel without MPTCP.
@@ -203,11 +203,11 @@ impl UserspacePm {
         Ok(Self { socket, ipv6 })
     }
 
-    /// Begins to open a subflow of the connection `token` from any port of
-    /// `local`, which is known to MPTCP as `address_id`.
+    /// Starts to open a subflow of the connection `token` from any port of `local`, which MPTCP
+    /// knows as `address_id`.
     ///
     /// # Errors
-    /// The kernel's refusal, for one because the connection is gone.
+    /// The kernel's refusal, for example because the connection is closed.
     pub fn open_subflow(
         &mut self,
         token: u32,
@@ -222,11 +222,11 @@ impl UserspacePm {
         self.socket.call(&request)
     }
 
-    /// Closes one subflow of the connection `token`. What it had not delivered
-    /// the connection sends again on another one.
+    /// Closes one subflow of the connection `token`. The connection resends its undelivered data
+    /// over another subflow.
     ///
     /// # Errors
-    /// The kernel's refusal, for one because it is closed already.
+    /// The kernel's refusal, for example because the subflow is already closed.
     pub fn close_subflow(
         &mut self,
         token: u32,
@@ -272,8 +272,8 @@ mod tests {
         assert_eq!(address_of(&Address::new(&[])), None);
     }
 
-    /// Both ends of a connection, and what stands at its beginning and end.
-    fn told(
+    /// The event from both ends of a connection, with extra attributes before and after them.
+    fn parsed(
         command: EventType,
         ends: impl FnOnce(PushEventAttr<&mut Vec<u8>>) -> PushEventAttr<&mut Vec<u8>>,
         more: impl FnOnce(PushEventAttr<&mut Vec<u8>>) -> PushEventAttr<&mut Vec<u8>>,
@@ -308,25 +308,25 @@ mod tests {
             address_id: 0,
         });
         let established = EventType::Established;
-        assert_eq!(told(established, over_ipv4, |all| all), expected);
-        assert_eq!(told(established, over_ipv6, |all| all), expected);
+        assert_eq!(parsed(established, over_ipv4, |all| all), expected);
+        assert_eq!(parsed(established, over_ipv6, |all| all), expected);
     }
 
     #[test]
     fn the_end_that_accepted_opens_nothing() {
         let established = EventType::Established;
-        let flagged = told(established, over_ipv4, |to| to.push_flags(FLAG_SERVER_SIDE));
+        let flagged = parsed(established, over_ipv4, |to| to.push_flags(FLAG_SERVER_SIDE));
         assert_eq!(flagged, None);
-        let before_linux_6_18 = told(established, over_ipv4, |to| to.push_server_side(1));
+        let before_linux_6_18 = parsed(established, over_ipv4, |to| to.push_server_side(1));
         assert_eq!(before_linux_6_18, None);
     }
 
     #[test]
     fn events_of_other_kinds_and_cut_ones_are_nothing() {
-        assert_eq!(told(EventType::Created, over_ipv4, |all| all), None);
+        assert_eq!(parsed(EventType::Created, over_ipv4, |all| all), None);
         assert_eq!(event(EventType::Closed as u8, &EventAttr::new(&[])), None);
-        assert_eq!(told(EventType::Established, |to| to, |all| all), None);
-        let closed = told(EventType::SubClosed, |to| to, |all| all);
+        assert_eq!(parsed(EventType::Established, |to| to, |all| all), None);
+        let closed = parsed(EventType::SubClosed, |to| to, |all| all);
         assert_eq!(closed, Some(Event::SubflowClosed { token: 7 }));
     }
 

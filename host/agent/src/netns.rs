@@ -1,4 +1,4 @@
-//! Doing something inside a network namespace.
+//! Runs code inside a network namespace.
 
 use std::fs::File;
 use std::io;
@@ -7,9 +7,9 @@ use std::thread;
 
 use nix::sched::{CloneFlags, setns};
 
-/// Runs `work` inside the network namespace at `path` (as under
-/// `/run/netns`), on a thread of its own, so that the caller stays where it
-/// is. Sockets made by `work` stay in that namespace.
+/// Runs `work` inside the network namespace at `path` (such as one under `/run/netns`), on a
+/// thread of its own, so that the caller stays in its namespace. Sockets that `work` opens
+/// stay in that namespace.
 ///
 /// # Errors
 /// The namespace cannot be opened or entered.

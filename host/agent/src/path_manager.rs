@@ -1,5 +1,5 @@
-//! Who opens subflows, and how many per path: what users choose
-//! ([`PathManager`]), and the loop that does it for one host ([`manage`]).
+//! What opens subflows, and how many per path: the user's choice ([`PathManager`]), and the
+//! loop that manages one host ([`Manager`]).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,23 +17,23 @@ use crate::mptcp_pm::{Event, Events, UserspacePm};
 use crate::netlink::Error;
 use crate::subflows::Subflows;
 
-/// How often subflows of a fixed number are looked after, when some are missing.
+/// Interval between checks when subflows of a fixed number are missing.
 const FIXED_INTERVAL_NS: u64 = 1_000_000_000;
 
-/// Who opens subflows, and how many, as written on a command line.
+/// What opens subflows, and how many, as given on a command line.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum PathManager {
-    /// The kernel: one per path.
+    /// The kernel, one per path.
     #[default]
     Kernel,
-    /// The agent, so many per path.
+    /// The agent, this many per path.
     Fixed(usize),
     /// The agent, by measurement.
     Adaptive(Parameters),
 }
 
 impl PathManager {
-    /// The agent's part in it; `None` where it is the kernel's alone.
+    /// The agent's policy; `None` if the kernel manages subflows.
     #[must_use]
     pub fn policy(&self) -> Option<Policy> {
         match *self {
@@ -43,10 +43,10 @@ impl PathManager {
         }
     }
 
-    /// Refuses more subflows than a connection over `paths` paths can have.
+    /// Checks that a connection over `paths` paths can have this many subflows.
     ///
     /// # Errors
-    /// One line that says so.
+    /// One line with the limit.
     pub fn check(&self, paths: usize) -> Result<(), String> {
         match *self {
             Self::Fixed(subflows) if subflows * paths > SUBFLOWS_MAX => Err(format!(
@@ -91,7 +91,7 @@ impl FromStr for PathManager {
     }
 }
 
-/// `None` if there is no setting called `name`.
+/// Sets a parameter; `None` if there is none with this name.
 fn set(parameters: &mut Parameters, name: &str, value: &str) -> Option<Result<(), String>> {
     let done = match name {
         "interval" => parse_duration_ns(value).and_then(|interval_ns| {
@@ -142,7 +142,7 @@ impl fmt::Display for PathManager {
     }
 }
 
-/// What the agent needs to manage the subflows of one host.
+/// Manages the subflows of one host.
 pub struct Manager {
     host: String,
     events: Events,
@@ -153,10 +153,10 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Begins to listen in the namespace of `host`, for connections over IPv6 or IPv4.
+    /// Starts to listen in the namespace of `host`, for connections over IPv6 or IPv4.
     ///
     /// # Errors
-    /// A kernel without MPTCP or `sock_diag`.
+    /// If the kernel lacks MPTCP or `sock_diag`.
     pub fn open(host: &Host, policy: Policy, ipv6: bool) -> Result<Self, Error> {
         Ok(Self {
             host: host.name.clone(),
@@ -168,31 +168,31 @@ impl Manager {
         })
     }
 
-    /// Opens and closes subflows for ever. Connections that are there already
-    /// are taken over; events that were lost are made up for by looking at all.
+    /// Opens and closes subflows forever. Takes over existing connections. After lost events it
+    /// reads the state of all subflows.
     pub async fn run(mut self) {
-        self.look();
+        self.poll();
         loop {
             let due = self.due();
             tokio::select! {
                 events = self.events.next() => match events {
-                    Ok(events) => events.into_iter().for_each(|event| self.hear(event)),
+                    Ok(events) => events.into_iter().for_each(|event| self.handle(event)),
                     Err(Error::Overrun) => {
-                        debug!(host = self.host, "events were lost");
-                        self.look();
+                    debug!(host = self.host, "events were lost; reading all subflows");
+                        self.poll();
                     }
                     Err(error) => {
-                        warn!(host = self.host, "no events any more: {error}");
+                    warn!(host = self.host, "events have ended: {error}");
                         return;
                     }
                 },
-                () = wait(due) => self.look(),
+                () = wait(due) => self.poll(),
             }
         }
     }
 
-    /// When to look at the subflows next. Nobody looks while there is nothing
-    /// to see: in a lab, a timer that fires costs real time.
+    /// When to read the subflows next; `None` while there is nothing to manage, because a timer
+    /// costs real time in a lab.
     fn due(&self) -> Option<Instant> {
         let interval_ns = match self.connections.policy {
             Policy::Adaptive(parameters) if !self.connections.known.is_empty() => {
@@ -203,7 +203,7 @@ impl Manager {
             }
             _ => return None,
         };
-        // On a grid, so that events in between do not put it off.
+        // On a fixed grid, so that events in between don't delay it.
         let ticks = self.now_ns() / interval_ns + 1;
         Some(self.start + Duration::from_nanos(ticks.saturating_mul(interval_ns)))
     }
@@ -212,7 +212,7 @@ impl Manager {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    fn hear(&mut self, event: Event) {
+    fn handle(&mut self, event: Event) {
         match event {
             Event::Established {
                 token,
@@ -222,25 +222,25 @@ impl Manager {
             } => {
                 let first = Sample::first(local, remote, address_id);
                 let actions = self.connections.begin(self.now_ns(), token, first);
-                self.act(token, actions);
+                self.apply(token, actions);
             }
             Event::Closed { token } => {
                 self.connections.known.remove(&token);
             }
             Event::SubflowClosed { token } => {
                 if self.connections.known.contains_key(&token) {
-                    self.look();
+                    self.poll();
                 }
             }
         }
     }
 
-    /// Looks at all subflows and does what follows from it.
-    fn look(&mut self) {
+    /// Reads all subflows and acts on them.
+    fn poll(&mut self) {
         let found = match self.subflows.by_confirmed_connection() {
             Ok(found) => found,
             Err(error) => {
-                warn!(host = self.host, "looking at subflows: {error}");
+                warn!(host = self.host, "reading subflows: {error}");
                 return;
             }
         };
@@ -249,11 +249,11 @@ impl Manager {
             .retain(|token, _| found.contains_key(token));
         for (token, samples) in found {
             let actions = self.connections.observe(self.now_ns(), token, &samples);
-            self.act(token, actions);
+            self.apply(token, actions);
         }
     }
 
-    fn act(&mut self, token: u32, actions: Vec<Action>) {
+    fn apply(&mut self, token: u32, actions: Vec<Action>) {
         for action in actions {
             debug!(host = self.host, token, ?action, "subflow");
             let done = match action {
@@ -264,7 +264,7 @@ impl Manager {
                 } => self.pm.open_subflow(token, local, address_id, remote),
                 Action::Close { local, remote } => self.pm.close_subflow(token, local, remote),
             };
-            // The connection may have gone away meanwhile.
+            // The connection may have closed meanwhile.
             if let Err(error) = done {
                 debug!(host = self.host, token, ?action, "refused: {error}");
             }
@@ -272,16 +272,16 @@ impl Manager {
     }
 }
 
-/// The connections of one host, and what has to be done about them.
+/// The connections of one host.
 struct Connections {
     policy: Policy,
     addresses: Vec<Ipv4Addr>,
-    /// By token.
+    /// Connections by token.
     known: BTreeMap<u32, Connection>,
 }
 
 impl Connections {
-    /// For a host that has `addresses`, one per path.
+    /// For a host with these `addresses`, one per path.
     fn new(policy: Policy, addresses: &[Ipv4Addr]) -> Self {
         Self {
             policy,
@@ -290,8 +290,8 @@ impl Connections {
         }
     }
 
-    /// Takes a connection that can have more subflows than its first from now on. Of one
-    /// that a look has found before its event was read, this is no news.
+    /// Adds a connection that can have more subflows than its first. Does nothing if a read of
+    /// all subflows has already found it.
     fn begin(&mut self, now_ns: u64, token: u32, first: Sample) -> Vec<Action> {
         if self.known.contains_key(&token) {
             return Vec::new();
@@ -299,12 +299,12 @@ impl Connections {
         self.observe(now_ns, token, &[first])
     }
 
-    /// Takes all subflows of a connection as they are now.
+    /// Processes the current samples of all subflows of a connection.
     fn observe(&mut self, now_ns: u64, token: u32, samples: &[Sample]) -> Vec<Action> {
         let Some(first) = samples.first() else {
             return Vec::new();
         };
-        // One that does not start at an address of the fabric is none of ours.
+        // Connections from addresses outside the fabric are not managed.
         if !self.addresses.contains(first.local.ip()) {
             return Vec::new();
         }

@@ -1,4 +1,4 @@
-//! The MPTCP subflows of a host, as `sock_diag` shows them.
+//! The MPTCP subflows of a host, from `sock_diag`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,7 +8,7 @@ use netlink_bindings::inet_diag::TcpState;
 use crate::adaptive::Sample;
 use crate::netlink::{DiagSocket, Error, TcpSocket};
 
-/// `MPTCP_SUBFLOW_FLAG_*`: what was asked for, and what the peer agreed to.
+/// `MPTCP_SUBFLOW_FLAG_*`: what this host requested, and what the peer agreed to.
 const CAPABLE_REMOTE: u32 = 1 << 0;
 const CAPABLE_LOCAL: u32 = 1 << 1;
 const JOIN_REMOTE: u32 = 1 << 2;
@@ -31,17 +31,17 @@ impl Subflows {
         Ok(Self { socket })
     }
 
-    /// The open and opening subflows of all connections that this host has
-    /// opened, by the connections' tokens.
+    /// The open and connecting subflows of all connections that this host has opened, by
+    /// token.
     ///
     /// # Errors
-    /// The kernel's refusal, or an answer that is not understood.
+    /// The kernel's refusal, or a malformed answer.
     pub fn by_connection(&mut self) -> Result<BTreeMap<u32, Vec<Sample>>, Error> {
         Ok(by_connection(&self.socket.tcp_sockets()?))
     }
 
-    /// The same without connections to which the peer has not confirmed MPTCP yet: the
-    /// kernel refuses more subflows for them, and tells when they can have some
+    /// The same without connections for which the peer hasn't confirmed MPTCP yet. The kernel
+    /// refuses more subflows for these until it sends an event
     /// ([`Event::Established`](crate::mptcp_pm::Event::Established)).
     ///
     /// # Errors
@@ -66,16 +66,16 @@ fn by_confirmed_connection(sockets: &[TcpSocket]) -> BTreeMap<u32, Vec<Sample>> 
     found
 }
 
-/// The token of the connection, if this subflow shows that it is confirmed: one that joins
-/// does, whatever has become of the first.
+/// The token of the connection, if this subflow shows that the connection is confirmed. A
+/// joining subflow shows it, even if the first subflow is gone.
 fn confirmed(socket: &TcpSocket) -> Option<u32> {
     let mptcp = socket.mptcp.as_ref()?;
     let shows = mptcp.flags & (FULLY_ESTABLISHED | JOIN_LOCAL) != 0;
     shows.then_some(mptcp.token)
 }
 
-/// The connection's token, and what was counted; `None` for what is no subflow
-/// (any more), and for those of connections that the peer has opened.
+/// The connection's token, and the sample of the subflow. `None` for a socket that isn't, or is
+/// no longer, a subflow, and for connections that the peer opened.
 fn subflow(socket: &TcpSocket) -> Option<(u32, Sample)> {
     let mptcp = socket.mptcp.as_ref()?;
     let flags = mptcp.flags;
@@ -94,7 +94,7 @@ fn subflow(socket: &TcpSocket) -> Option<(u32, Sample)> {
         address_id: mptcp.address_id,
         established,
         rtt_ns: ns(info.rtt),
-        // Not measured yet, the kernel says ~0.
+        // ~0 means that it has not been measured yet.
         rtt_min_ns: if info.min_rtt == u32::MAX {
             0
         } else {
@@ -151,7 +151,7 @@ mod tests {
                 2,
                 2,
             ),
-            // The first is closed, and another is on its way.
+            // The first is closed and another is connecting.
             (vec![socket(SYN_SENT, JOIN_LOCAL)], 1, 1),
         ] {
             let count = |found: BTreeMap<u32, Vec<Sample>>| found.get(&TOKEN).map_or(0, Vec::len);

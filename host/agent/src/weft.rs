@@ -1,4 +1,4 @@
-//! The kernel's generic netlink family `mptcp_pattern`, as host/kernel/mptcp_pattern.yaml specifies it.
+//! The kernel's generic netlink family `mptcp_pattern`, specified in host/kernel/mptcp_pattern.yaml.
 
 pub mod spec;
 
@@ -16,12 +16,12 @@ use crate::netlink::{Attributes, Error, Socket, Writer};
 
 pub use spec::Source;
 
-/// Destinations that a pattern is for.
+/// A destination prefix of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Prefix {
     /// Network address.
     pub address: Ipv4Addr,
-    /// 0..=32.
+    /// Prefix length, 0 to 32.
     pub length: u8,
 }
 
@@ -31,16 +31,16 @@ impl std::fmt::Display for Prefix {
     }
 }
 
-/// One local address of a pattern.
+/// The path from one local address in a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LocalPath {
-    /// Where its subflows start.
+    /// Local address of its subflows.
     pub local: Ipv4Addr,
     /// Packets per pattern.
     pub gap: u32,
-    /// What the gap follows from.
+    /// The cost that determines the gap.
     pub rtt_ns: u64,
-    /// RTT without any queue; 0 if it is not known.
+    /// RTT without queues; 0 = unknown.
     pub lowest_rtt_ns: u64,
 }
 
@@ -49,47 +49,47 @@ pub struct LocalPath {
 pub struct Pattern {
     /// Destinations.
     pub prefix: Prefix,
-    /// The controller's version of it.
+    /// The controller's version.
     pub version: u64,
-    /// How long it is used, counted from the moment it is set or renewed.
+    /// How long it is valid after it is set or renewed.
     pub time_to_live_ns: u64,
-    /// Since then; the kernel's answer, not part of a request.
+    /// Time since it was set or renewed; only in the kernel's answer.
     pub age_ns: u64,
     /// Local addresses, at most 8.
     pub paths: Vec<LocalPath>,
-    /// Index into `paths` per position, at most 256.
+    /// For each position, an index into `paths`; at most 256.
     pub sequence: Vec<u8>,
-    /// In which ACKs tell how long they have waited in queues; 0: they do not.
+    /// Unit in which ACKs carry their queueing time; 0 = they don't.
     pub wait_unit_ns: u32,
 }
 
-/// What a scheduler gave one subflow.
+/// What a scheduler has sent over one subflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Subflow {
     /// Local address.
     pub local: Ipv4Addr,
     /// Remote address.
     pub remote: Ipv4Addr,
-    /// In the pattern in use.
+    /// Its gap in the pattern in use.
     pub gap: u32,
     /// The kernel's own smoothed RTT.
     pub rtt_ns: u64,
-    /// Packets given to it.
+    /// Packets scheduled on it.
     pub packets: u64,
-    /// Bytes given to it.
+    /// Bytes scheduled on it.
     pub bytes: u64,
 }
 
-/// An MPTCP connection that a scheduler of the module serves.
+/// An MPTCP connection that one of the module's schedulers serves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Flow {
     /// MPTCP token, as `ss -M` shows it.
     pub token: u32,
     /// Scheduler's name.
     pub scheduler: String,
-    /// Where its pattern comes from.
+    /// Origin of its pattern.
     pub source: Source,
-    /// The controller's version, if from there.
+    /// The controller's version, if the pattern is from there.
     pub version: Option<u64>,
     /// Its subflows.
     pub subflows: Vec<Subflow>,
@@ -101,18 +101,18 @@ pub struct Weft {
 }
 
 impl Weft {
-    /// Opens it in the namespace at `netns`.
+    /// Opens the family in the namespace at `netns`.
     ///
     /// # Errors
-    /// [`Error::NoFamily`] where the module is not loaded.
+    /// [`Error::NoFamily`] if the module is not loaded.
     pub fn open(netns: &Path) -> Result<Self, Error> {
         let mut socket = Socket::open(Some(netns), NETLINK_GENERIC)?;
         socket.find(spec::NAME)?;
         Ok(Self { socket })
     }
 
-    /// Puts each of `patterns` in place of what its prefix had; gives those that the
-    /// kernel refuses by their positions.
+    /// Sets each of `patterns` in place of its prefix's current one. Returns those that the
+    /// kernel refuses, by position.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -124,7 +124,7 @@ impl Weft {
         }))
     }
 
-    /// Lets all patterns live from now on.
+    /// Renews all patterns.
     ///
     /// # Errors
     /// The kernel's refusal.
@@ -132,10 +132,10 @@ impl Weft {
         self.socket.call(&Request::new(Command::PatternRenew))
     }
 
-    /// Takes the pattern of `prefix` away.
+    /// Deletes the pattern of `prefix`.
     ///
     /// # Errors
-    /// The kernel's refusal; `ENOENT` where there is none.
+    /// The kernel's refusal; `ENOENT` if there is no such pattern.
     pub fn delete(&mut self, prefix: Prefix) -> Result<(), Error> {
         let mut request = Request::new(Command::PatternDel);
         encode_prefix(&mut request.attributes(), prefix);
@@ -145,7 +145,7 @@ impl Weft {
     /// All patterns.
     ///
     /// # Errors
-    /// The kernel's refusal, or an answer that is not understood.
+    /// The kernel's refusal, or a malformed answer.
     pub fn patterns(&mut self) -> Result<Vec<Pattern>, Error> {
         self.dump(Command::PatternGet, |answer| {
             decode(answer).ok_or("a pattern lacks an attribute")
@@ -178,7 +178,7 @@ impl Weft {
 
 type Message<'a> = Attributes<'a, message::Set>;
 
-/// A message to the family.
+/// A request to the family.
 struct Request {
     payload: Vec<u8>,
     flags: u16,

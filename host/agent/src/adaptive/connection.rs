@@ -1,4 +1,4 @@
-//! One connection: its paths, and what has to be done about them.
+//! One connection: its paths, and the subflows to open or close on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -7,23 +7,23 @@ use super::measure::Sample;
 use super::path::Path;
 use super::{OPEN_TIMEOUT_NS, Policy, SUBFLOWS_MAX};
 
-/// Something to do in the kernel.
+/// A request to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Open one more subflow.
     Open {
-        /// From this address, any port.
+        /// Local address; the kernel picks the port.
         local: Ipv4Addr,
-        /// MPTCP's identifier of that address.
+        /// MPTCP's ID of that address.
         address_id: u8,
-        /// To there.
+        /// Remote address and port.
         remote: SocketAddrV4,
     },
-    /// Close this one.
+    /// Close a subflow.
     Close {
-        /// This end.
+        /// Local end.
         local: SocketAddrV4,
-        /// The other end.
+        /// Remote end.
         remote: SocketAddrV4,
     },
 }
@@ -43,20 +43,20 @@ pub struct Connection {
 struct Managed {
     path: Path,
     address_id: u8,
-    /// Subflows that were asked for and not seen yet, by the time they expire.
-    asked_ns: Vec<u64>,
+    /// Expiry times of requests for subflows that haven't been seen yet.
+    requested_ns: Vec<u64>,
 }
 
 impl Connection {
-    /// A connection to `remote` from a host that has `addresses`, one per path.
-    /// Paths beyond [`SUBFLOWS_MAX`] are left alone.
+    /// A connection to `remote` from a host with these `addresses`, one per path. Paths beyond
+    /// [`SUBFLOWS_MAX`] are not managed.
     #[must_use]
     pub fn new(policy: Policy, addresses: &[Ipv4Addr], remote: SocketAddrV4, now_ns: u64) -> Self {
         let managed = |(id, address): (u8, &Ipv4Addr)| {
             let managed = Managed {
                 path: Path::new(now_ns),
                 address_id: id,
-                asked_ns: Vec::new(),
+                requested_ns: Vec::new(),
             };
             (*address, managed)
         };
@@ -73,26 +73,25 @@ impl Connection {
         }
     }
 
-    /// Subflows that each path should have, by local address.
+    /// The wanted number of subflows of each path, by local address.
     pub fn targets(&self) -> impl Iterator<Item = (Ipv4Addr, usize)> {
         self.paths
             .iter()
             .map(|(address, managed)| (*address, self.target(managed)))
     }
 
-    /// Whether subflows that were asked for have not come up yet.
+    /// Whether requested subflows are still missing.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.paths
             .values()
-            .any(|managed| !managed.asked_ns.is_empty())
+            .any(|managed| !managed.requested_ns.is_empty())
     }
 
-    /// Takes the connection's subflows as they are now, established and
-    /// connecting, and says what to do. Asks for a subflow once, and again only
-    /// when it has not come up for seconds.
+    /// Processes the current samples of all subflows, established and connecting. Returns what to
+    /// do. A subflow is requested once, and again only if it is missing for seconds.
     pub fn observe(&mut self, now_ns: u64, samples: &[Sample]) -> Vec<Action> {
-        self.remember(samples);
+        self.track(samples);
         let mut actions = Vec::new();
         for address in self.paths.keys().copied().collect::<Vec<_>>() {
             let of_path: Vec<_> = samples
@@ -133,13 +132,15 @@ impl Connection {
             Policy::Fixed(subflows) => subflows,
             Policy::Adaptive(_) => managed.path.target(),
         };
-        // Whatever was asked for and shows up, here or as connecting, is no longer due.
-        managed.asked_ns.retain(|expires_ns| now_ns < *expires_ns);
+        // A request is done when its subflow appears, even if it is still connecting.
+        managed
+            .requested_ns
+            .retain(|expires_ns| now_ns < *expires_ns);
         let missing = target.saturating_sub(samples.len());
-        managed.asked_ns.truncate(missing);
-        for _ in managed.asked_ns.len()..missing {
+        managed.requested_ns.truncate(missing);
+        for _ in managed.requested_ns.len()..missing {
             managed
-                .asked_ns
+                .requested_ns
                 .push(now_ns.saturating_add(OPEN_TIMEOUT_NS));
             actions.push(Action::Open {
                 local: address,
@@ -147,7 +148,7 @@ impl Connection {
                 remote: self.remote,
             });
         }
-        // The newest goes first; the last established one stays.
+        // Close the newest first, but never the last established one.
         let surplus = samples.len().saturating_sub(target);
         established.sort_by_key(|sample| self.order.get(&(sample.local, sample.remote)));
         for sample in established.iter().skip(1).rev().take(surplus) {
@@ -158,8 +159,8 @@ impl Connection {
         }
     }
 
-    /// Keeps the order of subflows and forgets those that are gone.
-    fn remember(&mut self, samples: &[Sample]) {
+    /// Records new subflows in order, and forgets those that are gone.
+    fn track(&mut self, samples: &[Sample]) {
         let keys: BTreeSet<_> = samples
             .iter()
             .map(|sample| (sample.local, sample.remote))

@@ -1,4 +1,4 @@
-//! From the kernel's counters of a path's subflows to what a decision needs.
+//! Turns the kernel's counters of a path's subflows into measurements for decisions.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -7,22 +7,21 @@ use serde::Serialize;
 
 use super::model;
 
-/// Loss is known when so many packets were lost among those remembered.
+/// Losses needed, among those remembered, to know the loss rate.
 const LOSSES_MIN: f64 = 2.0;
-/// Share of the past that is remembered from one window to the next.
+/// Weight of the past when a new window begins.
 const MEMORY: f64 = 0.5;
 
-/// What the kernel says of one subflow at one moment. Counters count from the
-/// subflow's beginning.
+/// The kernel's state of one subflow at a moment. Counters start with the subflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Sample {
-    /// This end.
+    /// Local end.
     pub local: SocketAddrV4,
-    /// The other end.
+    /// Remote end.
     pub remote: SocketAddrV4,
-    /// MPTCP's identifier of the local address.
+    /// MPTCP's ID of the local address.
     pub address_id: u8,
-    /// Its handshake is done.
+    /// Whether its handshake is done.
     pub established: bool,
     /// Smoothed RTT.
     pub rtt_ns: u64,
@@ -30,20 +29,20 @@ pub struct Sample {
     pub rtt_min_ns: u64,
     /// Retransmission timeout.
     pub rto_ns: u64,
-    /// Largest segment.
+    /// Maximum segment size.
     pub mss_bytes: u32,
     /// Bytes acknowledged.
     pub acked_bytes: u64,
-    /// Data packets sent, retransmissions too.
+    /// Data packets sent, including retransmissions.
     pub sent_packets: u64,
-    /// Packets sent again.
+    /// Packets retransmitted.
     pub retransmitted_packets: u64,
     /// Time with unacknowledged data.
     pub busy_ns: u64,
 }
 
 impl Sample {
-    /// The first subflow of a connection that has just begun.
+    /// The first subflow of a new connection.
     #[must_use]
     pub fn first(local: SocketAddrV4, remote: SocketAddrV4, address_id: u8) -> Self {
         Self {
@@ -82,29 +81,29 @@ pub struct Window {
     remembered_lost: f64,
 }
 
-/// What a window has seen.
+/// The measurements of a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// Acknowledged bytes of all subflows of the path, as bits per second.
+    /// Acknowledged data of all subflows of the path, in bits per second.
     pub throughput_bps: f64,
-    /// How long it was.
+    /// Length of the window.
     pub elapsed_ns: u64,
-    /// Packets that were sent again in it.
+    /// Packets retransmitted in it.
     pub lost_packets: u64,
-    /// Share of packets that were sent again, over this window and, fading,
-    /// those before; 0 where too few were lost to tell.
+    /// Share of packets retransmitted, over this window and, with decreasing weight, those before;
+    /// 0 if there were too few losses.
     pub loss: f64,
-    /// Mean RTT over the path's lowest one, minus 1: how much the queue adds.
+    /// Relative queueing delay: mean RTT divided by the path's lowest RTT, minus 1.
     pub queueing: f64,
-    /// Share of time that a subflow had data in flight, mean of the subflows.
+    /// Share of time with data in flight, averaged over the subflows.
     pub busy: f64,
-    /// What one subflow can reach at that loss, bits per second.
+    /// Throughput that the law allows one subflow at this loss, in bits per second.
     pub subflow_bps: f64,
 }
 
 impl Window {
-    /// Takes a look at the path's established subflows. Subflows seen for the
-    /// first time count from their next look on.
+    /// Adds samples of the path's established subflows. A subflow counts from its second sample
+    /// on.
     pub fn add<'a>(&mut self, samples: impl Iterator<Item = &'a Sample>) {
         let mut now = BTreeMap::new();
         for sample in samples {
@@ -135,8 +134,8 @@ impl Window {
         self.last = now;
     }
 
-    /// Ends the window and begins the next one.
-    pub fn turn(&mut self, now_ns: u64) -> Summary {
+    /// Ends the window and starts the next.
+    pub fn finish(&mut self, now_ns: u64) -> Summary {
         let window_ns = now_ns.saturating_sub(self.start_ns).max(1);
         let elapsed_ns = window_ns as f64;
         let subflows = self.last.len().max(1) as f64;
@@ -166,7 +165,7 @@ impl Window {
         summary
     }
 
-    /// Forgets what the window has seen so far, but not the loss of those before.
+    /// Discards the current window, but not the loss of earlier ones.
     pub fn restart(&mut self, now_ns: u64) {
         *self = Self {
             start_ns: now_ns,

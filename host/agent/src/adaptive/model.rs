@@ -1,4 +1,4 @@
-//! How fast a loss-limited TCP is, and what one more of them brings.
+//! The throughput of loss-limited TCP, and the gain of one more subflow.
 //!
 //! A TCP whose window follows AIMD (additive increase, multiplicative decrease)
 //! over a path that loses each packet with probability `p` reaches
@@ -7,13 +7,12 @@
 //! b(p) = MSS / (RTT sqrt(2p/3) + RTO min(1, 3 sqrt(3p/8)) p (1 + 32 p^2))
 //! ```
 //!
-//! (Padhye, Firoiu, Towsley, Kurose: "Modeling TCP throughput", SIGCOMM 1998,
-//! equation 30, with one packet per ACK, as Linux grows its window by what is
-//! acknowledged). The first term is the square-root law of Mathis et al. (CCR
-//! 1997), the second one the time that timeouts cost, which matters from a few
-//! per cent of loss on. CUBIC is in its Reno-friendly region wherever RTT and
-//! loss are those of a data centre or a metro (RFC 9438, section 4.3), so that
-//! the same law holds for it.
+//! (Padhye, Firoiu, Towsley, Kurose: "Modeling TCP throughput", SIGCOMM 1998, equation 30,
+//! with one packet per ACK, because Linux grows its window by acknowledged data). The first
+//! term is the square-root law of Mathis et al. (CCR 1997). The second term is the cost of
+//! timeouts, which matters from a loss of a few percent on. At the RTTs and loss rates of a
+//! data center or a metro network, CUBIC is in its Reno-friendly region (RFC 9438, section
+//! 4.3), so the law applies to it as well.
 //!
 //! `n` subflows with uncoupled windows reach `n b(p)`, until the path is full:
 //!
@@ -21,7 +20,7 @@
 //! X(n) = min(n b(p), capacity)      gain(n) = X(n + 1) / X(n) - 1
 //! ```
 //!
-//! That is `1/n` while loss is what limits, and nothing once the path is full.
+//! The gain is `1/n` while loss is the limit, and zero once the path is full.
 
 /// Throughput of one loss-limited TCP, bits per second; infinite without loss.
 #[must_use]
@@ -35,9 +34,8 @@ pub fn subflow_bps(loss: f64, rtt_s: f64, rto_s: f64, mss_bytes: f64) -> f64 {
     8.0 * mss_bytes / (recovery + timeouts)
 }
 
-/// The throughput gain of one more subflow where `subflows` have
-/// `throughput_bps` together and loss is what limits them: 0.5 is half as much
-/// again. `capacity_bps` is what the path carries at most, if that is known.
+/// The throughput gain of one more subflow, where `subflows` loss-limited subflows have
+/// `throughput_bps` together: 0.5 is 50% more. `capacity_bps` is the path's capacity, if known.
 #[must_use]
 pub fn gain(subflows: usize, throughput_bps: f64, capacity_bps: Option<f64>) -> f64 {
     if throughput_bps <= 0.0 || subflows == 0 {

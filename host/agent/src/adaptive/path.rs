@@ -19,20 +19,20 @@ pub(super) struct Path {
     close: Pause,
     /// Loss at the last trial.
     reference: Option<f64>,
-    /// With the number of subflows that there are.
+    /// Throughput with the current number of subflows.
     rate: Rate,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
-    /// Until the subflows that were asked for are there.
+    /// Waits for requested subflows.
     Opening {
         deadline_ns: u64,
         trial: Option<Trial>,
     },
-    /// Until what a change has stirred up is over.
+    /// Waits until the effects of a change have settled.
     Settling { until_ns: u64, trial: Option<Trial> },
-    /// Until the window is full.
+    /// Measures a window.
     Measuring { until_ns: u64, trial: Option<Trial> },
 }
 
@@ -55,7 +55,7 @@ struct Capacity {
     until_ns: u64,
 }
 
-/// When something may be tried again.
+/// When a trial may be repeated.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pause {
     until_ns: u64,
@@ -63,7 +63,7 @@ struct Pause {
 }
 
 impl Pause {
-    /// Pauses for twice as long as the last time.
+    /// Doubles the pause.
     fn extend(&mut self, now_ns: u64, window_ns: u64) {
         self.windows = (self.windows * 2).clamp(PAUSE_WINDOWS, PAUSE_WINDOWS_MAX);
         self.until_ns = now_ns.saturating_add(self.windows.saturating_mul(window_ns));
@@ -82,7 +82,7 @@ struct Rate {
 impl Rate {
     fn add(&mut self, summary: &Summary) {
         if self.windows >= RATE_WINDOWS_MAX {
-            // What was long ago fades.
+            // Older windows lose weight.
             self.bits /= 2.0;
             self.elapsed_ns /= 2;
             self.lost_packets /= 2;
@@ -98,8 +98,8 @@ impl Rate {
         self.bits * 1e9 / self.elapsed_ns.max(1) as f64
     }
 
-    /// Relative standard error: AIMD goes from loss to loss, and each such
-    /// stretch varies by [`SPREAD`]. Without loss, nothing is random.
+    /// Relative standard error. Between two losses, AIMD's throughput varies by [`SPREAD`].
+    /// Without loss, nothing is random.
     fn error(&self) -> f64 {
         match self.lost_packets {
             0 => 0.0,
@@ -113,7 +113,7 @@ impl Rate {
 }
 
 impl Path {
-    /// A path that gets its first subflow now.
+    /// A path whose first subflow is just being opened.
     pub(super) fn new(now_ns: u64) -> Self {
         Self {
             target: 1,
@@ -131,13 +131,13 @@ impl Path {
         }
     }
 
-    /// Subflows that it should have.
+    /// The wanted number of subflows.
     pub(super) fn target(&self) -> usize {
         self.target
     }
 
-    /// Takes a look at its established subflows. `may_grow` says whether the
-    /// connection has room for one more.
+    /// Processes samples of its established subflows. `may_grow` says whether the connection has
+    /// room for one more subflow.
     pub(super) fn observe(
         &mut self,
         now_ns: u64,
@@ -156,10 +156,10 @@ impl Path {
                 if samples.len() >= self.target {
                     self.settle(now_ns, trial, parameters);
                 } else if now_ns >= deadline_ns {
-                    self.give_up(now_ns, parameters);
+                    self.open_timed_out(now_ns, parameters);
                 }
             }
-            // One was lost on the way: nothing that is measured now compares.
+            // A subflow was lost meanwhile, so measurements aren't comparable.
             _ if samples.len() < self.target => self.reopen(now_ns),
             Phase::Settling { until_ns, trial } if now_ns >= until_ns => {
                 self.window.restart(now_ns);
@@ -169,14 +169,14 @@ impl Path {
                 };
             }
             Phase::Measuring { until_ns, trial } if now_ns >= until_ns => {
-                let summary = self.window.turn(now_ns);
+                let summary = self.window.finish(now_ns);
                 self.rate.add(&summary);
                 self.phase = Phase::Measuring {
                     until_ns: now_ns.saturating_add(self.window_ns(parameters)),
                     trial: None,
                 };
-                // The window of a trial that is kept is the first one of what comes next.
-                if trial.is_none_or(|trial| self.kept(now_ns, trial, parameters)) {
+                // The window of a successful trial is the first with the new number of subflows.
+                if trial.is_none_or(|trial| self.trial_succeeded(now_ns, trial, parameters)) {
                     self.decide(now_ns, &summary, may_grow, parameters);
                 }
             }
@@ -184,7 +184,7 @@ impl Path {
         }
     }
 
-    /// A steady window is over: is one subflow more or less worth a trial?
+    /// After a steady window: decides whether to try one subflow more or less.
     fn decide(&mut self, now_ns: u64, summary: &Summary, may_grow: bool, parameters: &Parameters) {
         let window_ns = self.window_ns(parameters);
         let full = summary.queueing >= QUEUE_STANDS && summary.busy >= BUSY;
@@ -250,9 +250,9 @@ impl Path {
         }
     }
 
-    /// A window of a trial is over: has it brought what it should? If not, it is
-    /// undone; if that is not clear, it goes on.
-    fn kept(&mut self, now_ns: u64, trial: Trial, parameters: &Parameters) -> bool {
+    /// After a window of a trial: decides whether it succeeded, failed and is undone, or goes on
+    /// because the outcome is unclear.
+    fn trial_succeeded(&mut self, now_ns: u64, trial: Trial, parameters: &Parameters) -> bool {
         let (more, less) = match trial.kind {
             Kind::More => (&self.rate, &trial.before),
             Kind::Less => (&trial.before, &self.rate),
@@ -291,8 +291,8 @@ impl Path {
         true
     }
 
-    /// A subflow that was asked for did not come up.
-    fn give_up(&mut self, now_ns: u64, parameters: &Parameters) {
+    /// A requested subflow was not established in time.
+    fn open_timed_out(&mut self, now_ns: u64, parameters: &Parameters) {
         if self.target > 1 {
             self.target -= 1;
             let window_ns = self.window_ns(parameters);
@@ -326,7 +326,7 @@ impl Path {
     }
 }
 
-/// Whether conditions have changed between two loss rates.
+/// Whether two loss rates mean that conditions have changed.
 fn differs(before: f64, now: f64) -> bool {
     let (before, now) = (before.max(LOSS_FLOOR), now.max(LOSS_FLOOR));
     now >= before * CHANGED || before >= now * CHANGED

@@ -1,4 +1,4 @@
-//! Decisions over a fluid model of a path, on virtual time.
+//! Tests of the decisions with a fluid model of a path, on virtual time.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -11,7 +11,7 @@ const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 const PACKET_BITS: f64 = 1_400.0 * 8.0;
 
-/// What a path is like for a while.
+/// The state of a path for a while.
 #[derive(Debug, Clone, Copy)]
 struct Conditions {
     capacity_bps: f64,
@@ -19,7 +19,7 @@ struct Conditions {
     rtt_ns: u64,
     /// Relative standard deviation of the throughput of an interval.
     noise: f64,
-    /// The application sends.
+    /// Whether the application has data to send.
     busy: bool,
 }
 
@@ -35,7 +35,7 @@ const LOSSY: Conditions = Conditions {
     ..LOSSLESS
 };
 
-/// A connection over paths that follow the law.
+/// A connection over paths that obey the law.
 struct World {
     now_ns: u64,
     random: u64,
@@ -43,10 +43,10 @@ struct World {
     subflows: Vec<Sample>,
     next_port: u16,
     parameters: Parameters,
-    /// Subflows per path over time, whenever it changed.
+    /// Subflows per path over time, at every change.
     history: Vec<(u64, usize)>,
     carried_bits: f64,
-    /// Subflows that the peer takes.
+    /// Maximum number of subflows that the peer accepts.
     refuses_beyond: usize,
     refused_ns: Vec<u64>,
 }
@@ -73,7 +73,7 @@ impl World {
         world
     }
 
-    /// Lets time pass; `conditions` of each path, the last for all further ones.
+    /// Lets time pass; `conditions` of each path, the last for all further paths.
     fn run(&mut self, duration_ns: u64, conditions: &[Conditions]) {
         let end_ns = self.now_ns + duration_ns;
         while self.now_ns < end_ns {
@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// An interval on one path.
+    /// Simulates an interval on one path.
     fn carry(&mut self, local: Ipv4Addr, conditions: &Conditions) {
         let noise = 1.0 + conditions.noise * (self.uniform() * 12f64.sqrt() - 12f64.sqrt() / 2.0);
         let seconds = self.parameters.interval_ns as f64 / 1e9;
@@ -111,7 +111,7 @@ impl World {
             let packets = bps * seconds / PACKET_BITS;
             self.carried_bits += bps * seconds;
             subflow.acked_bytes += (bps * seconds / 8.0) as u64;
-            // Counters are whole; what is left of a packet comes with a later one.
+            // Counters are whole numbers; the rest of a packet counts later.
             subflow.sent_packets = subflow.acked_bytes / 1_400 + subflow.retransmitted_packets;
             let lost = packets * conditions.loss;
             let chance = lost.fract();
@@ -215,7 +215,7 @@ fn a_lossy_path_grows_and_its_neighbour_does_not() {
 
 #[test]
 fn growth_ends_where_the_path_is_full() {
-    // 2.5 loss-limited subflows fill it: the third brings a fifth, a fourth nothing.
+    // 2.5 loss-limited subflows fill it: the third adds a fifth, a fourth nothing.
     let law = model::subflow_bps(0.01, 0.02, 0.22, 1_400.0);
     let path = Conditions {
         capacity_bps: 2.5 * law,
@@ -229,7 +229,7 @@ fn growth_ends_where_the_path_is_full() {
 
 #[test]
 fn growth_ends_where_the_gain_is_marginal() {
-    // From 3 to 4 is a third more, from 4 to 5 a quarter.
+    // From 3 to 4 is 33% more, from 4 to 5 it is 25%.
     let demanding = Parameters {
         gain: 0.3,
         ..adaptive(8)
@@ -262,14 +262,14 @@ fn it_comes_back_to_one_when_the_application_is_silent() {
 
 #[test]
 fn a_subflow_that_brings_nothing_is_closed_again() {
-    // The law says more, but something else (a receiver, a policer) limits.
+    // The law allows more, but something else (a receiver, a policer) is the limit.
     let law = model::subflow_bps(0.01, 0.02, 0.22, 1_400.0);
     let mut world = World::new(1, adaptive(4), 1);
     for _ in 0..200 {
         let share = law / world.on(1) as f64;
         let policed = Conditions {
             capacity_bps: f64::INFINITY,
-            // The loss at which so many subflows have one's share each.
+            // The loss at which this many subflows fill the path.
             loss: (0..1_000)
                 .map(|step| 0.01 * 1.005f64.powi(step))
                 .find(|loss| model::subflow_bps(*loss, 0.02, 0.22, 1_400.0) <= share)
@@ -346,7 +346,7 @@ fn a_fixed_number_is_kept_whatever_the_loss() {
         })
         .collect();
     assert_eq!(actions.len(), 3);
-    // The first address is 0 for MPTCP, the second one has its number.
+    // MPTCP's ID of the first address is 0; the second address has its own.
     assert_eq!(opened, BTreeMap::from([(address(1), 0), (address(2), 2)]));
 }
 
@@ -377,7 +377,7 @@ proptest! {
     fn noise_makes_no_flapping(seed: u64, loss in 0.002f64..0.03, noise in 0.0f64..0.2) {
         let mut world = World::new(1, adaptive(4), seed);
         world.run(300 * SECOND, &[Conditions { loss, noise, ..LOSSLESS }]);
-        // Pauses double up to a minute: some trials at first, then one a minute.
+        // Pauses double up to a minute: some trials at first, then one per minute.
         let changes = world.history.iter().filter(|(at_ns, _)| *at_ns > 100 * SECOND).count();
         prop_assert!(changes <= 12, "{:?}", world.history);
     }

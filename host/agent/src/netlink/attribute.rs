@@ -1,6 +1,7 @@
-//! Attributes of families that have a table of them, as [`weft::spec`](crate::weft::spec):
-//! each [`Attribute`] knows its number, the set that it belongs to, and the type of its
-//! value. A [`Writer`] writes them into requests, [`Attributes`] finds them in answers.
+//! Typed netlink attributes, for families that have a table of them, such as
+//! [`weft::spec`](crate::weft::spec). Each [`Attribute`] has its number, its attribute set,
+//! and the type of its value. A [`Writer`] writes them into requests; [`Attributes`] finds
+//! them in answers.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -11,7 +12,7 @@ use netlink_bindings::utils::{
     push_header, push_nested_header,
 };
 
-/// An attribute of the set `S`, whose values are as `T` says.
+/// An attribute of the set `S` with values of type `T`.
 pub struct Attribute<S, T: ?Sized> {
     number: u16,
     of: PhantomData<fn(&S, &T)>,
@@ -28,18 +29,18 @@ impl<S, T: ?Sized> Attribute<S, T> {
     }
 }
 
-/// How values of a type stand in an attribute.
+/// How values of a type are encoded in an attribute.
 pub trait Type {
-    /// As Rust has them.
+    /// The decoded value.
     type Value<'a>;
 
-    /// Reads one; `None` where there are too few bytes.
+    /// Decodes a value; `None` if there are too few bytes.
     fn read(bytes: &[u8]) -> Option<Self::Value<'_>>;
 }
 
-/// A [`Type`] that requests carry.
+/// A [`Type`] that can be written into requests.
 pub trait Writable: Type {
-    /// The bytes of `value`.
+    /// Encodes a value.
     fn bytes(value: &Self::Value<'_>) -> Vec<u8>;
 }
 
@@ -61,7 +62,7 @@ macro_rules! fixed {
     )+};
 }
 
-// Numbers in the machine's byte order, addresses in that of the network.
+// Numbers in host byte order, addresses in network byte order.
 fixed! {
     u8: parse_u8, to_ne_bytes;
     u32: parse_u32, to_ne_bytes;
@@ -93,7 +94,7 @@ impl Type for str {
     }
 }
 
-/// Attributes of the set `S`, inside an attribute.
+/// Attributes of the set `S`, nested in an attribute.
 pub struct Nest<S>(PhantomData<S>);
 
 impl<S> Type for Nest<S> {
@@ -111,7 +112,7 @@ pub struct Writer<'a, S> {
 }
 
 impl<'a, S> Writer<'a, S> {
-    /// Appends to `bytes`.
+    /// A writer that appends to `bytes`.
     pub fn new(bytes: &'a mut Vec<u8>) -> Self {
         Self {
             bytes,
@@ -131,7 +132,7 @@ impl<'a, S> Writer<'a, S> {
         self
     }
 
-    /// Writes `attribute` with what `write` puts into it.
+    /// Writes `attribute` with the nested attributes that `write` writes.
     pub fn nest<I>(
         &mut self,
         attribute: Attribute<S, Nest<I>>,
@@ -144,7 +145,7 @@ impl<'a, S> Writer<'a, S> {
     }
 }
 
-/// Attributes of the set `S`, in their order.
+/// Attributes of the set `S`, in order.
 #[derive(Debug)]
 pub struct Attributes<'a, S> {
     bytes: &'a [u8],
@@ -152,7 +153,7 @@ pub struct Attributes<'a, S> {
 }
 
 impl<'a, S> Attributes<'a, S> {
-    /// Those that stand in `bytes`.
+    /// The attributes in `bytes`.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self {
@@ -161,13 +162,13 @@ impl<'a, S> Attributes<'a, S> {
         }
     }
 
-    /// The value of `attribute`; `None` where it is missing or too short.
+    /// The value of `attribute`; `None` if it is missing or too short.
     #[must_use]
     pub fn get<T: Type + ?Sized>(&self, attribute: Attribute<S, T>) -> Option<T::Value<'a>> {
         T::read(find_attr(self.bytes, attribute.number)?)
     }
 
-    /// The values of all that are called `attribute`; `None` for one that is cut short.
+    /// The values of all occurrences of `attribute`; `None` for a truncated one.
     pub fn all<T: Type + ?Sized>(
         &self,
         attribute: Attribute<S, T>,

@@ -1,5 +1,5 @@
-//! `sock_diag` (include/uapi/linux/inet_diag.h): the TCP sockets of a
-//! namespace, with what the kernel counts for each.
+//! `sock_diag` (include/uapi/linux/inet_diag.h): the TCP sockets of a namespace, with the
+//! kernel's counters of each.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use std::path::Path;
@@ -14,35 +14,35 @@ use weft_topology::ipv4_in;
 
 use super::{Error, Socket};
 
-/// `INET_DIAG_INFO`: [`TcpInfo`] is asked for by its number.
+/// `INET_DIAG_INFO`: the attribute number to request [`TcpInfo`] with.
 const INFO: u8 = 2;
 
-/// An open or opening TCP socket; its ends are called by their IPv4 addresses.
+/// An open or connecting TCP socket. IPv6 ends are given by the IPv4 addresses they embed.
 #[derive(Debug, Clone)]
 pub struct TcpSocket {
-    /// This end.
+    /// Local end.
     pub local: SocketAddrV4,
-    /// The other end.
+    /// Remote end.
     pub remote: SocketAddrV4,
-    /// What getsockopt(TCP_INFO) gives.
+    /// The result of getsockopt(TCP_INFO).
     pub info: TcpInfo,
-    /// What MPTCP says of it, if it is a subflow.
+    /// MPTCP's data about it, if it is a subflow.
     pub mptcp: Option<MptcpSubflow>,
 }
 
-/// What MPTCP says of a subflow (`MPTCP_SUBFLOW_ATTR_*`), as far as it matters.
+/// MPTCP's data about a subflow (`MPTCP_SUBFLOW_ATTR_*`), as far as it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MptcpSubflow {
     /// This host's token of the connection.
     pub token: u32,
     /// `MPTCP_SUBFLOW_FLAG_*`.
     pub flags: u32,
-    /// MPTCP's identifier of the local address.
+    /// MPTCP's ID of the local address.
     pub address_id: u8,
 }
 
 impl MptcpSubflow {
-    /// `None` where an attribute is missing.
+    /// `None` if an attribute is missing.
     fn read(attributes: &[u8]) -> Option<Self> {
         let attributes = SubflowAttribute::new(attributes);
         Some(Self {
@@ -68,10 +68,10 @@ impl DiagSocket {
         Ok(Self { socket })
     }
 
-    /// All TCP sockets that are open or begin to connect.
+    /// All TCP sockets that are open or connecting.
     ///
     /// # Errors
-    /// The kernel's refusal, or an answer that is not understood.
+    /// The kernel's refusal, or a malformed answer.
     pub fn tcp_sockets(&mut self) -> Result<Vec<TcpSocket>, Error> {
         let state = |state: TcpState| 1 << state as u32;
         let mut found = Vec::new();
@@ -87,7 +87,7 @@ impl DiagSocket {
                 found.push(tcp_socket(&header, attributes));
             })?;
         }
-        // One without TCP_INFO was closing while the kernel looked at it.
+        // A socket without TCP_INFO was closing while the kernel listed it.
         found.into_iter().filter_map(Result::transpose).collect()
     }
 }
@@ -124,7 +124,7 @@ fn tcp_socket(
     }))
 }
 
-/// What a host is called; `None` for addresses that are not of hosts.
+/// The IPv4 address that stands for a host; `None` for addresses of no host.
 fn ipv4(header: &Msg, address: &[u8; 16]) -> Option<Ipv4Addr> {
     match i32::from(header.family) {
         AF_INET => address.first_chunk::<4>().copied().map(Ipv4Addr::from),
@@ -157,7 +157,7 @@ mod tests {
             found.unwrap().clone()
         };
         assert_eq!(end(&client).remote, end(&server).local);
-        // In braces: the fields of the kernel's struct may stand unaligned.
+        // In braces, because fields of the kernel's struct may be unaligned.
         assert_eq!({ end(&client).info.data_segs_out }, 1);
         assert_eq!({ end(&server).info.bytes_received }, 4);
     }

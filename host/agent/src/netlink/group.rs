@@ -1,4 +1,4 @@
-//! A multicast group of a generic netlink family, listened to.
+//! Subscription to a multicast group of a generic netlink family.
 
 use std::path::Path;
 
@@ -11,23 +11,20 @@ use tokio::runtime::Handle;
 
 use super::{Error, Socket, socket};
 
-/// What the kernel's socket holds while the agent is busy. At 200 bytes an
-/// event, thousands.
+/// Receive buffer of the socket while the agent is busy: thousands of events of 200 bytes.
 const RECEIVE_BUFFER_BYTES: u32 = 1 << 20;
 
-/// A subscription in one network namespace. The messages of other namespaces
-/// do not arrive here.
+/// A subscription in one network namespace. It receives no messages of other namespaces.
 pub struct Group {
     socket: TokioSocket,
     buffer: Vec<u8>,
 }
 
 impl Group {
-    /// Joins `group` of the family called `name` in the namespace at `netns`,
-    /// or in the caller's own.
+    /// Joins `group` of the family `name` in the namespace at `netns`, or in the caller's own.
     ///
     /// # Errors
-    /// [`Error::NoFamily`], [`Error::NoGroup`], or that the socket failed.
+    /// [`Error::NoFamily`], [`Error::NoGroup`], or a socket error.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -35,7 +32,7 @@ impl Group {
         let number = Socket::open(netns, NETLINK_GENERIC)?.group(name, group)?;
         let runtime = Handle::current();
         let socket = socket::open(netns, || {
-            // Another thread, which is in that namespace.
+            // Another thread, inside that namespace.
             let _entered = runtime.enter();
             let mut socket = TokioSocket::new(NETLINK_GENERIC)?;
             socket.socket_mut().bind_auto()?;
@@ -49,11 +46,11 @@ impl Group {
         })
     }
 
-    /// Waits for messages, and gives what `read` makes of the command and the attributes
-    /// of each. Cancelled, it loses none.
+    /// Waits for messages, and returns what `read` makes of the command and attributes of each.
+    /// Cancellation loses no message.
     ///
     /// # Errors
-    /// [`Error::Overrun`]: what is in the kernel has to be looked at anew.
+    /// [`Error::Overrun`]: messages were lost, so the kernel's state must be read anew.
     pub async fn next<T>(
         &mut self,
         read: impl Fn(u8, &[u8]) -> Option<T>,
@@ -68,7 +65,7 @@ impl Group {
             other => other?,
         };
         let length = self.buffer.len() - unused;
-        // Anybody may write to a netlink socket; the kernel has port 0.
+        // Any process can send to a netlink socket; messages of the kernel have port 0.
         if sender.port_number() != 0 {
             return Ok(Vec::new());
         }
@@ -80,7 +77,7 @@ impl Group {
             }
             let (header, attributes) = payload
                 .split_at_checked(BuiltinNfgenmsg::len())
-                .ok_or_else(|| Error::Decode("a message without its command".to_owned()))?;
+                .ok_or_else(|| Error::Decode("message without a command".to_owned()))?;
             found.extend(read(header[0], attributes));
         }
         Ok(found)

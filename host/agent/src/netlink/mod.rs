@@ -1,7 +1,8 @@
-//! Netlink. Messages and attributes follow from specifications: those of the kernel's own
-//! families come from `netlink_bindings`, that of `weft` from [`weft::spec`](crate::weft::spec).
-//! Here is what sends and reads them: a [`Socket`] asks and reads the answers, a [`Group`]
-//! hears what a family tells of itself, [`DiagSocket`] lists the sockets of a namespace.
+//! Netlink. Messages and attributes come from specifications: those of the kernel's own
+//! families from `netlink_bindings`, those of `weft` from
+//! [`weft::spec`](crate::weft::spec). This module sends and reads them: a [`Socket`] makes
+//! requests, a [`Group`] receives multicast messages, and a [`DiagSocket`] lists the sockets
+//! of a namespace.
 
 mod attribute;
 mod diag;
@@ -26,7 +27,7 @@ pub enum Error {
     /// The kernel has no such family.
     #[error("the kernel has no generic netlink family {0:?}; is its module loaded?")]
     NoFamily(String),
-    /// The family has no such multicast group.
+    /// The family has no multicast group with this name.
     #[error("the kernel's family {family:?} has no multicast group {group:?}")]
     NoGroup {
         /// Name of the family.
@@ -34,7 +35,7 @@ pub enum Error {
         /// Name of the group.
         group: String,
     },
-    /// The kernel refused; its own words where it has any.
+    /// The kernel refused the request; with its own text, if any.
     #[error("the kernel refused: {}", .text.as_deref().unwrap_or("no reason given"))]
     Refused {
         /// The errno.
@@ -42,16 +43,16 @@ pub enum Error {
         /// The extended ACK.
         text: Option<String>,
     },
-    /// Messages of a group came faster than they were read, and some are lost.
-    #[error("messages of the kernel were lost: they came faster than they were read")]
+    /// Messages of a group arrived faster than they were read, and some were dropped.
+    #[error("the kernel dropped messages: they arrived faster than they were read")]
     Overrun,
-    /// The kernel's answer does not have the expected shape.
-    #[error("netlink answer not understood: {0}")]
+    /// The kernel's answer is malformed.
+    #[error("malformed netlink answer: {0}")]
     Decode(String),
 }
 
 impl Error {
-    /// Whether the kernel said `errno`.
+    /// Whether the kernel refused with `errno`.
     #[must_use]
     pub fn is(&self, errno: nix::errno::Errno) -> bool {
         matches!(self, Self::Refused { source, .. } if source.raw_os_error() == Some(errno as i32))

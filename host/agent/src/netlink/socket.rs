@@ -1,4 +1,4 @@
-//! A netlink socket in one network namespace, that asks and reads the answers.
+//! A netlink socket in one network namespace, for requests and their answers.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,25 +18,24 @@ use nix::libc::{
 use super::Error;
 use crate::netns;
 
-/// The family that finds others by name has its number from the start.
+/// The controller family, which finds other families by name; its number is fixed.
 const CONTROL: (&[u8], u16) = (nlctrl::PROTONAME.as_bytes(), GENL_ID_CTRL as u16);
-/// The kernel fills dumps in parts of at most 32 KiB.
+/// The kernel sends dumps in parts of at most 32 KiB.
 pub(super) const DATAGRAM_BYTES: usize = 64 << 10;
-/// Requests in one message to the kernel: with what it says of each that it refuses
-/// they fit into a socket's usual buffer.
+/// Requests in one message to the kernel. Its answers, if it refuses all of them, fit into a
+/// socket's default buffer.
 const BATCH_REQUESTS: usize = 64;
 
 /// A blocking socket.
 ///
-/// The kernel answers before `send` returns, so that nothing here ever waits
-/// and an event loop may call it as it is.
+/// The kernel answers before `send` returns. So nothing here ever blocks, and an event loop
+/// may call it directly.
 pub struct Socket {
     socket: netlink_sys::Socket,
     sequence: u32,
-    /// Big enough for what the kernel sends at once, so that no answer has to
-    /// be looked at twice.
+    /// Large enough for any message of the kernel, so that no answer has to be read twice.
     buffer: Vec<u8>,
-    /// Numbers of families that have been found by name.
+    /// Numbers of the families found so far, by name.
     families: BTreeMap<&'static [u8], u16>,
 }
 
@@ -55,25 +54,24 @@ impl Socket {
         })
     }
 
-    /// Finds the family called `name`. A request finds its own by itself; this one
-    /// only says early that it is missing.
+    /// Looks up the family `name`. Requests look up their own family; call this to find out
+    /// early if it is missing.
     ///
     /// # Errors
-    /// [`Error::NoFamily`] if the kernel does not know it.
+    /// [`Error::NoFamily`] if the kernel doesn't know it.
     pub fn find(&mut self, name: &'static str) -> Result<(), Error> {
         self.family(name.as_bytes()).map(drop)
     }
 
-    /// Sends `request` and waits until it is acknowledged.
+    /// Sends `request` and waits for its acknowledgement.
     ///
     /// # Errors
-    /// [`Error::Refused`] with the kernel's words; [`Error::NoFamily`].
+    /// [`Error::Refused`] with the kernel's text; [`Error::NoFamily`].
     pub fn call<R: NetlinkRequest>(&mut self, request: &R) -> Result<(), Error> {
         self.request(request, |_| {})
     }
 
-    /// Sends `request` and gives `take` what comes back, until the kernel says that it
-    /// is done.
+    /// Sends `request` and passes each answer to `take`, until the kernel signals the end.
     ///
     /// # Errors
     /// As [`call`](Self::call).
@@ -85,7 +83,7 @@ impl Socket {
         let kind = self.kind(request)?;
         self.sequence = self.sequence.wrapping_add(1);
         let asked = self.sequence;
-        // A dump ends with a message of its own, without being acknowledged.
+        // A dump ends with its own message, without an acknowledgement.
         let ack = if request.flags() & DUMP == DUMP {
             0
         } else {
@@ -104,9 +102,9 @@ impl Socket {
         })
     }
 
-    /// Sends all `requests`, which have no answers, and gives those that the kernel
-    /// refuses by their positions. It takes them one after the other; a system call each
-    /// way does for [`BATCH_REQUESTS`] of them.
+    /// Sends all `requests`, which have no answers. Returns those that the kernel refuses, by
+    /// position. The kernel processes them in order; one system call each for sending and
+    /// receiving serves [`BATCH_REQUESTS`] of them.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::NoFamily`].
@@ -122,13 +120,13 @@ impl Socket {
             let Some(one) = batch.first() else {
                 return Ok(refused);
             };
-            // Requests of one type are all for one family. To find it takes a sequence number.
+            // Requests of one type belong to one family. Looking it up takes a sequence number.
             let kind = self.kind(one)?;
             let first = self.sequence.wrapping_add(1);
             let mut message = Vec::new();
             for (index, request) in batch.iter().enumerate() {
                 self.sequence = self.sequence.wrapping_add(1);
-                // It is silent about the others, unless it refuses them.
+                // The kernel doesn't answer the others unless it refuses them.
                 let ack = if index + 1 == count { ACK } else { 0 };
                 encode(&mut message, kind, request, ack, self.sequence);
             }
@@ -139,7 +137,7 @@ impl Socket {
                     return Continue(());
                 };
                 let index = sequence.wrapping_sub(first) as usize;
-                // What a request before this one has left unread is not about these.
+                // Skip unread answers to an earlier request.
                 if index >= count {
                     return Continue(());
                 }
@@ -156,7 +154,7 @@ impl Socket {
         }
     }
 
-    /// Finds the number of a multicast group of the family called `name`.
+    /// Looks up the number of a multicast group of the family `name`.
     pub(super) fn group(&mut self, name: &'static str, group: &str) -> Result<u32, Error> {
         let found = self.control(name.as_bytes(), |family| {
             let mut groups = family.get_mcast_groups().ok()?;
@@ -172,7 +170,7 @@ impl Socket {
         })
     }
 
-    /// What messages of a request have as type.
+    /// The message type of a request: the number of its family.
     fn kind<R: NetlinkRequest>(&mut self, request: &R) -> Result<u16, Error> {
         match request.protocol() {
             Protocol::Raw { request_type, .. } => Ok(request_type),
@@ -190,7 +188,7 @@ impl Socket {
         Ok(number)
     }
 
-    /// Gives what `read` makes of what the kernel says of the family called `name`.
+    /// Returns what `read` makes of the controller's answer about the family `name`.
     fn control<T>(
         &mut self,
         name: &[u8],
@@ -203,7 +201,7 @@ impl Socket {
         }
     }
 
-    /// Gives `take` every answer, with its sequence number, until that breaks off.
+    /// Passes every answer with its sequence number to `take`, until `take` breaks off.
     fn receive(
         &mut self,
         mut take: impl FnMut(u32, Answer<'_>) -> ControlFlow<Result<(), Error>>,
@@ -228,7 +226,7 @@ const REQUEST: u16 = NLM_F_REQUEST as u16;
 const ACK: u16 = NLM_F_ACK as u16;
 const DUMP: u16 = NLM_F_DUMP as u16;
 
-/// What the kernel sends to one who has asked.
+/// A message in answer to a request.
 enum Answer<'a> {
     /// The payload of a message of the family.
     Object(&'a [u8]),
@@ -236,10 +234,10 @@ enum Answer<'a> {
     End(Result<(), Error>),
 }
 
-/// Reads a message; `None` for those that say nothing.
+/// Parses a message; `None` for messages without content.
 fn answer<'a>(header: &Nlmsghdr, payload: &'a [u8]) -> Result<Option<Answer<'a>>, Error> {
     let kind = i32::from(header.r#type);
-    // Behind the code, an error repeats the header of the request (NETLINK_CAP_ACK).
+    // After the code, an error repeats the header of the request (NETLINK_CAP_ACK).
     let repeated = match kind {
         NLMSG_ERROR => Nlmsghdr::len(),
         NLMSG_DONE => 0,
@@ -254,7 +252,7 @@ fn answer<'a>(header: &Nlmsghdr, payload: &'a [u8]) -> Result<Option<Answer<'a>>
     })))
 }
 
-/// `code` is a negative errno, `extended_ack` the attributes behind it.
+/// `code` is a negative errno, `extended_ack` the attributes after it.
 fn refusal(code: i32, extended_ack: &[u8]) -> Error {
     let text = NlmsgerrAttrs::new(extended_ack).get_msg().ok();
     Error::Refused {
@@ -263,7 +261,7 @@ fn refusal(code: i32, extended_ack: &[u8]) -> Error {
     }
 }
 
-/// Asks for the family called `name`.
+/// A request for the family `name`.
 fn get_family(name: &[u8]) -> OpGetfamilyDo<'static> {
     let mut request = nlctrl::Request::new().op_getfamily_do();
     request.encode().push_family_name_bytes(name);
@@ -274,7 +272,7 @@ fn no_family(name: &[u8]) -> Error {
     Error::NoFamily(String::from_utf8_lossy(name).into_owned())
 }
 
-/// Makes a socket in the namespace at `netns`, or in the caller's own.
+/// Opens a socket in the namespace at `netns`, or in the caller's own.
 pub(super) fn open<S: Send>(
     netns: Option<&Path>,
     make: impl FnOnce() -> io::Result<S> + Send,
@@ -314,7 +312,7 @@ fn encode<R: NetlinkRequest>(
     message.extend(request.payload());
 }
 
-/// The messages in a datagram: header and payload of each.
+/// The messages in a datagram, each with header and payload.
 pub(super) fn messages(mut rest: &[u8]) -> impl Iterator<Item = Result<(Nlmsghdr, &[u8]), Error>> {
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -336,7 +334,7 @@ fn first_message(bytes: &[u8]) -> Option<(Nlmsghdr, &[u8])> {
 }
 
 fn cut_short() -> Error {
-    Error::Decode("a message is cut short".to_owned())
+    Error::Decode("truncated message".to_owned())
 }
 
 #[cfg(test)]
@@ -374,7 +372,7 @@ mod tests {
     #[test]
     fn of_many_requests_those_that_are_refused_are_known_by_their_positions() {
         let mut socket = Socket::open(None, NETLINK_GENERIC).unwrap();
-        // More than go into one message; one in the middle and the last are answered.
+        // More than fit in one message; one in the middle and the last are answered.
         let is_there = |position| [70, 99].contains(&position);
         let requests = (0..100).map(|position| {
             get_family(if is_there(position) {
@@ -389,7 +387,7 @@ mod tests {
         assert_eq!(positions, expected);
         let is_unknown = |error: &Error| error.is(Errno::ENOENT);
         assert!(refused.iter().all(|(_, error)| is_unknown(error)));
-        // Nothing is left over for the next request to stumble on.
+        // No answer is left for the next request to misread.
         assert!(socket.call(&get_family(b"nlctrl")).is_ok());
     }
 

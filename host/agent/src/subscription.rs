@@ -1,4 +1,4 @@
-//! The stream of one host: from the controller into its kernel.
+//! One host's subscription: applies the controller's patterns in its kernel.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -12,34 +12,33 @@ use tracing::{debug, info, warn};
 use weft_proto::v1::weft_client::WeftClient;
 use weft_proto::v1::{AckPatternsRequest, LeafPattern, PatternUpdate, WatchPatternsRequest};
 
-use crate::ledger::Ledger;
+use crate::installed::Installed;
 use crate::weft::{LocalPath, Pattern, Prefix, Weft};
 
-/// Waits between two tries to reach the controller: the first, and the longest.
+/// Wait before the next attempt to reach a controller: at first, and at most.
 const RETRY: Duration = Duration::from_millis(50);
 const RETRY_MAX: Duration = Duration::from_millis(500);
 
-/// Follows the patterns for `host` for ever, of whichever of `controllers` is
-/// primary: the others refuse. While there is none, the kernel's patterns live out
-/// their time to live, so nothing is withdrawn here. `followed` hears of the first
-/// stream.
-pub async fn follow(
+/// Keeps `host` subscribed, forever, to whichever of `controllers` is primary; the others
+/// refuse. Without a primary, the kernel's patterns stay until they expire, so nothing is
+/// withdrawn here. `subscribed` is signalled at the first stream.
+pub async fn run(
     host: &str,
     mut kernel: Weft,
     controllers: Vec<Channel>,
-    followed: oneshot::Sender<()>,
+    subscribed: oneshot::Sender<()>,
 ) {
     let mut clients: Vec<_> = controllers.into_iter().map(WeftClient::new).collect();
     let held = kernel.patterns().unwrap_or_else(|error| {
-        warn!(host, "patterns of an agent before this one: {error}");
+        warn!(host, "reading the patterns of an earlier agent: {error}");
         Vec::new()
     });
-    let mut ledger = Ledger::new(&held, now_ns());
-    let mut followed = Some(followed);
+    let mut installed = Installed::new(&held, now_ns());
+    let mut subscribed = Some(subscribed);
     let mut wait = RETRY;
     loop {
         for client in &mut clients {
-            match watch(host, &mut kernel, &mut ledger, client, &mut followed).await {
+            match watch(host, &mut kernel, &mut installed, client, &mut subscribed).await {
                 Ok(updates) => {
                     info!(host, updates, "the controller ended the stream");
                     wait = RETRY;
@@ -52,13 +51,13 @@ pub async fn follow(
     }
 }
 
-/// One stream to its end; gives the number of its updates.
+/// Serves one stream until it ends. Returns the number of its updates.
 async fn watch(
     host: &str,
     kernel: &mut Weft,
-    ledger: &mut Ledger,
+    installed: &mut Installed,
     client: &mut WeftClient<Channel>,
-    followed: &mut Option<oneshot::Sender<()>>,
+    subscribed: &mut Option<oneshot::Sender<()>>,
 ) -> Result<u64> {
     let request = WatchPatternsRequest {
         host: host.to_owned(),
@@ -68,19 +67,19 @@ async fn watch(
         .await
         .context("watching patterns")?
         .into_inner();
-    if let Some(followed) = followed.take() {
-        // Nobody waits for it any more when the agent is stopping.
-        let _ = followed.send(());
+    if let Some(subscribed) = subscribed.take() {
+        // If the agent is stopping, nobody waits for the signal.
+        let _ = subscribed.send(());
     }
-    ledger.start_stream();
+    installed.start_stream();
     let mut peers = Peers::default();
     let mut updates = 0;
-    // An error after the first update is a controller that died: the same as its end.
+    // An error after the first update means that the controller died, which also ends the stream.
     while let Ok(Some(update)) = stream.message().await {
         updates += 1;
         let brings_news = !(update.patterns.is_empty() && update.withdrawn.is_empty());
-        // A renewal brings nothing that the controller does not know we have.
-        if apply(host, kernel, ledger, &mut peers, &update) && brings_news {
+        // A renewal changes nothing, so it needs no acknowledgement.
+        if apply(host, kernel, installed, &mut peers, &update) && brings_news {
             let ack = AckPatternsRequest {
                 host: host.to_owned(),
                 update: update.update,
@@ -95,21 +94,21 @@ async fn watch(
     Ok(updates)
 }
 
-/// Whether the kernel took all of `update`, or has something newer.
+/// Applies `update`. Returns whether the kernel has all of it, or something newer.
 fn apply(
     host: &str,
     kernel: &mut Weft,
-    ledger: &mut Ledger,
+    installed: &mut Installed,
     peers: &mut Peers,
     update: &PatternUpdate,
 ) -> bool {
     let mut taken = true;
     if !peers.extend(&update.peers) {
-        warn!(host, "a peer is not of the shape that the kernel takes");
+        warn!(host, "malformed peer in an update");
         taken = false;
     }
     for prefix in update.withdrawn.iter().filter_map(prefix) {
-        ledger.withdraw(prefix);
+        installed.withdraw(prefix);
         match kernel.delete(prefix) {
             Err(error) if !error.is(nix::errno::Errno::ENOENT) => {
                 warn!(host, %prefix, "withdrawing a pattern: {error}");
@@ -124,42 +123,39 @@ fn apply(
             patterns.extend(of_peers);
         } else {
             let version = pattern.version;
-            warn!(
-                host,
-                version, "a pattern is not of the shape that the kernel takes"
-            );
+            warn!(host, version, "malformed pattern in an update");
             taken = false;
         }
     }
-    let orders = ledger.bring(now_ns(), patterns, update.renew);
-    for &prefix in &orders.delete {
+    let change = installed.receive(now_ns(), patterns, update.renew);
+    for &prefix in &change.delete {
         if let Err(error) = kernel.delete(prefix) {
             warn!(host, %prefix, "deleting an expired pattern: {error}");
         }
     }
-    if orders.renew {
+    if change.renew {
         if let Err(error) = kernel.renew() {
             warn!(host, "renewing patterns: {error}");
             taken = false;
         }
     }
-    match kernel.set(&orders.set) {
+    match kernel.set(&change.set) {
         Ok(refused) => {
             for (index, error) in refused {
                 let Pattern {
                     prefix, version, ..
-                } = orders.set[index];
+                } = change.set[index];
                 warn!(host, %prefix, version, "setting a pattern: {error}");
-                ledger.refused(prefix);
+                installed.not_installed(prefix);
                 taken = false;
             }
         }
         Err(error) => {
             warn!(host, "setting patterns: {error}");
-            orders
+            change
                 .set
                 .iter()
-                .for_each(|pattern| ledger.refused(pattern.prefix));
+                .for_each(|pattern| installed.not_installed(pattern.prefix));
             taken = false;
         }
     }
@@ -168,19 +164,19 @@ fn apply(
 
 /// Nanoseconds of `CLOCK_MONOTONIC`.
 fn now_ns() -> u64 {
-    // Linux has this clock, and it counts from boot: never negative.
+    // Linux always has this clock, and it counts from boot, so it's never negative.
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |time| {
         time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
     })
 }
 
-/// The hosts that a stream's patterns are for: by leaf, each with its prefix and the
-/// addresses from which a subflow takes each path there.
+/// The hosts that a stream's patterns apply to, by leaf: each with its prefix and the local
+/// addresses whose subflows take each path to it.
 #[derive(Debug, Default)]
 struct Peers(BTreeMap<u32, Vec<(Prefix, Vec<Ipv4Addr>)>>);
 
 impl Peers {
-    /// Takes what the first update of a stream brings; whether it was understood.
+    /// Adds the peers of a stream's first update. Returns whether they were well-formed.
     fn extend(&mut self, peers: &[weft_proto::v1::Peer]) -> bool {
         let mut understood = true;
         for peer in peers {
@@ -195,8 +191,7 @@ impl Peers {
         understood
     }
 
-    /// `pattern` in the kernel's terms, once for each host of its leaf; `None` if a number
-    /// does not fit them.
+    /// `pattern` as kernel patterns, one for each host of its leaf; `None` if it is malformed.
     fn kernel_patterns(&self, pattern: &LeafPattern) -> Option<Vec<Pattern>> {
         let sequence = pattern.sequence.iter();
         let sequence: Vec<u8> = sequence
