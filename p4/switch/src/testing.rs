@@ -1,4 +1,4 @@
-//! What tests of logs and captures share.
+//! Helpers for the tests of logs and captures.
 
 use weft_testing::packet::{address, udp_of};
 use weft_testing::topology::star;

@@ -1,5 +1,5 @@
-//! Real packets between real network namespaces, through the real binary.
-//! Needs root; says so and passes where it has none.
+//! Real packets between network namespaces, through the program. Only root can make them;
+//! for others the test is ignored.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -8,16 +8,17 @@
 mod client;
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::json;
 use weft_p4runtime::p4::v1::entity::Entity;
 use weft_p4runtime::p4::v1::set_forwarding_pipeline_config_request::Action;
 use weft_p4runtime::p4::v1::update::Type;
+use weft_testing::tools::{ROOT, run as run_tests};
+use weft_testing::topology::star;
 
 const DELAY_MS: u64 = 5;
 
@@ -59,8 +60,8 @@ fn host(number: u8) -> Guard {
     let (own, gateway) = (number, 3 - number);
     let inside = format!("nsenter --target {pid} --net");
     for command in [
-        format!("ip link add s-eth{number} type veth peer name eth0 netns {pid}"),
-        format!("ip link set s-eth{number} up"),
+        format!("ip link add spine1-eth{number} type veth peer name eth0 netns {pid}"),
+        format!("ip link set spine1-eth{number} up"),
         format!("{inside} ip link set eth0 address 02:00:00:00:00:0{own}"),
         format!("{inside} ip link set eth0 up"),
         format!("{inside} ip addr add 10.{number}.1.1/24 dev eth0"),
@@ -83,31 +84,12 @@ fn wait_for(mut condition: impl FnMut() -> bool) {
 }
 
 fn start(folder: &Path) -> Guard {
-    let link = |leaf: u8| {
-        json!({
-            "a": {"node": format!("h{leaf}"), "port": 0}, "b": {"node": "s", "port": leaf},
-            "rate_bps": 1_000_000_000, "delay_ns": DELAY_MS * 1_000_000, "queue_packets": 100,
-        })
-    };
-    let host = |leaf: u8| {
-        json!({
-            "name": format!("h{leaf}"), "leaf": leaf, "index": 1, "netns": "", "interface": "eth0",
-            "mac": "", "addresses": [format!("10.{leaf}.1.1")], "prefix_len": 24,
-        })
-    };
-    let topology = json!({
-        "version": 1, "name": "star", "paths": 1, "routing": "weft",
-        "hosts": [host(1), host(2)], "links": [link(1), link(2)],
-        "switches": [{
-            "name": "s", "role": "spine", "index": 1, "device_id": client::DEVICE,
-            "grpc": "127.0.0.1:9559",
-            "ports": [
-                {"number": 1, "interface": "s-eth1", "link": 0},
-                {"number": 2, "interface": "s-eth2", "link": 1},
-            ],
-        }],
-    });
-    std::fs::write(folder.join("topology.json"), topology.to_string()).unwrap();
+    let mut topology = star(2);
+    for link in &mut topology.links {
+        link.delay_ns = DELAY_MS * 1_000_000;
+    }
+    let topology = serde_json::to_string(&topology).unwrap();
+    std::fs::write(folder.join("topology.json"), topology).unwrap();
     let child = Command::new(env!("CARGO_BIN_EXE_weft-switch"))
         .args(["--topology", "topology.json", "--stats-dir", "."])
         .args(["--ready-file", "ready"])
@@ -129,13 +111,16 @@ fn ping(from: &Guard) -> Vec<f64> {
         .collect()
 }
 
-#[tokio::test]
-async fn hosts_ping_each_other_with_the_delay_of_the_topology() {
-    let tools = Command::new("ip").arg("-V").stdout(Stdio::null()).status();
-    if tools.is_err() || unshare(CloneFlags::CLONE_NEWNET).is_err() {
-        eprintln!("skipped: needs root and iproute2 to make network namespaces");
-        return;
-    }
+fn main() -> ExitCode {
+    run_tests(weft_testing::tests![
+        ROOT;
+        hosts_ping_each_other_with_the_delay_of_the_topology,
+    ])
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn hosts_ping_each_other_with_the_delay_of_the_topology(_ip: &Path) {
+    unshare(CloneFlags::CLONE_NEWNET).unwrap();
     run("ip link set lo up");
     let hosts = [host(1), host(2)];
     let folder = tempfile::tempdir().unwrap();
@@ -150,7 +135,7 @@ async fn hosts_ping_each_other_with_the_delay_of_the_topology() {
     let times_ms = ping(&hosts[0]);
     assert_eq!(times_ms.len(), 5);
     let least = times_ms.iter().copied().fold(f64::INFINITY, f64::min);
-    // Four links there and back; a busy machine may be late, but never early.
+    // Four links there and back. On a busy machine packets may be late, but never early.
     let delay_ms = 4.0 * DELAY_MS as f64;
     assert!(
         times_ms.iter().all(|time| *time >= delay_ms),
@@ -162,7 +147,7 @@ async fn hosts_ping_each_other_with_the_delay_of_the_topology() {
     kill(Pid::from_raw(pid), Signal::SIGTERM).unwrap();
     assert!(switch.0.wait().unwrap().success());
     let log = std::fs::read_to_string(folder.path().join("queues.csv")).unwrap();
-    let mut rows = log.lines().filter(|line| line.contains(",s,2,h2,"));
+    let mut rows = log.lines().filter(|line| line.contains(",spine1,2,h2_1,"));
     let last = rows.next_back();
     // 98 bytes each: 84 of IP and the Ethernet header.
     assert!(last.unwrap().ends_with(",5,490,0,0,0"), "{log}");

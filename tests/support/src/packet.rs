@@ -233,7 +233,8 @@ pub fn checksum_is_right(frame: &[u8]) -> bool {
 }
 
 /// The Internet checksum (RFC 1071).
-fn internet_checksum(bytes: &[u8]) -> u16 {
+#[must_use]
+pub fn internet_checksum(bytes: &[u8]) -> u16 {
     let words = bytes
         .chunks(2)
         .map(|word| (word[0] as u32) << 8 | word[1] as u32);

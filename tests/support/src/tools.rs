@@ -8,13 +8,18 @@
 //! own, which hands them to [`run`], and `harness = false` in `Cargo.toml`:
 //!
 //! ```no_run
+//! use std::path::Path;
+//! use std::process::{Command, ExitCode};
+//!
 //! use weft_testing::tools::{BMV2, run};
 //!
-//! fn main() -> std::process::ExitCode {
-//!     run(vec![BMV2.test("bmv2_prints_its_version", |program| {
-//!         let output = std::process::Command::new(program).arg("--version").output();
-//!         assert!(output.is_ok_and(|output| output.status.success()));
-//!     })])
+//! fn bmv2_prints_its_version(program: &Path) {
+//!     let output = Command::new(program).arg("--version").output();
+//!     assert!(output.is_ok_and(|output| output.status.success()));
+//! }
+//!
+//! fn main() -> ExitCode {
+//!     run(weft_testing::tests![BMV2; bmv2_prints_its_version])
 //! }
 //! ```
 
@@ -47,9 +52,9 @@ pub static TSHARK: Tool = Tool {
     find: || on_path("tshark"),
 };
 
-/// The right to make network namespaces, and `ip` to make them with.
-pub static NAMESPACES: Tool = Tool {
-    name: "namespaces",
+/// Root, who may make network namespaces for others to enter, and `ip` to make them with.
+pub static ROOT: Tool = Tool {
+    name: "root",
     find: || {
         let ip = on_path("ip")?;
         let inside = Command::new("unshare")
@@ -59,7 +64,20 @@ pub static NAMESPACES: Tool = Tool {
         if inside.status.success() {
             Ok(ip)
         } else {
-            Err("no right to make network namespaces".into())
+            Err("only root may make network namespaces".into())
+        }
+    },
+};
+
+/// Root, on a kernel with MPTCP.
+pub static MPTCP: Tool = Tool {
+    name: "mptcp",
+    find: || {
+        let ip = (ROOT.find)()?;
+        if Path::new("/proc/sys/net/mptcp/enabled").exists() {
+            Ok(ip)
+        } else {
+            Err("this kernel has no MPTCP".into())
         }
     },
 };
@@ -87,6 +105,14 @@ impl Tool {
         }
         Ok(Completion::ignored_with(reason))
     }
+}
+
+/// Tests that need a tool, each with the name of its function: `tests![BMV2; one, another]`.
+#[macro_export]
+macro_rules! tests {
+    ($tool:expr; $($test:ident),+ $(,)?) => {
+        vec![$($tool.test(stringify!($test), $test)),+]
+    };
 }
 
 /// Runs tests as Rust's own harness would: the `main` of a test that has none.

@@ -1,4 +1,4 @@
-//! The network's claims about time, with Weft's own spine in every switch.
+//! The network's timing, with Weft's own spine in every switch.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ pub(super) fn frame(leaf: u8, bytes: usize, tag: u8) -> Vec<u8> {
     udp_of(address(3 - leaf, 1, 1), address(leaf, 1, 1), bytes, tag)
 }
 
-/// Times and tags of what leaves until nothing is under way.
+/// Times and tags of the frames that leave until the network is empty.
 pub(super) fn settle(network: &mut Network) -> Vec<(u64, u8)> {
     network.run(u64::MAX / 2);
     deliveries(network)
@@ -300,7 +300,7 @@ fn a_topology_that_cannot_work_is_refused() {
     assert!(matches!(error, BuildError::Rate { rate_bps: 0, .. }));
 }
 
-/// Packets of both hosts: when, from which, how long.
+/// Packets of both hosts: when, from which host, and how long.
 fn packets() -> impl Strategy<Value = Vec<(u64, usize, usize)>> {
     let packet = (0_u64..200_000, 0_usize..2, 60_usize..FULL_BYTES);
     proptest::collection::vec(packet, 1..60).prop_map(|mut packets| {

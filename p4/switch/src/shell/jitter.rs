@@ -1,8 +1,8 @@
 //! Scheduling noise between the kernel of a host and its NIC, as a hypervisor makes it.
 //!
-//! A guest's packets pass when the hypervisor lets its virtual CPU, or the thread that serves
-//! its NIC, run. Both lose their core now and then, and then everything waits and comes at
-//! once. So each direction of a host's NIC is either running or stalled, and both times are
+//! A guest's packets pass only while the hypervisor runs its virtual CPU and the thread that serves
+//! its NIC. Both lose their core now and then; packets then wait, and pass together when it comes
+//! back. So each direction of a host's NIC is either running or stalled, and both times are
 //! exponential with the same mean (a two-state Markov process in continuous time):
 //!
 //! ```text
@@ -12,31 +12,31 @@
 //!            1 / mean
 //! ```
 //!
-//! Half of all packets find it stalled, and those wait the mean, whatever happened before: an
-//! exponential distribution has no memory. That is why it is this one. Noise that were drawn
-//! for each packet anew would be a constant delay for packets that follow each other closely,
-//! because none may overtake another; here they share one fate, as they do in reality.
+//! Half of all packets find the NIC stalled. They wait for the mean of a stall on average, whatever
+//! happened before, because an exponential distribution has no memory. Noise drawn anew for each
+//! packet would be a constant delay for packets that follow each other closely, because packets
+//! keep their order. Here such packets wait together, as they do in reality.
 //!
-//! The process is only looked at when a packet comes. After `t` of not looking, a process that
-//! was running is stalled with probability `(1 - exp(-2 t / mean)) / 2`.
+//! The state is only computed when a packet comes. A process that was running is stalled after `t`
+//! with probability `(1 - exp(-2 t / mean)) / 2`.
 
 use crate::pipeline::Random;
 
 /// The noise in one direction of a host's NIC.
 #[derive(Debug)]
 pub struct Jitter {
-    /// Mean of stalls, and of the times between them. 0: there are none.
+    /// Mean length of stalls and of the times between them; 0 if there are none.
     mean_ns: u64,
     random: Random,
-    /// It runs at this time, and is stalled just before if that is yet to come.
+    /// The process runs at this time. If it is in the future, the process is stalled until then.
     runs_ns: u64,
 }
 
 impl Jitter {
-    /// Noise with stalls of `mean_ns` on average, none if that is 0. It runs at first. Every
-    /// `place` has noise of its own.
+    /// Noise with stalls of `mean_ns` on average, or none if that is 0. It begins as running. Each
+    /// `place` has its own noise.
     pub fn new(mean_ns: u64, seed: u64, place: u64) -> Self {
-        // Mixed twice: streams whose seeds are close must have nothing in common.
+        // Mixed twice, so that streams with similar seeds have nothing in common.
         let mixed = |seed| Random::new(seed).between(0, u64::MAX);
         Self {
             mean_ns,
@@ -45,7 +45,7 @@ impl Jitter {
         }
     }
 
-    /// When a packet passes that comes at `at_ns`. Packets come one after another.
+    /// When a packet that comes at `at_ns` passes. Call it in order of time.
     pub fn passes_ns(&mut self, at_ns: u64) -> u64 {
         if self.mean_ns == 0 || at_ns < self.runs_ns {
             return self.runs_ns.max(at_ns);
@@ -55,14 +55,14 @@ impl Jitter {
         let stalled = (1.0 - (-2.0 * since_ns / mean_ns).exp()) / 2.0;
         self.runs_ns = at_ns;
         if self.uniform() < stalled {
-            // Never 0: there is no logarithm of it.
+            // Never 0, which has no logarithm.
             let left_ns = -mean_ns * (1.0 - self.uniform()).ln();
             self.runs_ns += left_ns as u64;
         }
         self.runs_ns
     }
 
-    /// A number from 0 up to, but without, 1.
+    /// A number in [0, 1).
     fn uniform(&mut self) -> f64 {
         self.random.between(0, (1 << 53) - 1) as f64 / (1_u64 << 53) as f64
     }
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn without_noise_nothing_waits() {
         let waits_ns = waits_ns(Jitter::new(0, 1, 0), 12_000);
-        assert!(waits_ns.iter().all(|wait_ns| *wait_ns == 0));
+        assert_eq!(waits_ns, vec![0; PACKETS as usize]);
     }
 
     #[test]

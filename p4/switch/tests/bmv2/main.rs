@@ -1,16 +1,19 @@
-//! The same packets through `weft-switch`'s interpreter and through BMv2: what comes out must
-//! be the same. Where no BMv2 is installed they say so and pass.
+//! Sends the same packets through `weft-switch`'s interpreter and through BMv2: the same must
+//! come out. Where no BMv2 is installed, the tests are ignored.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, missing_docs)]
 
 mod program;
 mod target;
 
-use std::path::PathBuf;
+use std::path::Path;
+use std::process::ExitCode;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use weft_switch::pipeline::MatchValue;
+use weft_testing::packet::internet_checksum;
+use weft_testing::tools::{BMV2, run};
 
 use program::{Entry, Ours, bytes, programmed};
 use target::{Bmv2, Frame};
@@ -20,22 +23,26 @@ const PACKETS: usize = 2_000;
 
 const PORT: u16 = 1;
 
+fn main() -> ExitCode {
+    run(weft_testing::tests![
+        BMV2;
+        every_operation_gives_what_it_gives_on_bmv2,
+        every_packet_is_parsed_as_on_bmv2,
+        registers_hashes_and_checksums_are_those_of_bmv2,
+        constant_entries_are_chosen_as_on_bmv2,
+        a_leaf_sends_what_it_sends_on_bmv2,
+        a_leaf_that_hashes_flows_chooses_the_paths_it_chooses_on_bmv2,
+        a_spine_sends_what_it_sends_on_bmv2,
+    ])
+}
+
 macro_rules! fixture {
     ($name:literal) => {
         concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/", $name)
     };
 }
 
-/// Where BMv2 is; says it when it is nowhere.
-fn installed() -> Option<PathBuf> {
-    let program = Bmv2::program();
-    if program.is_none() {
-        eprintln!("skipped: no simple_switch_grpc on PATH");
-    }
-    program
-}
-
-/// `count` packets that `make` makes up.
+/// `count` packets that `make` generates.
 fn packets(count: usize, mut make: impl FnMut(&mut StdRng) -> Vec<u8>) -> Vec<Frame> {
     let mut random = StdRng::seed_from_u64(1);
     (0..count).map(|_| (PORT, make(&mut random))).collect()
@@ -45,8 +52,9 @@ fn random_bytes(random: &mut StdRng, count: usize) -> Vec<u8> {
     (0..count).map(|_| random.random()).collect()
 }
 
-/// Compares what came out, but for bytes that tell of time.
+/// Asserts that both sent the same frames for each packet, in any order.
 fn assert_same(packets: &[Frame], ours: &[Vec<Frame>], theirs: &[Vec<Frame>]) {
+    assert_eq!((ours.len(), theirs.len()), (packets.len(), packets.len()));
     let differ = |place: &usize| {
         let sorted = |frames: &[Frame]| {
             let mut frames = frames.to_vec();
@@ -77,32 +85,28 @@ fn assert_same(packets: &[Frame], ours: &[Vec<Frame>], theirs: &[Vec<Frame>]) {
 }
 
 /// Runs a fixture without entries on both.
-async fn compare(json: &'static str, packets: &[Frame]) {
-    let Some(program) = installed() else {
-        return;
-    };
+#[tokio::main(flavor = "current_thread")]
+async fn compare(bmv2: &Path, json: &'static str, packets: &[Frame]) {
     let mut ours = Ours::new(&std::fs::read(json).unwrap());
-    let bmv2 = Bmv2::start(&program, Some(json)).await;
+    let bmv2 = Bmv2::start(bmv2, Some(json)).await;
     let theirs = bmv2.run(packets).await;
     assert_same(packets, &ours.run(packets), &theirs);
 }
 
-#[tokio::test]
-async fn every_operation_gives_what_it_gives_on_bmv2() {
+fn every_operation_gives_what_it_gives_on_bmv2(bmv2: &Path) {
     let packets = packets(PACKETS, |random| random_bytes(random, 63));
-    compare(fixture!("arithmetic.json"), &packets).await;
+    compare(bmv2, fixture!("arithmetic.json"), &packets);
 }
 
-#[tokio::test]
-async fn every_packet_is_parsed_as_on_bmv2() {
+fn every_packet_is_parsed_as_on_bmv2(bmv2: &Path) {
     let packets = packets(PACKETS, |random| {
-        // A command is there always: what a header has that is not valid is undefined, and
-        // in BMv2 what it had in another packet.
+        // There is always a command, because fields of invalid headers are undefined. In BMv2 they
+        // have the values of another packet.
         let length = random.random_range(2..40);
         let mut packet = random_bytes(random, length);
-        // What no case of a `select` matches is NoMatch (P4-16, 12.6), of which BMv2 tells
-        // nothing; a loop (5) would never end, as BMv2 knows no ParserTimeout; and BMv2 ends
-        // at an index that a stack does not have (8).
+        // Three inputs are left out. If no case of a `select` matches, the error is NoMatch (P4-16,
+        // 12.6), which BMv2 does not report. A loop (5) would never end, because BMv2 has no
+        // ParserTimeout. And BMv2 exits at an index that a stack does not have (8).
         let index = random.random_range(0..=255);
         let (what, index) = match random.random_range(0..8) {
             0 => (0x01, index),
@@ -117,11 +121,10 @@ async fn every_packet_is_parsed_as_on_bmv2() {
         packet[..2].copy_from_slice(&[what, index]);
         packet
     });
-    compare(fixture!("parsing.json"), &packets).await;
+    compare(bmv2, fixture!("parsing.json"), &packets);
 }
 
-#[tokio::test]
-async fn registers_hashes_and_checksums_are_those_of_bmv2() {
+fn registers_hashes_and_checksums_are_those_of_bmv2(bmv2: &Path) {
     let what = [
         0x01, 0x02, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x20, 0x32, 0x34, 0x35, 0x40, 0x50,
     ];
@@ -129,23 +132,22 @@ async fn registers_hashes_and_checksums_are_those_of_bmv2() {
         let length = random.random_range(17..60);
         let mut packet = random_bytes(random, length);
         packet[0] = what[random.random_range(0..what.len())];
-        // BMv2 ends at a place that a register does not have.
+        // BMv2 exits at an index that a register does not have.
         if packet[0] <= 0x02 {
             packet[1..5].copy_from_slice(&random.random_range(0..4u32).to_be_bytes());
         }
         packet
     });
-    compare(fixture!("externs.json"), &packets).await;
+    compare(bmv2, fixture!("externs.json"), &packets);
 }
 
-#[tokio::test]
-async fn constant_entries_are_chosen_as_on_bmv2() {
+fn constant_entries_are_chosen_as_on_bmv2(bmv2: &Path) {
     let packets = packets(PACKETS, |random| {
         let mut packet = random_bytes(random, 30);
         packet[0] = random.random_range(0..4);
         packet
     });
-    compare(fixture!("matching.json"), &packets).await;
+    compare(bmv2, fixture!("matching.json"), &packets);
 }
 
 fn exact(value: u64) -> MatchValue {
@@ -157,7 +159,7 @@ fn prefix(address: [u8; 4], prefix_bits: u32) -> MatchValue {
     MatchValue::Lpm { value, prefix_bits }
 }
 
-/// In units of 2^31 us no ACK waits for long enough to tell, whatever the machine does.
+/// In units of 2^31 us every wait is 0, even on a slow machine.
 const NO_WAIT: u64 = 31;
 
 /// Leaf 1 of two, with hosts at ports 1 and 2 and uplinks at 3 to 6.
@@ -188,8 +190,7 @@ fn leaf_entries(policy: &'static str) -> Vec<Entry> {
     entries
 }
 
-/// A frame as hosts and others send them: most are TCP between known hosts, none is sure to be
-/// whole.
+/// A frame as hosts and others send them. Most are TCP between known hosts. Any may be damaged.
 fn frame(random: &mut StdRng) -> Vec<u8> {
     let payload = random.random_range(0..64_usize).saturating_sub(8);
     let hops = [0, 1, 2, 64, 255][random.random_range(0..5)];
@@ -211,7 +212,7 @@ fn frame(random: &mut StdRng) -> Vec<u8> {
     frame.extend(random_bytes(random, 12));
     frame.push(0x50);
     frame.extend(random_bytes(random, 7 + payload));
-    // The port of in-band telemetry, with or without it.
+    // The UDP port of in-band telemetry, with and without telemetry.
     if protocol == 17 && random.random_bool(0.7) {
         frame[start + 2..][..2].copy_from_slice(&[0xd4, 0x31]);
         if random.random_bool(0.7) {
@@ -232,7 +233,7 @@ fn frame(random: &mut StdRng) -> Vec<u8> {
 
 type Addresses = [[u8; 4]; 2];
 
-/// An IPv4 header, whose checksum may be wrong, for so many bytes behind it.
+/// An IPv4 header for a payload of `bytes`. Its checksum may be wrong.
 fn ipv4(random: &mut StdRng, bytes: u16, protocol: u8, ttl: u8, addresses: Addresses) -> Vec<u8> {
     let mut ip = vec![0x45, random.random()];
     ip.extend((20 + bytes).to_be_bytes());
@@ -240,7 +241,7 @@ fn ipv4(random: &mut StdRng, bytes: u16, protocol: u8, ttl: u8, addresses: Addre
     ip.extend([0x40, 0, ttl, protocol, 0, 0]);
     ip.extend(addresses.concat());
     if random.random_bool(0.9) {
-        let sum = checksum(&ip);
+        let sum = internet_checksum(&ip);
         ip[10..12].copy_from_slice(&sum.to_be_bytes());
     }
     ip
@@ -260,24 +261,13 @@ fn ipv6(random: &mut StdRng, bytes: u16, protocol: u8, hops: u8, addresses: Addr
     ip
 }
 
-fn checksum(header: &[u8]) -> u16 {
-    let words = header.chunks_exact(2);
-    let sum: u32 = words
-        .map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])))
-        .sum();
-    let sum = (sum & 0xffff) + (sum >> 16);
-    !((sum + (sum >> 16)) as u16)
-}
-
 /// Runs a compiled program with entries on both.
-async fn compare_programs(name: &str, entries: &[Entry]) {
-    let Some(program) = installed() else {
-        return;
-    };
+#[tokio::main(flavor = "current_thread")]
+async fn compare_programs(bmv2: &Path, name: &str, entries: &[Entry]) {
     let compiled = format!("{}/../compiled/{name}", env!("CARGO_MANIFEST_DIR"));
     let json = std::fs::read(format!("{compiled}.json")).unwrap();
     let info = std::fs::read_to_string(format!("{compiled}.p4info.txtpb")).unwrap();
-    let bmv2 = Bmv2::start(&program, None).await;
+    let bmv2 = Bmv2::start(bmv2, None).await;
     let mut ours = programmed(&bmv2, &json, &info, entries).await;
     let mut random = StdRng::seed_from_u64(1);
     let packets: Vec<Frame> = (0..PACKETS)
@@ -290,22 +280,19 @@ async fn compare_programs(name: &str, entries: &[Entry]) {
     assert_same(&packets, &ours, &theirs);
 }
 
-#[tokio::test]
-async fn a_leaf_sends_what_it_sends_on_bmv2() {
-    compare_programs("leaf", &leaf_entries("routing.weft_paths")).await;
+fn a_leaf_sends_what_it_sends_on_bmv2(bmv2: &Path) {
+    compare_programs(bmv2, "leaf", &leaf_entries("routing.weft_paths"));
 }
 
-#[tokio::test]
-async fn a_leaf_that_hashes_flows_chooses_the_paths_it_chooses_on_bmv2() {
-    compare_programs("leaf", &leaf_entries("routing.ecmp_paths")).await;
+fn a_leaf_that_hashes_flows_chooses_the_paths_it_chooses_on_bmv2(bmv2: &Path) {
+    compare_programs(bmv2, "leaf", &leaf_entries("routing.ecmp_paths"));
 }
 
-#[tokio::test]
-async fn a_spine_sends_what_it_sends_on_bmv2() {
+fn a_spine_sends_what_it_sends_on_bmv2(bmv2: &Path) {
     let routes = (1..=3u64).map(|leaf| {
         let key = vec![prefix([10, leaf as u8, 0, 0], 16)];
         Entry::new("routing.ipv4_lpm", key, "routing.to_port").args(&[leaf])
     });
     let waits = Entry::new("waits.ports", Vec::new(), "waits.carry").args(&[NO_WAIT]);
-    compare_programs("spine", &routes.chain([waits]).collect::<Vec<_>>()).await;
+    compare_programs(bmv2, "spine", &routes.chain([waits]).collect::<Vec<_>>());
 }

@@ -1,7 +1,7 @@
-//! A BMv2 of the test's own: packets go in and come out over gRPC, no interface is needed.
+//! A BMv2 of the test's own. Packets go in and come out over gRPC, so it needs no interface.
 
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -12,16 +12,13 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
-/// BMv2 with gRPC servers for P4Runtime and for packets.
-const PROGRAM: &str = "simple_switch_grpc";
-
 /// Its P4Runtime device id.
 pub const DEVICE: u64 = 1;
 
 /// What `simple_switch_grpc --cpu-port` gets.
 const CPU_PORT: u16 = 510;
 
-/// Packets that wait for a port at most; what comes on top is dropped.
+/// Maximum number of packets that wait for a port; others are dropped.
 const QUEUE_PACKETS: usize = 64;
 
 /// How long it may take to start.
@@ -31,7 +28,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// A packet into the switch, or out of it (`p4.bm.PacketStreamRequest`, `-Response`).
 #[derive(Clone, PartialEq, prost::Message)]
 struct Carried {
-    /// That of a packet out of the switch is the one of the packet that it came from.
+    /// A packet out of the switch has the id of the packet that it came from.
     #[prost(uint64, tag = "1")]
     id: u64,
     #[prost(uint64, tag = "2")]
@@ -54,16 +51,8 @@ pub struct Bmv2 {
 }
 
 impl Bmv2 {
-    /// Where the program is, if it is installed.
-    pub fn program() -> Option<PathBuf> {
-        let path = std::env::var_os("PATH")?;
-        let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-        let files = folders.iter().map(|folder| folder.join(PROGRAM));
-        files.into_iter().find(|file| file.is_file())
-    }
-
     /// Starts it with the program in `json`, or without one.
-    pub async fn start(program: &PathBuf, json: Option<&str>) -> Self {
+    pub async fn start(program: &Path, json: Option<&str>) -> Self {
         let [control, packets, thrift] = free_ports();
         let mut command = Command::new(program);
         match json {
@@ -84,7 +73,7 @@ impl Bmv2 {
         }
     }
 
-    /// Sends packets one after another, and returns what came out for each, when all has.
+    /// Sends packets one after another. Returns the packets that came out for each of them.
     pub async fn run(&self, packets: &[Frame]) -> Vec<Vec<Frame>> {
         let mut came = Vec::new();
         for some in packets.chunks(QUEUE_PACKETS / 2) {
@@ -93,7 +82,7 @@ impl Bmv2 {
         came
     }
 
-    /// The same for so many that no queue overflows.
+    /// The same for a number of packets that overflows no queue.
     async fn run_some(&self, packets: &[Frame]) -> Vec<Vec<Frame>> {
         let carried = packets.iter().zip(1..).map(|((port, packet), id)| Carried {
             id,

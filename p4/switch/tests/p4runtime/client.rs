@@ -47,7 +47,7 @@ impl Switch {
         }
     }
 
-    /// A client that has not said who it is.
+    /// A client that has sent no arbitration message.
     pub async fn connect(&self) -> Client {
         connect(self.address.clone()).await
     }
@@ -66,7 +66,7 @@ impl Switch {
         client
     }
 
-    /// A host sends; virtual time goes on until `end_ns`. What reaches hosts comes back.
+    /// Sends packets of hosts, and runs until `end_ns`. Returns the frames that reach hosts.
     pub fn run(&self, packets: &[(usize, u64, &[u8])], end_ns: u64) -> Vec<Delivery> {
         let mut world = self.shared.lock();
         for (host, at_ns, frame) in packets {
@@ -79,9 +79,9 @@ impl Switch {
     }
 }
 
-/// A client of the switch at `address` that has not said who it is.
+/// A client of the switch at `address` that has sent no arbitration message.
 pub async fn connect(address: String) -> Client {
-    // Little of what a test does not read is to wait on its side of the connection.
+    // A small window, so that few messages that a test does not read wait on its side.
     let endpoint = Endpoint::from_shared(address).unwrap();
     let endpoint = endpoint.initial_stream_window_size(STREAM_WINDOW_BYTES);
     let mut rpc =
@@ -120,7 +120,7 @@ impl Client {
         Ok(message.update.unwrap())
     }
 
-    /// The next message, which must be about who is primary; its code.
+    /// The code of the next message, which must be about who is primary.
     pub async fn verdict(&mut self) -> tonic::Code {
         match self.hear().await.unwrap() {
             FromSwitch::Arbitration(update) => update.status.unwrap().code.into(),
@@ -128,13 +128,13 @@ impl Client {
         }
     }
 
-    /// Asks to be primary; the code of the answer.
+    /// Asks to be primary. Returns the code of the answer.
     pub async fn claim(&mut self, election: u64) -> tonic::Code {
         self.say_claim(election).await;
         self.verdict().await
     }
 
-    /// Asks to be primary and does not listen.
+    /// Asks to be primary, and does not read the answer.
     pub async fn say_claim(&mut self, election: u64) {
         self.election = Some(election);
         self.say(ToSwitch::Arbitration(p4::MasterArbitrationUpdate {
@@ -196,13 +196,13 @@ impl Client {
         self.rpc.write(request).await.map(|_| ())
     }
 
-    /// Reads what `wanted` stands for.
+    /// Reads the entities that `wanted` selects.
     pub async fn read(&mut self, wanted: Entity) -> Result<Vec<Entity>, Status> {
         let (found, end) = self.read_all([wanted]).await;
         end.map(|()| found)
     }
 
-    /// Reads what all of `wanted` stand for, up to the end of the answer.
+    /// Reads the entities that all of `wanted` select, up to the end of the answer.
     pub async fn read_all(
         &mut self,
         wanted: impl IntoIterator<Item = Entity>,
@@ -284,7 +284,7 @@ pub fn frame() -> Vec<u8> {
     udp_of(address(1, 1, 1), address(2, 1, 1), 60, 0)
 }
 
-/// The codes of a batch, one by one.
+/// The code of each update of a batch.
 pub fn codes_of(error: &Status) -> Vec<Code> {
     let status = rpc::Status::decode(error.details()).unwrap();
     let errors = status

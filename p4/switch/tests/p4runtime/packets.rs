@@ -92,7 +92,7 @@ async fn the_same_digest_comes_again_only_after_the_acknowledgement() {
     let switch = Switch::start().await;
     let mut client = reporting(&switch, 1, i64::MAX).await;
     let frame = frame();
-    // At the same moment, as a digest tells when it was taken.
+    // At the same time, because a digest contains its time.
     switch.run(&[(0, 0, &frame), (0, 0, &frame)], 2 * MS);
     let first = digest(&mut client).await;
     assert_eq!((first.list_id, first.data.len()), (1, 1));
@@ -102,7 +102,7 @@ async fn the_same_digest_comes_again_only_after_the_acknowledgement() {
             list_id: first.list_id,
         }))
         .await;
-    // An acknowledgement has no answer: a wrong one, which has, shows that it arrived.
+    // An acknowledgement has no answer. A wrong one has, and shows that the first has arrived.
     client
         .say(ToSwitch::DigestAck(p4::DigestListAck::default()))
         .await;

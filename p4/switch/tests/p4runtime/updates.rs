@@ -1,4 +1,4 @@
-//! What a write may say, and what a refused one leaves as it was.
+//! Which writes are valid, and that refused ones change nothing.
 
 use tonic::{Code, Status};
 use weft_p4runtime::p4::v1 as p4;
@@ -9,7 +9,7 @@ use weft_p4runtime::p4::v1::update::Type;
 
 use super::client::{Client, SPINE_JSON, Switch, call, codes_of, id, route};
 
-/// Writes one update; its code.
+/// Writes one update, and returns its code.
 async fn write(client: &mut Client, kind: Type, entry: p4::TableEntry) -> Code {
     code_of(client.write(vec![(kind, Entity::TableEntry(entry))]).await)
 }

@@ -1,4 +1,4 @@
-//! One switch with tables, and short names for what tests do to it.
+//! One switch with tables, and short names for the operations of tests.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -58,7 +58,7 @@ pub struct QueueSample {
     pub sent_bytes: u32,
 }
 
-/// What did not come in by a port, of everything since the start.
+/// Packets that did not arrive at a port since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LossSample {
     pub port: u16,
@@ -67,7 +67,7 @@ pub struct LossSample {
     pub at: u64,
 }
 
-/// What a packet met in a queue, as it collected it in band.
+/// The state of a queue that a packet met, as in-band telemetry.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Hop {
     pub switch: u64,
@@ -76,21 +76,21 @@ pub struct Hop {
     pub delay: u64,
 }
 
-/// When digests leave; with the default every packet sends what it can.
+/// When digests leave. With the default, every packet sends all digests that it can.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Intervals {
     /// Between two changes of the RTT of a remote leaf and path.
     pub rtt: u64,
     /// Between two changes of the queue of a port.
     pub queue: u64,
-    /// After which both are told without a change.
+    /// After which both are sent without a change.
     pub longest: u64,
-    /// Bytes of traffic that a digest takes.
+    /// Bytes of traffic for each digest.
     pub digest_bytes: u32,
 }
 
 impl Intervals {
-    /// Changes are told at once, and nothing else.
+    /// Only changes are sent, and at once.
     pub const CHANGES: Intervals = Intervals {
         rtt: 0,
         queue: 0,
@@ -99,7 +99,7 @@ impl Intervals {
     };
 }
 
-/// What became of a packet.
+/// The outcome of a packet.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// The port it left by and the frame, unless it was dropped.
@@ -107,7 +107,7 @@ pub struct Outcome {
     pub rtt: Vec<RttSample>,
     pub queues: Vec<QueueSample>,
     pub losses: Vec<LossSample>,
-    /// Of every packet: what it met, the last queue first.
+    /// For each report, the queues that the packet met, the last one first.
     pub collected: Vec<Vec<Hop>>,
 }
 
@@ -128,7 +128,7 @@ impl Bench {
         Bench::leaf_with_hosts(leaf, "rtt.measure")
     }
 
-    /// The same where the NICs of hosts measure.
+    /// The same leaf if the NICs of hosts measure.
     pub fn leaf_with_nics(leaf: u16) -> Bench {
         Bench::leaf_with_hosts(leaf, "rtt.leave_to_card")
     }
@@ -190,8 +190,7 @@ impl Bench {
         Bench::new(PROGRAM.get_or_init(|| load("spine.json")))
     }
 
-    /// An aggregation switch of a pod with leaf 1 alone: what is for others goes up, path
-    /// by path.
+    /// An aggregation switch of a pod with only leaf 1. Packets for other leaves go up by path.
     pub fn aggregation() -> Bench {
         let mut bench = Bench::spine_without_routes();
         bench.route(Ipv4Addr::new(10, 1, 0, 0), 16, ("routing.to_port", vec![1]));
@@ -204,7 +203,7 @@ impl Bench {
         bench
     }
 
-    /// The same where each path only says where to begin among `uplinks`.
+    /// The same switch if each path only gives the first of `uplinks`.
     pub fn spreading(uplinks: u16, action: &str) -> Bench {
         let mut bench = Bench::spine_without_routes();
         bench.route(Ipv4Addr::new(10, 0, 0, 0), 8, ("routing.up", vec![]));
@@ -250,28 +249,28 @@ impl Bench {
         self.insert("loss.links", exact(port), ("loss.mark", vec![]));
     }
 
-    /// What the controller expects of a remote leaf and path.
+    /// Sets what the controller expects of a remote leaf and path.
     pub fn expect(&mut self, leaf: u16, path: u8, per_byte: u64, longest: u64) {
         let key = vec![exact(leaf), exact(path.into())];
         self.insert_at("rtt.paths", key, ("rtt.expect", vec![per_byte, longest]));
     }
 
-    /// This switch adds itself to in-band telemetry by this name.
+    /// Makes the switch add itself to in-band telemetry by this name.
     pub fn collect_as(&mut self, switch: u64) {
         self.set_default("int.node", ("int.be", vec![switch]));
     }
 
-    /// Packets are to start in-band telemetry so far from each other.
+    /// Makes packets start in-band telemetry at this interval.
     pub fn start_collecting_every(&mut self, interval: u64) {
         self.set_default("int.source", ("int.start_every", vec![interval]));
     }
 
-    /// Packets that meet a queue above a threshold are marked when they leave by `port`.
+    /// Marks packets that leave by `port` and meet a queue above a threshold.
     pub fn mark_above(&mut self, port: u16, action: &str, threshold: u64) {
         self.insert("ecn.threshold", exact(port), (action, vec![threshold]));
     }
 
-    /// ACKs tell what they have waited, in 2^`shift` units of the clock's, from `hosts` on.
+    /// Makes ACKs carry how long they have waited, from `hosts` on, in 2^`shift` clock units.
     pub fn tell_waits(&mut self, hosts: &[u16], shift: u64) {
         self.set_default("waits.ports", ("waits.carry", vec![shift]));
         for &host in hosts {
@@ -304,7 +303,7 @@ impl Bench {
         self.send_through(port, frame, now, QueueMetadata::default())
     }
 
-    /// Sends a frame through a queue that tells this to egress.
+    /// Sends a frame through a queue with this metadata for egress.
     pub fn send_through(
         &mut self,
         port: u16,
@@ -351,7 +350,7 @@ impl Bench {
         self.pipeline.counter(marks.unwrap())[usize::from(port)].packets
     }
 
-    /// What the only place of a counter has counted.
+    /// The value of a counter's only cell.
     pub fn count(&self, counter: &str) -> u64 {
         let counter = self.pipeline.program().counter_id(counter);
         self.pipeline.counter(counter.unwrap())[0].packets

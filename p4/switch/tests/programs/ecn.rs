@@ -1,4 +1,4 @@
-//! The ECN stage: who meets a long queue is marked.
+//! The ECN stage: packets that meet a long queue are marked.
 
 use weft_switch::pipeline::QueueMetadata;
 use weft_testing::packet::{address, checksum_is_right, edit_ipv4, ping};
@@ -18,7 +18,7 @@ fn frame(ecn: u8) -> Vec<u8> {
     frame
 }
 
-/// A queue of so many packets, and the packet that waits in it for so long.
+/// The metadata of a packet that waited in a queue.
 fn queue(enq_qdepth: u32, deq_timedelta: u64) -> QueueMetadata {
     QueueMetadata {
         enq_qdepth,
@@ -27,7 +27,7 @@ fn queue(enq_qdepth: u32, deq_timedelta: u64) -> QueueMetadata {
     }
 }
 
-/// The field of what leaves for a packet with `ecn` that met `queue`.
+/// The ECN field of a packet that came with `ecn` and met `queue`.
 fn left_with(spine: &mut Bench, ecn: u8, queue: QueueMetadata) -> u8 {
     let outcome = spine.send_through(1, &frame(ecn), 10, queue);
     let (_, frame) = outcome.sent.unwrap();

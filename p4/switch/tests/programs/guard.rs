@@ -1,4 +1,4 @@
-//! What hosts send that looks like what only switches and the controller send.
+//! Packets of hosts that look like those which only switches and the controller send.
 
 use weft_testing::packet::{Tcp, address, edit_ipv4, over_ipv6, udp_with};
 
@@ -10,7 +10,7 @@ const BFD_ECHO_PORT: u16 = 3785;
 const ETHERNET_BYTES: usize = 14;
 const UDP: usize = ETHERNET_BYTES + 20;
 
-/// What a leaf makes of a segment that is to carry telemetry.
+/// A segment with telemetry as a leaf sends it.
 fn with_telemetry(from: u8, to: u8) -> Vec<u8> {
     let mut leaf = Bench::leaf(from.into());
     leaf.collect_as(1);
@@ -24,7 +24,7 @@ fn with_telemetry(from: u8, to: u8) -> Vec<u8> {
 #[test]
 fn a_datagram_to_the_port_of_telemetry_passes_as_it_is() {
     let telemetry = with_telemetry(1, 2)[UDP + 8..].to_vec();
-    // Too short for telemetry, long enough, and one in front of which there is a checksum.
+    // Too short for telemetry, long enough, and telemetry after a UDP checksum.
     let payloads = [&[][..], &[1; 4], &[2; 36], &[0x18; 1000], &telemetry];
     for payload in payloads {
         let ports = [53, INT_PORT];

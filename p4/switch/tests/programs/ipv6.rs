@@ -1,4 +1,4 @@
-//! IPv6: what is done with a packet over IPv4 is done with its twin between the same hosts.
+//! IPv6: a packet over IPv6 is treated like the same packet over IPv4.
 
 use weft_switch::pipeline::QueueMetadata;
 use weft_testing::packet::{
@@ -12,7 +12,7 @@ const FABRIC: u16 = 3;
 /// Where the first byte of version and traffic class, and where the hop limit is.
 const CLASS: usize = 14;
 const HOP_LIMIT: usize = 14 + 7;
-/// What an IPv6 header has more than one of IPv4.
+/// How much longer an IPv6 header is than one of IPv4.
 const MORE_BYTES: usize = 20;
 
 fn subflow() -> Tcp {
@@ -69,7 +69,7 @@ fn what_does_not_go_from_host_to_host_is_dropped_and_counted() {
     }
 }
 
-/// What a leaf tells of a segment over IPv6 and its ACK.
+/// The RTT samples of a leaf for a segment over IPv6 and its ACK.
 fn sample(length_bytes: usize, rtt: u64, at: u64) -> RttSample {
     let flow = subflow();
     RttSample {

@@ -5,7 +5,7 @@ use weft_testing::packet::{Tcp, address, checksum_is_right, ping, ttl};
 
 use crate::bench::{Bench, HOSTS, LEAVES, PATHS, mac_of, uplink};
 
-/// All switches, each hop taking `HOP` of time.
+/// All switches. Each hop takes `HOP`.
 struct LeafSpine {
     leaves: BTreeMap<u16, Bench>,
     spines: BTreeMap<u16, Bench>,
@@ -13,7 +13,7 @@ struct LeafSpine {
 
 const HOP: u64 = 10_000;
 
-/// What a host gets: which one, when, and the frame.
+/// A frame that arrives at a host: leaf, host, time, frame.
 type Delivery = (u16, u16, u64, Vec<u8>);
 
 impl LeafSpine {
@@ -24,7 +24,7 @@ impl LeafSpine {
         }
     }
 
-    /// Carries a frame that a host sent to where it arrives.
+    /// Carries a frame from a host to its destination.
     fn carry(&mut self, leaf: u16, host: u16, frame: &[u8], mut now: u64) -> Option<Delivery> {
         let mut hop = |switch: &mut Bench, port: u16, frame: &[u8]| {
             now += HOP;

@@ -9,7 +9,7 @@ const BLOCK: u64 = 128;
 /// Where the first byte of flags and fragment offset is, and the reserved bit in it.
 const FLAGS: usize = 14 + 6;
 const RESERVED: u8 = 0x80;
-/// Of leaf 1 at every spine.
+/// The port of leaf 1 at every spine.
 const FROM_LEAF: u16 = 1;
 
 /// A leaf and a spine at the ends of a link.
@@ -39,7 +39,8 @@ impl Link {
         frame
     }
 
-    /// Sends `packets` and loses those that `is_lost` says, by number; what the spine tells.
+    /// Sends `packets`, and loses those whose number `is_lost` selects. Returns the spine's
+    /// samples.
     fn send(&mut self, packets: u64, is_lost: impl Fn(u64) -> bool) -> Vec<LossSample> {
         (0..packets)
             .filter_map(|packet| {
@@ -115,7 +116,7 @@ fn packets_lost_where_colours_change_are_counted_once() {
 fn random_losses_are_counted_one_by_one() {
     let mut link = Link::new();
     link.send(BLOCK, |_| false);
-    // One in 100, at places that a linear congruence mixes.
+    // One in 100, spread by a linear congruence.
     let strikes = |packet: u64| (packet * 7_919 + 13) % 10_007 < 100;
     let packets = 200 * BLOCK;
     let told = link.send(packets + 1, strikes);
@@ -141,7 +142,7 @@ fn a_link_that_is_well_again_says_so_for_64_blocks() {
 #[test]
 fn losses_that_cannot_be_told_at_once_are_told_later() {
     let mut link = Link::new();
-    // As much as ten blocks bring.
+    // As much as the bytes of ten blocks.
     link.spine.sample_every(Intervals {
         digest_bytes: 10 * 1066 * BLOCK as u32,
         ..Intervals::CHANGES

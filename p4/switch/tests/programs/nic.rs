@@ -1,4 +1,4 @@
-//! RTTs from NIC to NIC: two hosts of different leaves, and what is between them.
+//! RTTs from NIC to NIC: two hosts of different leaves, and the switches between them.
 
 use weft_testing::packet::{Tcp, address, expected_path, ping};
 
@@ -12,7 +12,7 @@ const MS: u64 = 1_000_000;
 /// From NIC to NIC, each way.
 const THERE: u64 = 40_000;
 const BACK: u64 = 30_000;
-/// What NICs put between Ethernet and IPv4.
+/// The header that NICs insert between Ethernet and IPv4.
 const HEADER_BYTES: usize = 18;
 
 /// Two NICs and the leaf of the first.
@@ -34,7 +34,7 @@ impl TwoNics {
         }
     }
 
-    /// A segment leaves the near host's NIC at `now`; what the far host gets.
+    /// Sends a segment from the near host's NIC at `now`. Returns what the far host gets.
     fn send(&mut self, segment: &Tcp, now: u64) -> Vec<u8> {
         let (port, frame) = self.near.send(HOST, &segment.frame(), now).sent.unwrap();
         assert_eq!(port, NETWORK);
@@ -46,7 +46,7 @@ impl TwoNics {
         frame
     }
 
-    /// A segment leaves the far host's NIC at `now`; what the near NIC makes of it.
+    /// Sends a segment from the far host's NIC at `now`. Returns its outcome at the near NIC.
     fn answer(&mut self, segment: &Tcp, now: u64) -> Outcome {
         let sent = self.far.send(HOST, &segment.frame(), now + self.ahead).sent;
         self.near.send(NETWORK, &sent.unwrap().1, now + BACK)
@@ -121,7 +121,7 @@ fn hosts_get_what_hosts_have_sent() {
     let mut nics = TwoNics::new();
     let segment = subflow().data(1, 100);
     let frame = nics.send(&segment, MS);
-    // But what leaves change: addresses of the last hop, TTL, its checksum.
+    // Except for what leaves change: Ethernet addresses, TTL and checksum.
     let sent = segment.frame();
     assert_eq!(frame.len(), sent.len());
     assert_eq!(frame[12..22], sent[12..22]);

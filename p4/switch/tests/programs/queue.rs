@@ -1,4 +1,4 @@
-//! The queue stage: what egress saw comes out of ingress.
+//! The queue stage: ingress sends what egress has seen.
 
 use weft_switch::pipeline::QueueMetadata;
 use weft_testing::packet::{Tcp, address, ping};
@@ -23,14 +23,14 @@ fn queue(deq_qdepth: u32, deq_timedelta: u64) -> QueueMetadata {
     }
 }
 
-/// A leaf that tells changes of queues at once, and nothing else.
+/// A leaf that sends only changes of queues, and at once.
 fn leaf() -> Bench {
     let mut leaf = Bench::leaf(1);
     leaf.sample_every(Intervals::CHANGES);
     leaf
 }
 
-/// Depths and delays that a packet to port 2 makes the leaf tell.
+/// The depths and delays in the samples for a packet to port 2.
 fn told(leaf: &mut Bench, now: u64, left: QueueMetadata) -> Vec<(u32, u64)> {
     let outcome = leaf.send_through(1, &to_neighbour(), now, left);
     let told = outcome.queues.iter();
@@ -96,7 +96,7 @@ fn a_sample_tells_what_the_link_has_sent_since_it_was_idle() {
     let length = frame.len() as u32;
     leaf.send_through(1, &frame, 10, queue(0, 0));
     leaf.send_through(1, &frame, 20, queue(0, 5));
-    // The packet before it has left in the meantime: this one begins anew.
+    // The packet before it has left, so a new busy period begins.
     leaf.send_through(1, &frame, 1_000, queue(0, 0));
     leaf.send_through(1, &frame, 1_010, queue(30, 7));
     let sample = leaf.send(1, &frame, 1_020).queues.remove(0);
@@ -129,7 +129,7 @@ fn a_queue_that_has_drained_is_told_although_nobody_joins_it() {
     let mut leaf = leaf();
     told(&mut leaf, 10, queue(20, 240_000));
     assert_eq!(told(&mut leaf, 20, queue(0, 12_000)), [(20, 240_000)]);
-    // The host there answers; what it sends leaves by another port.
+    // The host there answers. Its packet leaves by another port.
     let drained = QueueSample {
         port: 2,
         depth_packets: 0,

@@ -1,4 +1,4 @@
-//! The RTT stage: what is measured, and what must not be.
+//! The RTT stage: which RTTs are measured, and which must not be.
 
 use std::collections::BTreeMap;
 use weft_testing::packet::{ACK, FIN, SYN, Tcp, address, crc32, expected_path};
@@ -28,14 +28,14 @@ pub fn send(leaf: &mut Bench, segment: Tcp, now: u64) {
     assert!(outcome.rtt.is_empty());
 }
 
-/// The samples that a packet out of the network gives.
+/// The samples for a packet from the network.
 pub fn samples(leaf: &mut Bench, packet: Tcp, now: u64) -> Vec<RttSample> {
     let outcome = leaf.send(FABRIC, &packet.frame(), now);
     assert!(outcome.sent.is_some());
     outcome.rtt
 }
 
-/// The same, their RTTs only.
+/// The RTTs of these samples.
 pub fn rtts(leaf: &mut Bench, packet: Tcp, now: u64) -> Vec<u64> {
     let samples = samples(leaf, packet, now);
     samples.iter().map(|sample| sample.rtt).collect()
@@ -263,7 +263,7 @@ fn the_clock_wraps_around() {
     assert_eq!(rtts(&mut leaf, flow.ack_of(1001), (1 << 48) + 15), [20]);
 }
 
-/// Two values of `key` whose bytes have the same place.
+/// Two values of `key` whose bytes have the same hash index.
 fn colliding<const N: usize>(key: impl Fn(u32) -> [u8; N]) -> (u32, u32) {
     let mut seen = BTreeMap::new();
     for value in 1.. {
@@ -317,7 +317,7 @@ fn of_colliding_segments_the_last_is_measured_and_the_other_is_not_mistaken() {
     let mut leaf = leaf_with(flow, 0);
     let mut highest = 1;
     for end in [1 + first, 1 + second] {
-        // Up to 64 KB each, so that the ends are the colliding ones.
+        // Up to 64 KB each, so that their ends collide.
         while end - highest > 60_000 {
             send(&mut leaf, flow.data(highest, 60_000), 10);
             highest += 60_000;

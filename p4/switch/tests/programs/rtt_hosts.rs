@@ -1,9 +1,10 @@
-//! The RTT stage under what real TCP does: receivers that wait, networks that reorder,
-//! connections that idle, and thousands of them at once.
+//! The RTT stage with the behaviour of real TCP: delayed ACKs, reordering, idle connections, and
+//! thousands of connections at once.
+
+use weft_testing::packet::{SYN, Tcp, address};
 
 use crate::bench::{Bench, Intervals};
 use crate::rtt::{leaf_with, rtts, samples, send, subflow};
-use weft_testing::packet::{SYN, Tcp, address};
 
 #[test]
 fn a_keep_alive_gives_no_sample_and_spoils_none() {
@@ -127,11 +128,11 @@ fn a_late_ack_of_a_single_segment_is_counted_and_not_used() {
         send(&mut exchange.leaf, flow.data(seq, 1000), now);
         rtts(&mut exchange.leaf, flow.ack_of(seq + 1000), now + rtt)
     };
-    // It may have waited for a second segment.
+    // The ACK may have waited for a second segment.
     assert!(single(1, 1_000_000, 900_000).is_empty());
-    // Less is certain.
+    // A lower RTT is certain.
     assert_eq!(single(1001, 2_000_000, 40_000), [40_000]);
-    // So is more, when there was nothing better for long enough.
+    // A higher one is accepted if there was no better one for long enough.
     assert_eq!(single(2001, 13_000_000, 900_000), [900_000]);
     assert_eq!(exchange.leaf.count("rtt.delayed_acks"), 1);
 }
@@ -144,7 +145,7 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// After a handshake of 80 us, of which a leaf tells as `intervals` say.
+    /// Begins with a handshake of 80 us, with a leaf that sends samples at `intervals`.
     fn new(intervals: Intervals) -> Exchange {
         let mut leaf = Bench::leaf(1);
         leaf.sample_every(intervals);
@@ -157,7 +158,7 @@ impl Exchange {
         }
     }
 
-    /// What is told of one more pair: smoothed and lowest RTT.
+    /// Measures one more pair. Returns smoothed and lowest RTT if they are sent.
     fn measure(&mut self, rtt: u64) -> Option<(u64, u64)> {
         let (flow, end) = (subflow(), self.next + 1000);
         for half in [self.next, self.next + 500] {
@@ -218,9 +219,9 @@ fn the_late_ack_of_many_segments_is_not_used() {
 #[test]
 fn small_changes_are_smoothed_and_told_when_they_add_up() {
     let mut exchange = Exchange::new(Intervals::CHANGES);
-    // Towards 84 us: below a sixteenth of 80 us, however long.
+    // Towards 84 us: this never differs by a sixteenth of 80 us.
     assert!((0..100).all(|_| exchange.measure(84_000).is_none()));
-    // On to 88 us, from 84 us: at 85 us it is told, with the lowest since the handshake.
+    // From 84 us on to 88 us: a sample is sent at 85 us, with the lowest since the last one.
     let told: Vec<_> = (0..100).filter_map(|_| exchange.measure(88_000)).collect();
     assert_eq!(told.len(), 1);
     assert_eq!(told[0].1, 84_000);
@@ -284,7 +285,7 @@ fn digests_leave_as_traffic_pays_for_them() {
         digest_bytes: 0x10000,
         ..Intervals::CHANGES
     });
-    // Jumps between two RTTs: every sample is news.
+    // Jumps between two RTTs, so that every sample is a change.
     let told = |exchange: &mut Exchange, rounds: u64| {
         let rtts = (0..rounds).map(|round| 100_000 + round / 4 % 2 * 900_000);
         rtts.filter(|rtt| exchange.measure(*rtt).is_some()).count()
@@ -296,13 +297,14 @@ fn digests_leave_as_traffic_pays_for_them() {
     assert!(told.abs_diff(bytes / 0x10000) <= 1, "{told} digests");
 }
 
-/// `flows` subflows to one leaf, `segments` of each under way at once; how many are measured.
+/// Sends `segments` segments of each of `flows` subflows to one leaf before any is acknowledged.
+/// Returns how many are measured.
 fn measured(flows: u32, segments: u32) -> u32 {
     const LENGTH: u32 = 1448;
     let flow = |number: u32| Tcp {
         src: address(1, 1, 1 + (number / 40 % 4) as u8),
         dst: address(2, 1 + (number % 40) as u8, 1),
-        // Anywhere, as hosts choose them.
+        // Spread, as hosts choose them.
         src_port: 32_768 + (number * 7_919 % 28_000) as u16,
         ..subflow()
     };
@@ -339,9 +341,9 @@ fn measured(flows: u32, segments: u32) -> u32 {
     measured
 }
 
-/// Flows and segments have 65 536 places each. Of `flows` that send in turn about those
-/// are measured that share no place, exp(-flows / places). A segment is, unless a later one
-/// took its place: (1 - exp(-load)) / load of them with load = segments / places.
+/// Flows and segments have 65 536 places each. Of `flows` that send in turn, about exp(-flows /
+/// places) share no place with another, and are measured. A segment is measured unless a later one
+/// took its place: that is (1 - exp(-load)) / load of them, with load = segments / places.
 #[test]
 fn ten_thousand_subflows_at_once_are_measured_and_none_is_mistaken() {
     for (flows, segments, least_percent) in [(1_000, 1, 95), (10_000, 1, 75), (10_000, 4, 60)] {

@@ -1,4 +1,4 @@
-//! What an ACK waits in queues is written into it, from leaf to leaf.
+//! The time that an ACK waits in queues is written into it, from leaf to leaf.
 
 use weft_switch::pipeline::QueueMetadata;
 use weft_testing::packet::{ACK, SYN, Tcp, address, checksum_is_right, edit_ipv4, over_ipv6, udp};
@@ -10,7 +10,7 @@ const FABRIC: u16 = HOSTS + 1;
 const IDENTIFICATION: usize = 14 + 4;
 const FLOW_LABEL: usize = 14 + 1;
 
-/// Units of a clock's in one of a wait's.
+/// Clock units in one unit of a wait.
 const UNIT: u64 = 1 << 10;
 
 /// An ACK of h1_1 to h2_1.
@@ -25,7 +25,7 @@ fn wait(units: u64) -> QueueMetadata {
     }
 }
 
-/// What stands in an IPv4 packet that has waited so long in this switch.
+/// The wait in an IPv4 packet that waited in this switch.
 fn told(switch: &mut Bench, port: u16, frame: &[u8], units: u64) -> u16 {
     let outcome = switch.send_through(port, frame, 10, wait(units));
     let (_, sent) = outcome.sent.unwrap();
@@ -33,7 +33,7 @@ fn told(switch: &mut Bench, port: u16, frame: &[u8], units: u64) -> u16 {
     u16::from_be_bytes(sent[IDENTIFICATION..][..2].try_into().unwrap())
 }
 
-/// The packet as the switch before has left it.
+/// The packet as the previous switch sent it.
 fn after(so_far: u16, packet: Tcp) -> Vec<u8> {
     let mut frame = packet.frame();
     edit_ipv4(&mut frame, |header| {

@@ -1,4 +1,4 @@
-//! Which registers stand beside each other: those that actions use alike.
+//! Plans which registers are stored beside each other: those that actions use at the same index.
 
 use std::collections::HashMap;
 
@@ -38,9 +38,9 @@ impl RegisterPlan {
     }
 }
 
-/// For each register the first one of its size that is used at the same places: whose index is the
-/// same expression, or that is used like one of which that is true.
-fn used_alike<'a>(
+/// For each register, the first one of its size that is used at the same index, directly or by way
+/// of a third register. Two indices are the same if they are the same expression.
+pub(in crate::pipeline) fn used_alike<'a>(
     registers: &[RegisterInfo],
     ops: impl Iterator<Item = &'a Op> + Clone,
 ) -> Vec<usize> {
@@ -60,7 +60,8 @@ fn used_alike<'a>(
         let Expr::Word(mut index, _) = index.clone() else {
             continue;
         };
-        // Every step leads to an earlier one: it ends, but for programs that p4c did not write.
+        // Each step leads to an earlier word, so this ends, except for programs that p4c did not
+        // write.
         for _ in 0..sources.len() {
             match index {
                 Node::Word(word) => match sources.get(&word) {
@@ -79,8 +80,8 @@ fn used_alike<'a>(
     first
 }
 
-/// What is assigned to each field; nothing when several expressions are. p4c computes every index
-/// into a variable of its own.
+/// The expression assigned to each field, or nothing if there are several. p4c computes each index
+/// into its own variable.
 fn sources<'a>(ops: impl Iterator<Item = &'a Op>) -> HashMap<u32, Option<Node<u64>>> {
     let mut sources = HashMap::new();
     for op in ops {
@@ -96,52 +97,4 @@ fn sources<'a>(ops: impl Iterator<Item = &'a Op>) -> HashMap<u32, Option<Node<u6
             .or_insert(Some(value));
     }
     sources
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::pipeline::model::expr::Dest;
-    use crate::pipeline::model::slot::Slot;
-
-    fn info(size: usize, bits: u32) -> RegisterInfo {
-        RegisterInfo {
-            name: String::new(),
-            size,
-            bits,
-        }
-    }
-
-    fn read(register: u32, word: u32) -> Op {
-        Op::RegisterRead {
-            to: Dest::Field(Slot {
-                word: 0,
-                bits: 64,
-                signed: false,
-            }),
-            register,
-            index: Expr::Word(Node::Word(word), false),
-        }
-    }
-
-    #[test]
-    fn an_index_that_is_computed_twice_is_the_same() {
-        let registers = [info(8, 32), info(8, 32), info(8, 32)];
-        let set = |word, value| Op::Set {
-            word,
-            mask: u64::MAX,
-            value,
-        };
-        let ops = [
-            set(5, Node::BitNot(Box::new(Node::Word(1)))),
-            read(0, 5),
-            set(6, Node::BitNot(Box::new(Node::Word(1)))),
-            read(1, 6),
-            // Of this nobody can tell what it is.
-            set(7, Node::BitNot(Box::new(Node::Word(1)))),
-            set(7, Node::Word(2)),
-            read(2, 7),
-        ];
-        assert_eq!(used_alike(&registers, ops.iter()), [0, 0, 2]);
-    }
 }

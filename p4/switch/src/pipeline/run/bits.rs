@@ -1,4 +1,4 @@
-//! Bits of byte strings, in network order.
+//! Reads and writes bits of byte strings in network order.
 
 use crate::pipeline::model::word::mask64;
 
@@ -48,7 +48,7 @@ pub fn read_limbs(bytes: &[u8], offset: usize, bits: u32, limbs: &mut [u64]) {
 #[derive(Debug)]
 pub struct BitWriter<'a> {
     bytes: &'a mut Vec<u8>,
-    /// Bits that do not make a byte yet, in the low `pending_bits`.
+    /// Bits that do not fill a byte yet, in the low `pending_bits`.
     pending: u128,
     pending_bits: u32,
 }
@@ -62,7 +62,7 @@ impl<'a> BitWriter<'a> {
         }
     }
 
-    /// Appends the low `bits` (up to 64) of `value`, which has no others.
+    /// Appends the low `bits` (up to 64) of `value`, whose other bits are zero.
     #[inline]
     pub fn push(&mut self, value: u64, bits: u32) {
         if self.pending_bits == 0 {
@@ -122,7 +122,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(fields in proptest::collection::vec((any::<[u64; 4]>(), 1u32..=256), 0..20)) {
+        fn what_is_written_is_read(fields in proptest::collection::vec((any::<[u64; 4]>(), 1u32..=256), 1..20)) {
             let mut bytes = Vec::new();
             let mut writer = BitWriter::new(&mut bytes);
             let mut masked = fields.clone();

@@ -1,4 +1,4 @@
-//! Operations, against the same computed here by other means.
+//! Operations, compared with the same operations computed here in another way.
 
 use num_bigint::BigUint;
 use proptest::prelude::*;

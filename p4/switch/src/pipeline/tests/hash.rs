@@ -1,4 +1,4 @@
-//! What `hash` takes of a packet.
+//! The inputs of `hash`.
 
 use crate::pipeline::compile::json;
 use crate::pipeline::compile::symbols::Symbols;

@@ -1,4 +1,4 @@
-//! Bytes from outside: none make a pipeline panic.
+//! Packets from outside: none makes a pipeline panic.
 
 use std::sync::LazyLock;
 
@@ -22,7 +22,7 @@ static PROGRAMS: LazyLock<Vec<Arc<Program>>> = LazyLock::new(|| {
     programs.collect()
 });
 
-/// Bytes of any kind, often with a beginning that programs look at.
+/// Arbitrary bytes, often with a beginning that programs parse.
 fn packet() -> impl Strategy<Value = Vec<u8>> {
     let start = prop_oneof![
         Just(vec![]),

@@ -1,4 +1,4 @@
-//! Tables, from the packet's and from the control plane's side.
+//! Tables, as packets and the control plane use them.
 
 use super::*;
 
@@ -308,20 +308,19 @@ fn entries_that_make_no_sense_are_invalid() {
             &[1],
         ),
     ];
-    for (message, expected) in messages.iter().zip([
-        "exact_table has 2 key fields, 1 are given",
+    let expected = [
+        "exact_table has 2 key fields, but 1 are given",
         "exact_table, key field hdr.key.small: the value does not fit in 16 bits",
         "exact_table, key field hdr.key.address: an exact field needs a value",
         "entries of exact_table have no priority",
         "IngressImpl.set_exact, parameter value: the value does not fit in 8 bits",
-        "IngressImpl.set_exact has 1 parameters, 0 are given",
+        "IngressImpl.set_exact has 1 parameters, but 0 are given",
         "lpm_table, key field hdr.key.address: the value has bits outside its mask",
         "lpm_table, key field hdr.key.address: a prefix has 1 to 32 bits",
         "range_table, key field hdr.key.small: the range is empty",
         "entries of range_table need a priority above 0",
-    ]) {
-        assert_eq!(message, expected);
-    }
+    ];
+    assert_eq!(messages, expected);
 }
 
 #[test]

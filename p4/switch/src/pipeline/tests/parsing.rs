@@ -14,8 +14,8 @@ const PARSER_TIMEOUT: u8 = 5;
 const PARSER_INVALID_ARGUMENT: u8 = 6;
 const FORBIDDEN_LABEL: u8 = 7;
 
-/// What leaves: the parser's error, the byte it looked ahead at, the last index of the stack, and
-/// the packet.
+/// The outcome: the parser's error, the byte from `lookahead`, the last index of the stack, and the
+/// packet.
 fn parse(packet: &[u8]) -> (u8, u8, u8, Vec<u8>) {
     let mut pipeline = pipeline(PROGRAM);
     let (frames, _) = send(&mut pipeline, 1, packet, 0);

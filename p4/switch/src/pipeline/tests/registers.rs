@@ -1,5 +1,6 @@
 //! Registers that share rows.
 
+use crate::pipeline::compile::registers::used_alike;
 use crate::pipeline::model::action::Op;
 use crate::pipeline::model::expr::{Dest, Expr, Node};
 use crate::pipeline::model::info::RegisterInfo;
@@ -59,4 +60,25 @@ fn registers_that_one_field_indexes_share_their_rows_and_no_cell() {
             );
         }
     }
+}
+
+#[test]
+fn an_index_that_is_computed_twice_is_the_same() {
+    let registers = [info(8, 32), info(8, 32), info(8, 32)];
+    let set = |word, value| Op::Set {
+        word,
+        mask: u64::MAX,
+        value,
+    };
+    let ops = [
+        set(5, Node::BitNot(Box::new(Node::Word(1)))),
+        read(0, 5),
+        set(6, Node::BitNot(Box::new(Node::Word(1)))),
+        read(1, 6),
+        // The value of this field is not known.
+        set(7, Node::BitNot(Box::new(Node::Word(1)))),
+        set(7, Node::Word(2)),
+        read(2, 7),
+    ];
+    assert_eq!(used_alike(&registers, ops.iter()), [0, 0, 2]);
 }

@@ -1,4 +1,4 @@
-//! Copies, packets that come back, and what egress is told.
+//! Copies, recirculated and resubmitted packets, and the metadata of egress.
 
 use super::*;
 
@@ -6,8 +6,8 @@ const PROGRAM: &[u8] = include_bytes!("../../../tests/fixtures/replication.json"
 
 const REPORT_BYTES: usize = 35;
 
-/// What egress reported: instance type, port, replica, the metadata that is kept and the one that
-/// is not; and the packet.
+/// The report of egress: instance type, port, replica, the metadata that is kept, and that which is
+/// not; and the packet.
 fn report(frame: &[u8]) -> (u8, u16, u16, u8, u8, Vec<u8>) {
     let port = u16::from_be_bytes([frame[1], frame[2]]);
     let replica = u16::from_be_bytes([frame[3], frame[4]]);

@@ -1,4 +1,4 @@
-//! Tables against a map of what was inserted, and how large what packets need of them is.
+//! Tables compared with a map of the same entries, and the size of their parts that packets need.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::pipeline::run::api::CounterValue;
 use crate::pipeline::run::entry::Entry;
 use crate::pipeline::run::table::Table;
 
-/// A table with one key field of `bits`, of which those in `mask` count.
+/// A table with one key field of `bits`, which is compared under `mask`.
 fn table_of(kind: MatchKind, bits: u32, mask: Option<u64>) -> Table {
     let slot = Slot {
         word: 1,

@@ -34,15 +34,25 @@ fn writable(program: &Program, table: TableId) -> Result<&TableInfo> {
     Ok(info)
 }
 
+/// The table's description, and the checked key and action call of `entry`.
+fn checked<'a>(
+    program: &'a Program,
+    id: TableId,
+    entry: &TableEntry,
+) -> Result<(&'a TableInfo, EntryKey, Call)> {
+    let info = writable(program, id)?;
+    let key = entry_key(info, &entry.matches, entry.priority)?;
+    let call = call(program, info, &entry.action)?;
+    Ok((info, key, call))
+}
+
 pub(in crate::pipeline) fn insert(
     program: &Program,
     id: TableId,
     table: &mut Table,
     entry: &TableEntry,
 ) -> Result<()> {
-    let info = writable(program, id)?;
-    let key = entry_key(info, &entry.matches, entry.priority)?;
-    let call = call(program, info, &entry.action)?;
+    let (info, key, call) = checked(program, id, entry)?;
     if table.get(&key).is_some() {
         let message = format!("{} has an entry with this key", info.name);
         return Err(StateError::AlreadyExists(message));
@@ -65,9 +75,7 @@ pub(in crate::pipeline) fn modify(
     table: &mut Table,
     entry: &TableEntry,
 ) -> Result<()> {
-    let info = writable(program, id)?;
-    let key = entry_key(info, &entry.matches, entry.priority)?;
-    let call = call(program, info, &entry.action)?;
+    let (info, key, call) = checked(program, id, entry)?;
     existing(info, table.get_mut(&key))?.call = call;
     Ok(())
 }
@@ -200,13 +208,13 @@ fn read_match(key: &KeyInfo, value: &Match) -> MatchValue {
     }
 }
 
-/// Checks and converts what identifies an entry.
+/// Checks and converts the key of an entry.
 fn entry_key(info: &TableInfo, matches: &[MatchValue], priority: i32) -> Result<EntryKey> {
     let table = &info.name;
     if matches.len() != info.key.len() {
         let (given, wanted) = (matches.len(), info.key.len());
         return invalid(format!(
-            "{table} has {wanted} key fields, {given} are given"
+            "{table} has {wanted} key fields, but {given} are given"
         ));
     }
     if info.prioritised && priority <= 0 {
@@ -275,7 +283,7 @@ fn key_match(
         (MatchKind::Ternary, MatchValue::Ternary { value, mask }) => {
             let mask = limbs(mask)?;
             if mask.iter().all(|limb| *limb == 0) {
-                return Err("a field that matches anything is to be left out".into());
+                return Err("leave out a field that matches anything".into());
             }
             let (value, mask) = under(value, mask)?;
             Ok(Match::Ternary { value, mask })
@@ -308,7 +316,9 @@ fn call(program: &Program, info: &TableInfo, action: &ActionCall) -> Result<Call
     if described.params.len() != action.args.len() {
         let (given, wanted) = (action.args.len(), described.params.len());
         let name = &described.name;
-        return invalid(format!("{name} has {wanted} parameters, {given} are given"));
+        return invalid(format!(
+            "{name} has {wanted} parameters, but {given} are given"
+        ));
     }
     let mut args = Args::new();
     for (param, arg) in described.params.iter().zip(&action.args) {
