@@ -30,16 +30,16 @@ struct Arguments {
     /// capture in the stats folder; `all` for all hosts
     #[arg(long, value_name = "HOSTS", value_delimiter = ',')]
     capture: Vec<String>,
-    /// Of the queues in front of captured hosts only, or of all
+    /// Queues to record arrivals at: those in front of captured hosts, or all
     #[arg(long, value_enum, default_value = "hosts", requires = "capture")]
     arrivals: Arrivals,
-    /// Created when all servers listen and all interfaces are open
+    /// File to create when all servers listen and all interfaces are open
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
-    /// What the timestamps that P4 programs see count
+    /// Unit of the timestamps that P4 programs see
     #[arg(long, value_enum, default_value = "ns")]
     timestamps: Timestamps,
-    /// Seed of everything random: frames lost, noise of hosts, what P4 programs draw
+    /// Seed for everything random: lost frames, noise of hosts, random numbers of P4 programs
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }

@@ -1,11 +1,11 @@
-//! What will soon be needed, on its way into the processor's cache.
+//! Prefetching: loads into the processor's cache what will soon be needed.
 //!
 //! A network of hundreds of switches does not fit into the caches next to the processor, and nearly
-//! every packet is at another switch than the one before. While one packet is worked on, the state
-//! that the next one is sure to need comes nearer, all of it at once.
+//! every packet is at another switch than the one before. So while it works on one packet, the
+//! processor already loads the state that the next one is sure to need.
 
-/// Lets the line of the cache that `value` starts in come nearer. Changes nothing but how long it
-/// takes to read it, and where the processor is no x86, not even that.
+/// Prefetches the cache line that `value` starts in. This changes only how long a later read takes.
+/// On processors other than x86 it does nothing.
 #[inline]
 pub(crate) fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]

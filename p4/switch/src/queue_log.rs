@@ -21,8 +21,8 @@ const HEADER: &str = "time_ns,switch,port,peer,queue_packets,queue_max_packets,t
 
 /// Appends rows about queues to a file.
 ///
-/// Rows tell the state of the network at whole milliseconds of its time, however
-/// seldom it is run: [`QueueLog::advance`] stops it at each of them.
+/// Each row has the state of the network at a whole millisecond of its time. [`QueueLog::advance`]
+/// stops the network at each of them, however rarely it is called.
 #[derive(Debug)]
 pub struct QueueLog {
     file: File,
@@ -36,7 +36,7 @@ pub struct QueueLog {
 }
 
 impl QueueLog {
-    /// A log at `path`; rows are appended to what is there.
+    /// Opens a log at `path`, and appends to it.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -73,7 +73,7 @@ impl QueueLog {
         loop {
             let network = &world.network;
             let next_ns = network.next_event_ns().filter(|at_ns| *at_ns < end_ns);
-            // Nothing to tell of milliseconds in which nothing happened.
+            // Skip milliseconds in which nothing happened.
             let from_ns = match next_ns {
                 Some(at_ns) if !self.active => at_ns,
                 None if !self.active => break,
@@ -91,8 +91,7 @@ impl QueueLog {
         world.advance(now_ns, end_ns, deliveries);
     }
 
-    /// When the log has something to write although no packet moves; `at_ns`
-    /// is the time of the network.
+    /// When the log has to write even if no packet moves. `at_ns` is the time of the network.
     #[must_use]
     pub fn deadline_ns(&self, at_ns: u64) -> Option<u64> {
         let rows = self.active.then_some(at_ns + ROW_NS);
@@ -113,7 +112,7 @@ impl QueueLog {
         self.flush()
     }
 
-    /// Writes what there is to write.
+    /// Writes everything that has not been written yet.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -128,7 +127,7 @@ impl QueueLog {
         }
         let Self { rows, switches, .. } = self;
         world.network.take_changes(|switch, port, stats| {
-            // NICs of hosts are no switches.
+            // NICs of hosts are not switches.
             let Some((name, peers)) = switches.get(switch) else {
                 return;
             };

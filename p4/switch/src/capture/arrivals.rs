@@ -1,6 +1,6 @@
 //! `arrivals.csv`: every packet that came to an egress queue.
 //!
-//! Text, because everything reads it, and it is small beside the captures: 35 bytes a packet.
+//! It is text, which every tool reads, and small compared with the captures: 35 bytes a packet.
 
 use std::io::Write as _;
 

@@ -1,7 +1,7 @@
 //! `digests.csv`: the digests that switches sent to their controllers, and when.
 //!
-//! The members of a digest are in the order of its struct in the P4 program, as decimal
-//! numbers with spaces between them: nothing here knows their names.
+//! The members of a digest are in the order of its struct in the P4 program, as decimal numbers
+//! with spaces between them. This module does not know their names.
 
 use std::io::Write as _;
 

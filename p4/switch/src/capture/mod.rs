@@ -8,8 +8,7 @@
 //! | `digests.csv`  | the digests that switches sent to their controllers                    |
 //! | `topology.json`| the network, so that the folder explains itself                        |
 //!
-//! Times are `CLOCK_MONOTONIC` of this machine. Nothing of it depends on when this process
-//! happened to run.
+//! Times are `CLOCK_MONOTONIC` of this machine. They do not depend on when this process ran.
 
 mod arrivals;
 mod digests;
@@ -28,7 +27,7 @@ use crate::server::World;
 use arrivals::Rows;
 use pcap::Cable;
 
-/// What is kept in memory reaches the files at most this much later.
+/// Records reach the files at most this much later.
 const FLUSH_NS: u64 = 10_000_000;
 
 /// What to capture.
@@ -40,10 +39,10 @@ pub struct Selection {
     pub all_queues: bool,
 }
 
-/// Why nothing can be captured.
+/// Why a capture cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Asked for a host that is none.
+    /// There is no such host.
     #[error("--capture {host}: no such host; there are {known}")]
     Host {
         /// What was asked for.
@@ -51,7 +50,7 @@ pub enum Error {
         /// The hosts.
         known: String,
     },
-    /// A file could not be made.
+    /// A file could not be created.
     #[error("{path}: {source}")]
     File {
         /// The file.
@@ -61,10 +60,10 @@ pub enum Error {
     },
 }
 
-/// Files of captures, and what is to be written to them.
+/// The files of a capture, and the records to write to them.
 #[derive(Debug)]
 pub struct Captures {
-    /// By place in [`Network::host_ports`](crate::network::Network::host_ports).
+    /// By index into [`Network::host_ports`](crate::network::Network::host_ports).
     cables: BTreeMap<usize, (Cable, File)>,
     rows: Rows,
     arrivals: Vec<u8>,
@@ -78,8 +77,8 @@ pub struct Captures {
 }
 
 impl Captures {
-    /// Begins files in the folder `path`, which is made if missing, or goes on with what is
-    /// there. From here on the network notes what comes to the observed queues.
+    /// Creates files in the folder `path`, which it creates if it is missing, or appends to those
+    /// that are there. From now on the network records arrivals at the observed queues.
     ///
     /// # Errors
     /// See [`Error`].
@@ -134,14 +133,14 @@ impl Captures {
         })
     }
 
-    /// Notes a frame whose last bit left a host at `at_ns`.
+    /// Records a frame whose last bit left a host at `at_ns`.
     pub fn sent(&mut self, host_port: usize, at_ns: u64, frame: &[u8]) {
         if let Some((cable, _)) = self.cables.get_mut(&host_port) {
             cable.leaves(at_ns, frame);
         }
     }
 
-    /// Notes what happened in `world`, and what it delivers.
+    /// Records what happened in `world`, and its deliveries.
     pub fn update(&mut self, now_ns: u64, world: &mut World, deliveries: &[Delivery]) {
         for delivery in deliveries {
             if let Some((cable, _)) = self.cables.get_mut(&delivery.host_port) {
@@ -160,13 +159,13 @@ impl Captures {
         }
     }
 
-    /// When something must be written although no packet moves.
+    /// When the captures have to write even if no packet moves.
     #[must_use]
     pub fn deadline_ns(&self) -> Option<u64> {
         self.flush_at_ns
     }
 
-    /// Writes what has waited long enough: everything up to `now_ns`.
+    /// If records have waited long enough, writes everything up to `now_ns`.
     ///
     /// # Errors
     /// When a file cannot be written.
@@ -204,7 +203,7 @@ impl Captures {
     }
 }
 
-/// Names of the hosts that were asked for.
+/// Names of the hosts in `asked`.
 fn choose(topology: &Topology, asked: &[String]) -> Result<Vec<String>, Error> {
     let known = || topology.hosts.iter().map(|host| host.name.clone());
     if asked.iter().any(|host| host == "all") {

@@ -48,8 +48,8 @@ impl Record {
     }
 }
 
-/// What passed a cable and is not in the file yet. Frames to the host are known before they
-/// arrive, those from it afterwards: both wait here until they can be put in order.
+/// Frames that passed a cable and are not in the file yet. Frames to the host are known before they
+/// arrive, and frames from it only afterwards. So both wait here until they can be put in order.
 #[derive(Debug, Default)]
 pub(super) struct Cable {
     to_host: VecDeque<Record>,
@@ -57,12 +57,12 @@ pub(super) struct Cable {
 }
 
 impl Cable {
-    /// Notes a frame that arrives at the host at `at_ns`, not before any that was noted earlier.
+    /// Records a frame that arrives at the host at `at_ns`. Call it in order of time.
     pub fn arrives(&mut self, at_ns: u64, frame: &[u8]) {
         self.to_host.push_back(Record::new(at_ns, frame));
     }
 
-    /// The same for a frame that has left the host.
+    /// Records a frame that left the host at `at_ns`. Call it in order of time.
     pub fn leaves(&mut self, at_ns: u64, frame: &[u8]) {
         self.from_host.push_back(Record::new(at_ns, frame));
     }
@@ -72,8 +72,8 @@ impl Cable {
         self.to_host.is_empty() && self.from_host.is_empty()
     }
 
-    /// Appends everything up to `now_ns` to `file`, ordered by time; of the same moment, what
-    /// arrives comes first.
+    /// Appends everything up to `now_ns` to `file`, by time. At the same time, frames to the host
+    /// come first.
     pub fn settle(&mut self, now_ns: u64, file: &mut Vec<u8>) {
         loop {
             let arrival = self.to_host.front().map(|record| record.at_ns);

@@ -15,9 +15,9 @@ use super::timestamp::TimestampUnit;
 use crate::pipeline::DROP_PORT;
 
 impl Network {
-    /// The network of `topology`, its switches without programs. Their
-    /// timestamps count in `unit` from `epoch_ns`, which is the present too.
-    /// `seed` starts what is lost at random.
+    /// Builds the network of `topology`, with switches that have no programs yet. Their timestamps
+    /// count in `unit` from `epoch_ns`, which is also the present. `seed` decides which frames are
+    /// lost at random.
     ///
     /// # Errors
     /// See [`BuildError`].

@@ -1,11 +1,11 @@
-//! Why a topology makes no network.
+//! Why no network can be built from a topology.
 
 use super::port::CPU_PORT;
 
-/// Why a topology makes no network.
+/// Why no network can be built from a topology.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
-    /// A port number that the data plane keeps for itself.
+    /// A port number that the data plane reserves.
     #[error("{switch} port {port}: ports are numbered 1 to {}", CPU_PORT - 1)]
     PortNumber {
         /// The switch.
@@ -13,7 +13,7 @@ pub enum BuildError {
         /// The number.
         port: u16,
     },
-    /// Two ports of one number.
+    /// Two ports with the same number.
     #[error("{switch} has two ports {port}")]
     Twice {
         /// The switch.
@@ -21,8 +21,8 @@ pub enum BuildError {
         /// The number.
         port: u16,
     },
-    /// A cable ends at a switch port that does not exist.
-    #[error("{switch} port {port}: its cable ends at {peer} port {peer_port}, which is none")]
+    /// A link ends at a switch port that does not exist.
+    #[error("{switch} port {port}: its link ends at {peer} port {peer_port}, which does not exist")]
     NoPeer {
         /// The switch.
         switch: String,
@@ -34,7 +34,7 @@ pub enum BuildError {
         peer_port: u16,
     },
     /// A rate of 0, or one that arithmetic cannot hold.
-    #[error("{switch} port {port}: rate {rate_bps} bps is not in 1 to 10^13")]
+    #[error("{switch} port {port}: rate {rate_bps} bps is out of range 1 to 10^13")]
     Rate {
         /// The switch.
         switch: String,

@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 /// Something that happens at a port of a switch.
 #[derive(Debug)]
 pub(super) enum Action {
-    /// The link of the port is free and packets wait.
+    /// The link of the port is free, and packets wait for it.
     Dequeue,
     /// A frame comes in.
     Arrive(Vec<u8>),
@@ -15,12 +15,10 @@ pub(super) enum Action {
 
 /// An entry of the queue.
 ///
-/// Events are ordered by time, then kind (a queue makes room before a frame
-/// comes in), then switch, then port: all of it follows from the simulated
-/// network alone. Only frames that reach the same
-/// port in the same nanosecond fall back on the order in which they were
-/// handed over, which is that of the cable. So it makes no difference in what
-/// portions real packets are read in.
+/// Events are ordered by time, then kind (a queue makes room before a frame comes in), then switch,
+/// then port: an order that follows from the simulated network alone. Frames that reach the same
+/// port in the same nanosecond keep the order in which the caller handed them over, which is their
+/// order on the cable. So the result does not depend on how many real packets are read at a time.
 #[derive(Debug)]
 pub(super) struct Event {
     pub at_ns: u64,
@@ -52,7 +50,7 @@ impl PartialOrd for Event {
 }
 
 impl Ord for Event {
-    /// Reversed: the heap's greatest is the earliest.
+    /// Reversed, because the heap returns the greatest first.
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())
     }
@@ -87,10 +85,10 @@ impl EventQueue {
         self.next().map(|event| event.at_ns)
     }
 
-    /// The least `due` of all events, or any that is before `soon_ns`.
+    /// The smallest `due` of all events, or any `due` before `soon_ns`.
     pub fn earliest(&self, soon_ns: u64, due: impl Fn(&Event) -> u64) -> Option<u64> {
         let mut least = None;
-        // The heap's own order is nearly that of time: what is soon comes first.
+        // The heap is nearly sorted by time, so early events come first.
         for event in &self.events {
             let due_ns = due(event);
             least = Some(least.map_or(due_ns, |least: u64| least.min(due_ns)));

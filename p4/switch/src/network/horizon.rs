@@ -1,8 +1,8 @@
 //! How far each place of the network is from the nearest host, in time.
 //!
-//! A frame that arrives at a switch cannot reach a host before it has crossed
-//! the links of the fastest path to one. With slow links that is long after, and
-//! all that time nobody needs to know where the frame is.
+//! A frame that arrives at a switch cannot reach a host before it has crossed the links of the
+//! fastest path to one. With slow links that takes long, and until then nobody needs to know where
+//! the frame is.
 
 use super::event_queue::{Action, Event};
 use super::node::Node;
@@ -12,16 +12,17 @@ use super::schedule::Schedule;
 /// Shortest propagation delays to a host. Serialisation and queues come on top.
 #[derive(Debug, Default)]
 pub(super) struct Horizon {
-    /// By switch: from the arrival of a frame, and by port from its departure.
+    /// For each switch, the delay from the arrival of a frame; for each of its ports, that from its
+    /// departure.
     nodes: Vec<(u64, Vec<(u16, u64)>)>,
 }
 
 impl Horizon {
-    /// The horizon of these switches, with the shortest delay that a link ever has.
+    /// The horizon of these switches. It takes the shortest delay that each link ever has.
     pub fn new(nodes: &[Node], schedule: &Schedule) -> Self {
         let delay_ns =
             |from: usize, port: &Port| port.delay_ns().min(schedule.least_delay_ns(from, port));
-        // From a port's link over whatever comes then to a host.
+        // Over the port's link, and from there to the nearest host.
         let path_delay_ns = |from: usize, port: &Port, nearest_ns: &[u64]| match port.peer {
             Peer::Host(_) => delay_ns(from, port),
             Peer::Switch { node, .. } => delay_ns(from, port).saturating_add(nearest_ns[node]),

@@ -1,9 +1,8 @@
 //! Frames that get lost on their way to a switch, at random and independently.
 //!
-//! Every switch and every port draws from a random stream of its own, once for each
-//! frame that arrives at it; and in what order frames arrive follows from the
-//! simulated network alone. So the same seed loses the same frames, and one that is
-//! lossless draws nothing.
+//! Each switch and each port has its own random stream, and draws from it once for each frame that
+//! arrives. The order in which frames arrive follows from the simulated network alone. So the same
+//! seed loses the same frames. A switch or port without loss draws nothing.
 
 use weft_topology::{ALL_PPM, Change};
 
@@ -14,23 +13,23 @@ use crate::pipeline::Random;
 pub(super) struct Loss {
     /// Frames in a million that are lost.
     ppm: u32,
-    /// The same as the topology has it.
+    /// The loss in the topology, which changes do not touch.
     original_ppm: u32,
-    /// Whether the switch or link does not work: then all are.
+    /// Whether the switch or link is down. Then all frames are lost.
     down: bool,
     random: Random,
 }
 
 impl Loss {
-    /// The link of a port, which loses nothing at first.
+    /// The loss of a port's link: none at first.
     pub fn of_port(seed: u64, switch: usize, port: u16) -> Self {
-        // Beyond the places of all switches.
+        // The streams of switches have smaller numbers.
         Self::new(0, seed, (usize::from(port) + 1) << 32 | switch)
     }
 
     /// A loss of `ppm` in front of the switch at place `index`.
     pub fn new(ppm: u32, seed: u64, index: usize) -> Self {
-        // Mixed twice: streams whose seeds are close must have nothing in common.
+        // Mixed twice, so that streams with similar seeds have nothing in common.
         let mixed = |seed| Random::new(seed).between(0, u64::MAX);
         Self {
             ppm,
@@ -40,7 +39,7 @@ impl Loss {
         }
     }
 
-    /// The loss from now on. Returns whether the switch or link has just failed.
+    /// Changes the loss from now on. Returns whether the switch or link has just failed.
     pub fn change(&mut self, change: &Change) -> bool {
         self.ppm = change.loss_ppm.unwrap_or(self.ppm);
         let was_down = self.down;
@@ -48,7 +47,7 @@ impl Loss {
         self.down && !was_down
     }
 
-    /// The loss as the topology has it again.
+    /// Goes back to the loss in the topology.
     pub fn restore(&mut self) {
         self.ppm = self.original_ppm;
         self.down = false;

@@ -5,7 +5,8 @@ use crate::pipeline::Digest;
 /// A frame that leaves the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// Where, by its place in [`Network::host_ports`](super::Network::host_ports).
+    /// The host port that it leaves by, as an index into
+    /// [`Network::host_ports`](super::Network::host_ports).
     pub host_port: usize,
     /// When the host gets it, in nanoseconds.
     pub at_ns: u64,
@@ -18,7 +19,7 @@ pub struct Delivery {
 pub struct Arrival {
     /// When, in nanoseconds.
     pub at_ns: u64,
-    /// The switch, by its place in [`Network::switches`](super::Network::switches).
+    /// The switch, as an index into [`Network::switches`](super::Network::switches).
     pub switch: usize,
     /// The port's number.
     pub port: u16,
@@ -30,12 +31,12 @@ pub struct Arrival {
     pub dropped: bool,
 }
 
-/// What a switch has to say to its control plane.
+/// A message from a switch to its control plane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlMessage {
-    /// The switch, by its place in [`Network::switches`](super::Network::switches).
+    /// The switch, as an index into [`Network::switches`](super::Network::switches).
     pub switch: usize,
-    /// When it was said, in nanoseconds.
+    /// When the switch sent it, in nanoseconds.
     pub at_ns: u64,
     /// What.
     pub content: ControlContent,

@@ -7,16 +7,15 @@
 //!
 //! A [`Network`] owns rate, queue limit and propagation delay of every switch port, and the
 //! propagation delay (not the rate) of the cables from hosts. NICs that run programs are switches
-//! too. A queue drops at its tail; the packet on the wire is not counted. A frame beyond the MTU of
-//! its link is dropped when it would be sent. Egress runs when a packet leaves its queue. A switch
-//! may lose what arrives.
+//! too. Queues are drop-tail, and the packet being sent does not count. A frame longer than the MTU
+//! of its link is dropped when it would be sent. Egress runs when a packet leaves its queue. A
+//! switch may lose frames that arrive.
 //!
-//! Time is an argument, in nanoseconds of any clock that does not go back. A
-//! packet that a host sends at `t` reaches its switch at `t + delay`: whoever
-//! has handed over every packet sent before `now` may therefore run the network
-//! up to `now + `[`Network::lookahead_ns`], and learns of each delivery before
-//! it is due. [`Network::run`] gives the same deliveries however the time up to
-//! some moment is divided into calls.
+//! Time is an argument, in nanoseconds of any clock that does not go back. A packet that a host
+//! sends at `t` reaches its switch at `t + delay`. So a caller that has handed over every packet
+//! sent before `now` may run the network up to `now + `[`Network::lookahead_ns`], and gets each
+//! delivery before it is due. [`Network::run`] gives the same deliveries however the caller divides
+//! the time into calls.
 //!
 //! | file                                  | what                                               |
 //! |---------------------------------------|----------------------------------------------------|

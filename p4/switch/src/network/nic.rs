@@ -4,8 +4,8 @@
 //!  host ==bus==> [NIC] -> queue --rate, delay of the host's link--> leaf
 //! ```
 //!
-//! The bus takes its share of the link's delay, so that a host is as far from its leaf as
-//! without a NIC. NICs drop nothing: what waits in one is limited by its host.
+//! The delay of the bus is a part of the link's delay, so the delay from host to leaf is the same
+//! as without a NIC. NICs drop nothing: the host limits how much waits in its NIC.
 
 use weft_topology::{Nic, Topology};
 
@@ -15,7 +15,7 @@ use super::loss::Loss;
 use super::node::Node;
 use super::port::{CPU_LINK, CPU_PORT, LinkProperties, MAX_RATE_BPS, Peer, Port};
 
-/// More than hosts ever have under way.
+/// More than a host ever has in flight.
 const QUEUE_PACKETS: usize = 1 << 20;
 
 /// Puts the NICs of `topology` in front of their hosts' leaf ports: as nodes behind those of
@@ -165,6 +165,9 @@ mod tests {
         topology.hosts[0].nic.as_mut().unwrap().rate_bps = 0;
         let built = Network::new(&topology, TimestampUnit::Nanoseconds, 0, 1);
         let error = built.unwrap_err().to_string();
-        assert_eq!(error, "nic_h1_1 port 1: rate 0 bps is not in 1 to 10^13");
+        assert_eq!(
+            error,
+            "nic_h1_1 port 1: rate 0 bps is out of range 1 to 10^13"
+        );
     }
 }

@@ -13,11 +13,11 @@ pub(super) struct Node {
     pub pipeline: Option<Pipeline>,
     /// Ordered by number.
     pub ports: Vec<Port>,
-    /// Their numbers: to find a port among these touches no others.
+    /// The numbers of the ports, so that a search for a port reads only this.
     pub numbers: Box<[u16]>,
     /// What happens to frames that arrive.
     pub loss: Loss,
-    /// Packets that came before there was a program, or for a port it lacks.
+    /// Packets dropped because the switch had no program, or because the port does not exist.
     pub discarded_packets: u64,
 }
 
@@ -35,7 +35,7 @@ impl Node {
         }
     }
 
-    /// Lets what an event will need come nearer.
+    /// Prefetches what an event will need.
     pub fn prefetch(&self, event: &Event) {
         if let Some(pipeline) = &self.pipeline {
             pipeline.prefetch(event.port);
@@ -53,7 +53,7 @@ impl Node {
         self.numbers.binary_search(&number).ok()
     }
 
-    /// Decides, and counts, whether a frame is lost that arrives at a port.
+    /// Decides whether a frame that arrives at a port is lost, and counts it then.
     pub fn loses(&mut self, number: u16) -> bool {
         let of_switch = self.loss.strikes();
         let Some(index) = self.index(number) else {

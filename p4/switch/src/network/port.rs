@@ -8,13 +8,13 @@ use super::loss::Loss;
 use crate::pipeline::{InFlight, QueueMetadata};
 use crate::prefetch::prefetch;
 
-/// Of an Ethernet header, which no MTU counts.
+/// Length of an Ethernet header. MTUs do not include it.
 pub(super) const ETHERNET_BYTES: usize = 14;
 
-/// The port whose packets go to the control plane and come from it.
+/// The port to and from the control plane.
 pub const CPU_PORT: u16 = 510;
 
-/// What stands at the far end of a port's link.
+/// What is at the far end of a port's link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Peer {
     /// A port of another switch of the network.
@@ -40,14 +40,14 @@ pub(super) struct LinkProperties {
     pub delay_ns: u64,
     /// Packets that may wait, besides the one that is being sent.
     pub queue_packets: usize,
-    /// Most that a frame carries behind its Ethernet header.
+    /// Maximum length of a frame without its Ethernet header.
     pub mtu_bytes: usize,
-    /// Bytes that may wait; then packets may be as many as have room in them.
+    /// Bytes that may wait. Where this is given, it alone limits the queue.
     pub queue_bytes: Option<u64>,
 }
 
-/// The link to the control plane: fast, but not free, so that a program that
-/// floods it moves time on.
+/// The link to the control plane. It is fast but has a rate, so that time passes even if a program
+/// floods it.
 pub(super) const CPU_LINK: LinkProperties = LinkProperties {
     rate_bps: 10_000_000_000,
     delay_ns: 0,
@@ -96,22 +96,22 @@ pub(super) struct Port {
     pub changed: bool,
     /// Whether the event queue holds the next dequeue.
     pub armed: bool,
-    /// Whether every arrival is to be told.
+    /// Whether to record every arrival.
     pub observed: bool,
-    /// What the link loses: of frames that arrive here, and of those sent to a host.
+    /// The loss of the link: for frames that arrive here, and for those sent to a host.
     pub loss: Loss,
     link: LinkProperties,
-    /// The link as the topology has it.
+    /// The link as described in the topology.
     original: LinkProperties,
     queue: VecDeque<Queued>,
     /// Bytes of the packets in it.
     queued_bytes: u64,
-    /// When the link will have sent what it was given.
+    /// When the link has sent everything that it has been given.
     free_ns: u64,
-    /// What rounding `free_ns` down left over, in units of 1 / rate nanoseconds.
-    /// Without it a 100 Gbps link would be slower or faster than that.
+    /// The remainder from rounding `free_ns` down, in units of 1 / rate nanoseconds. Without it, a
+    /// 100 Gbps link would have another rate.
     remainder: u64,
-    /// When the last frame that was sent arrives.
+    /// When the last frame sent so far arrives.
     last_arrival_ns: u64,
 }
 
@@ -135,20 +135,20 @@ impl Port {
         }
     }
 
-    /// Lets what a packet needs of it come nearer.
+    /// Prefetches the part of the port that a packet needs.
     pub fn prefetch(&self) {
         prefetch(&self.armed);
         prefetch(&self.loss);
         prefetch(&self.queue);
     }
 
-    /// The link from now on. What it was given already goes its way, and what
-    /// waits beyond the end of a queue that has shrunk stays.
+    /// Changes the link from now on. Frames that are already on it are not affected. A queue that
+    /// has shrunk keeps the packets that are in it.
     pub fn change(&mut self, change: &Change) {
         let link = &mut self.link;
         if let Some(rate_bps) = change.rate_bps {
             link.rate_bps = rate_bps;
-            // It counts in units of the old rate.
+            // The remainder is in units of the old rate.
             self.remainder = 0;
         }
         link.delay_ns = change.delay_ns.unwrap_or(link.delay_ns);
@@ -158,7 +158,7 @@ impl Port {
         }
     }
 
-    /// The link as the topology has it again.
+    /// Goes back to the link as described in the topology.
     pub fn restore(&mut self) {
         self.link = self.original;
         self.remainder = 0;
@@ -168,7 +168,7 @@ impl Port {
     /// Queues `packet`, or gives it back when the queue is full.
     pub fn enqueue(&mut self, packet: InFlight, now_ns: u64) -> Result<(), InFlight> {
         self.changed = true;
-        // What can leave at once does not wait.
+        // A packet that can leave at once does not count as waiting.
         let waits = !self.queue.is_empty() || !self.is_free(now_ns);
         let bytes = packet.length_bytes() as u64;
         let is_full = match self.link.queue_bytes {
@@ -192,8 +192,8 @@ impl Port {
         Ok(())
     }
 
-    /// Takes the next packet, with what its queue has to tell egress. `time` turns nanoseconds
-    /// of the network into the pipeline's unit.
+    /// Takes the next packet, with the queue's metadata for egress. `time` turns nanoseconds of the
+    /// network into the pipeline's unit.
     pub fn dequeue(
         &mut self,
         now_ns: u64,
@@ -230,7 +230,7 @@ impl Port {
         let work = bytes as u64 * 8 * 1_000_000_000 + self.remainder;
         self.free_ns += work / self.link.rate_bps;
         self.remainder = work % self.link.rate_bps;
-        // A delay that has shrunk lets nobody overtake.
+        // Frames keep their order even if the delay has become shorter.
         self.last_arrival_ns = self.last_arrival_ns.max(self.free_ns + self.link.delay_ns);
         self.last_arrival_ns
     }
@@ -240,12 +240,12 @@ impl Port {
         now_ns >= self.free_ns
     }
 
-    /// The link, as the topology has it.
+    /// The link as described in the topology.
     pub fn original(&self) -> LinkProperties {
         self.original
     }
 
-    /// Propagation delay of the link, as the topology has it.
+    /// Propagation delay of the link as described in the topology.
     pub fn delay_ns(&self) -> u64 {
         self.original.delay_ns
     }
@@ -260,8 +260,8 @@ impl Port {
         self.free_ns
     }
 
-    /// Whether the far end is one of the first `switches` nodes of the network: no host,
-    /// and no NIC of a host.
+    /// Whether the far end is one of the first `switches` nodes of the network, and so neither a
+    /// host nor the NIC of one.
     pub fn is_between(&self, switches: usize) -> bool {
         matches!(self.peer, Peer::Switch { node, .. } if node < switches)
     }
@@ -277,7 +277,7 @@ impl Port {
         self.queue.len()
     }
 
-    /// Empties the queue, as when the program that made its packets is replaced, or the switch fails.
+    /// Empties the queue, for example because the switch got a new program or failed.
     pub fn flush(&mut self) {
         self.changed |= !self.queue.is_empty();
         self.stats.dropped_packets += self.queue.len() as u64;

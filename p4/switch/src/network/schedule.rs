@@ -6,18 +6,18 @@ use weft_topology::{Change, End, Nic, Target, Topology};
 
 use super::port::Port;
 
-/// The changes of a topology, and which of them are to come.
+/// The changes of a topology, and which of them are still to come.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
-    /// Each with what it is of, ordered by time.
+    /// Each change with what it affects, by time.
     pub changes: Vec<(Place, Change)>,
     /// Number of switches; hosts' NICs follow them.
     pub switches: usize,
-    /// When, and which of `changes`.
+    /// When each is due, and its index in `changes`.
     pub to_come: VecDeque<(u64, usize)>,
 }
 
-/// What changes, by the places of switches in the network.
+/// What a change affects. Switches are indices into the network's.
 #[derive(Debug, Clone)]
 pub(super) enum Place {
     Switch(usize),
@@ -49,7 +49,7 @@ impl Place {
         }
     }
 
-    /// Whether a link of the port of a switch changes.
+    /// Whether the link of a switch's port changes.
     pub fn is_of(&self, switch: usize, port: &Port) -> bool {
         match self {
             Self::Switch(place) => *place == switch || port.leads_to(*place),
@@ -73,7 +73,7 @@ impl Schedule {
         }
     }
 
-    /// The shortest delay that any change gives the link of a switch's port.
+    /// The shortest delay that the link of a switch's port ever has.
     pub fn least_delay_ns(&self, switch: usize, port: &Port) -> u64 {
         let of_port = self
             .changes

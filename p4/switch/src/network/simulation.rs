@@ -32,7 +32,7 @@ pub struct Network {
     pub(super) spare_frames: Vec<Vec<u8>>,
 }
 
-/// Frames kept for reuse; more than ever wait in one place are freed.
+/// Maximum number of buffers kept for reuse.
 const SPARE_FRAMES: usize = 4096;
 
 impl Network {
@@ -41,15 +41,14 @@ impl Network {
         self.nodes.iter().map(|node| node.name.as_str())
     }
 
-    /// The ports where hosts hang.
+    /// The ports that lead to hosts.
     #[must_use]
     pub fn host_ports(&self) -> &[HostPort] {
         &self.host_ports
     }
 
-    /// How far the network may run ahead of the packets handed over: the
-    /// shortest way from a host into the network. A delivery is known at least
-    /// this long before it is due, and again as long after its cause.
+    /// How far the network may run ahead of the packets handed over: the shortest delay from a host
+    /// to its switch. The network reports a delivery at least this long before it is due.
     #[must_use]
     pub fn lookahead_ns(&self) -> u64 {
         let delays = self.host_ports.iter().map(|port| port.delay_ns);
@@ -62,7 +61,7 @@ impl Network {
         self.nodes.get(switch)?.pipeline.as_ref()
     }
 
-    /// The same, to change its tables.
+    /// Like [`Network::pipeline`], to change its tables.
     pub fn pipeline_mut(&mut self, switch: usize) -> Option<&mut Pipeline> {
         self.nodes.get_mut(switch)?.pipeline.as_mut()
     }
@@ -98,8 +97,8 @@ impl Network {
         self.events.add(at_ns, node, port, Action::Arrive(frame));
     }
 
-    /// Takes a frame from the control plane of `switch`; it comes in at [`CPU_PORT`] at `at_ns`,
-    /// or now if that is over.
+    /// Takes a frame from the control plane of `switch`. It arrives at [`CPU_PORT`] at `at_ns`, or
+    /// now if that has passed.
     pub fn packet_out(&mut self, switch: usize, at_ns: u64, frame: Vec<u8>) {
         if switch < self.nodes.len() {
             let at_ns = at_ns.max(self.now_ns);
@@ -128,7 +127,7 @@ impl Network {
         self.now_ns = self.now_ns.max(end_ns);
     }
 
-    /// Takes the next event before `end_ns`. What changes does so first.
+    /// Takes the next event before `end_ns`. Changes that are due come first.
     fn next_before(&mut self, end_ns: u64) -> Option<Event> {
         while let Some(change_ns) = self.schedule.next_ns().filter(|at_ns| *at_ns < end_ns) {
             if self.events.next_ns().is_some_and(|at_ns| at_ns < change_ns) {
@@ -139,18 +138,18 @@ impl Network {
         self.events.pop_before(end_ns)
     }
 
-    /// When the next thing happens, in nanoseconds; `None` if nothing is under way.
+    /// When the next event happens, in nanoseconds; `None` if there is none.
     #[must_use]
     pub fn next_event_ns(&self) -> Option<u64> {
         self.events.next_ns()
     }
 
-    /// The earliest moment at which what is under way could reach a host, if
-    /// nothing held it up; `None` if nothing is under way. Where it is before
-    /// `soon_ns`, any moment before that may be given.
+    /// The earliest time at which a packet in the network could reach a host, if nothing delayed
+    /// it; `None` if there are no packets. If it is before `soon_ns`, the result may be any time
+    /// before `soon_ns`.
     ///
-    /// Long links keep packets for long: until then less [`Network::lookahead_ns`]
-    /// nobody needs to [`Network::run`].
+    /// With long links this is far ahead. Nobody needs to call [`Network::run`] until then, less
+    /// [`Network::lookahead_ns`].
     #[must_use]
     pub fn next_delivery_ns(&self, soon_ns: u64) -> Option<u64> {
         self.events.earliest(soon_ns, |event| {
@@ -158,17 +157,17 @@ impl Network {
         })
     }
 
-    /// Moves what left the network since the last call to `into`, by time for each port.
+    /// Moves the frames that left the network since the last call to `into`, by time for each port.
     pub fn take_deliveries(&mut self, into: &mut Vec<Delivery>) {
         into.append(&mut self.deliveries);
     }
 
-    /// Moves what switches told their control planes since the last call to `into`.
+    /// Moves the switches' messages to their control planes since the last call to `into`.
     pub fn take_control_messages(&mut self, into: &mut Vec<ControlMessage>) {
         into.append(&mut self.control_messages);
     }
 
-    /// From here on [`Network::take_arrivals`] tells of packets for this port.
+    /// Records packets for this port from now on, for [`Network::take_arrivals`].
     pub fn observe(&mut self, switch: usize, port: u16) {
         if let Some(node) = self.nodes.get_mut(switch) {
             if let Some(index) = node.index(port) {
@@ -203,7 +202,7 @@ impl Network {
         }
     }
 
-    /// Packets of a switch that no program and no port was there for.
+    /// Packets that a switch dropped because it had no program, or because the port does not exist.
     #[must_use]
     pub fn discarded_packets(&self, switch: usize) -> u64 {
         self.nodes
@@ -225,8 +224,8 @@ impl Network {
         self.settle(node, true);
     }
 
-    /// Queues what a pipeline put out and passes on its digests. Only `at_once` may a packet
-    /// leave its queue before the next event: copies made in egress take that detour.
+    /// Queues a pipeline's output, and passes on its digests. A packet may leave its queue before
+    /// the next event only if `at_once`; copies made in egress wait for that event.
     fn settle(&mut self, node: usize, at_once: bool) {
         if self.effects.outputs.is_empty() && self.effects.digests.is_empty() {
             return;
@@ -242,7 +241,8 @@ impl Network {
         for output in outputs.drain(..) {
             self.enqueue(node, output, at_once);
         }
-        // Give the buffer back, behind nothing: whatever egress appended was queued by now.
+        // Give the buffer back. It is empty, because everything that egress appended has been
+        // queued.
         outputs.append(&mut self.effects.outputs);
         self.effects.outputs = outputs;
     }
@@ -276,7 +276,7 @@ impl Network {
         }
     }
 
-    /// Puts the next dequeue of a port on the events.
+    /// Adds the next dequeue of a port to the events.
     fn arm(&mut self, node: usize, index: usize) {
         let port = &mut self.nodes[node].ports[index];
         port.armed = true;
@@ -350,8 +350,8 @@ impl Network {
         copy
     }
 
-    /// Traffic starts at `start_ns`: links are as the topology has them, now,
-    /// and change from then on as it says.
+    /// Starts the schedule: traffic begins at `start_ns`. Links go back to what the topology
+    /// describes now, and change from then on as it says.
     pub fn start_schedule(&mut self, start_ns: u64) {
         for node in &mut self.nodes {
             node.loss.restore();
@@ -385,7 +385,7 @@ impl Network {
                 if matches!(place, Place::Link(_)) && port.loss.change(&change) {
                     port.flush();
                 }
-                // A host counts on its link's delay, and owns half of its rate.
+                // A host relies on the delay of its link, and limits the rate at which it sends.
                 if index < self.schedule.switches && port.is_between(self.schedule.switches) {
                     port.change(&change);
                 }

@@ -1,6 +1,6 @@
 //! The clock that P4 programs see.
 
-/// What the switches' timestamps count.
+/// The unit of the switches' timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimestampUnit {
     /// Nanoseconds: at 10 Gbps a packet takes 1200 of them.

@@ -1,4 +1,4 @@
-//! The P4 pipeline: a BMv2 JSON program compiled to an index-resolved form, and run.
+//! The P4 pipeline: compiles a BMv2 JSON program to a form with resolved names, and runs it.
 //!
 //! ```text
 //! bytes, port, now -> parser -> verify checksum -> ingress -> [traffic manager: the caller's]
@@ -9,16 +9,16 @@
 //! compile --> model <-- run
 //! ```
 //!
-//! `model` is what a program is, and imports neither of the others. `compile` makes a program of
-//! BMv2 JSON, `run` executes it for packets.
+//! `model` has the data structures of a program, and imports neither of the others. `compile`
+//! builds a program from BMv2 JSON, and `run` executes it for packets.
 //!
-//! The module does no I/O and owns no clock and no queue: [`Pipeline::ingress`] turns the bytes of a
-//! packet into [`Output`]s (a port and the parsed packet to queue there), [`Pipeline::egress`] turns
-//! one of those into the bytes to send. Its semantics are those of BMv2's `simple_switch` for
-//! programs that `p4c-bm2-ss` compiled for v1model; what it does not implement, [`Program::load`]
-//! refuses by name.
+//! The module does no I/O and owns no clock and no queue: [`Pipeline::ingress`] turns the bytes of
+//! a packet into [`Output`]s (a port, and the parsed packet to queue there). [`Pipeline::egress`]
+//! turns one of them into the bytes to send. Its semantics are those of BMv2's `simple_switch` for
+//! programs that `p4c-bm2-ss` compiled for v1model; [`Program::load`] refuses what it does not
+//! implement, by name.
 //!
-//! Packets come from outside: no bytes make it panic, and none make it allocate without bound.
+//! Packets come from outside, so no packet makes it panic or allocate without bound.
 
 mod compile;
 mod model;

@@ -1,10 +1,9 @@
 //! Who may write: arbitration between the clients of one switch.
 //!
-//! The rules are those of the P4Runtime specification, "Client Arbitration and
-//! Controller Replication": the client with the highest election id that the
-//! switch has ever seen is primary. When its stream breaks, nobody is, until
-//! a client comes with that id or a higher one; a controller that was
-//! restarted may therefore use its old id again.
+//! The rules are those of the P4Runtime specification, "Client Arbitration and Controller
+//! Replication": the client with the highest election id that the switch has ever seen is primary.
+//! When its stream breaks, there is no primary until a client comes with that id or a higher one.
+//! So a controller that was restarted may use its old id again.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +18,13 @@ pub(super) type StreamId = u64;
 #[derive(Debug)]
 pub(super) struct Arbiter {
     device_id: u64,
-    /// Live clients and their election ids; without one a client is a backup.
+    /// Live clients and their election ids. A client without one is a backup.
     clients: BTreeMap<StreamId, Option<u128>>,
     highest: Option<u128>,
     primary: Option<StreamId>,
 }
 
-/// What to tell whom after a change.
+/// The messages to send after a change, and to whom.
 pub(super) type Notifications = Vec<(StreamId, MasterArbitrationUpdate)>;
 
 impl Arbiter {
@@ -82,7 +81,8 @@ impl Arbiter {
         } else if before == Some(stream) {
             self.primary = None;
         }
-        // All are told when the primary changes or confirms itself, one when it is a backup.
+        // All clients get a message when the primary changes or confirms itself; otherwise only the
+        // client that sent the update does.
         Ok(if self.primary == before && before != Some(stream) {
             vec![(stream, self.notification(stream))]
         } else {

@@ -27,8 +27,8 @@ impl Deref for Config {
     }
 }
 
-/// What switches of the same program share: a large network has hundreds of them, and to
-/// load a program takes milliseconds and megabytes.
+/// The verified configurations that are in use. Switches with the same program share one, because a
+/// large network has hundreds of them, and loading a program takes milliseconds and megabytes.
 static KNOWN: Mutex<Vec<Weak<Verified>>> = Mutex::new(Vec::new());
 
 /// A program and what P4Info calls its parts.
@@ -86,7 +86,7 @@ impl Config {
             .p4info
             .ok_or_else(|| Status::invalid_argument("the configuration has no P4Info"))?;
         let (cookie, program) = (message.cookie, message.p4_device_config);
-        // Whoever panicked with it has left it whole.
+        // A thread that panicked while it held the lock left the list consistent.
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|known| known.strong_count() > 0);
         let same = known
@@ -141,7 +141,7 @@ impl Verified {
             .ok_or_else(|| Status::not_found(format!("no table has id {id:#010x}")))
     }
 
-    /// The table whose direct counter has that P4Info name is marked as counted.
+    /// Finds the tables, and marks those with a direct counter as counted.
     fn find_tables(&mut self) -> Result<(), Status> {
         for table in &self.p4info.tables {
             let (p4_id, name) = identity(table.preamble.as_ref(), "table")?;
@@ -236,7 +236,7 @@ impl Verified {
     }
 }
 
-/// What P4Info may have and this server has no entities for.
+/// Refuses what P4Info may have but this server does not implement.
 fn refuse_unsupported(p4info: &info::P4Info) -> Result<(), Status> {
     let found = [
         ("action_profile", p4info.action_profiles.len()),
@@ -264,6 +264,6 @@ fn identity<'a>(
 
 fn missing(what: &str, name: impl std::fmt::Display) -> Status {
     Status::invalid_argument(format!(
-        "P4Info and program do not belong together: no {what} {name} in both"
+        "P4Info does not match the program: {what} {name} is not in both"
     ))
 }

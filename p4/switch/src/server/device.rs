@@ -19,25 +19,25 @@ use crate::pipeline::Pipeline;
 /// What goes out on a stream; an error ends it.
 pub(super) type Outgoing = Result<StreamMessageResponse, Status>;
 
-/// Messages that wait for a client to read them. A client that lets more
-/// pile up misses digests and packets, and is cut off when it would miss who
-/// is primary.
+/// Messages that wait for a client to read them. A client that lets more pile up misses digests and
+/// packets. It is disconnected if it would miss a message about who is primary.
 pub(super) const STREAM_MESSAGES: usize = 4096;
 
-/// Everything a switch's P4Runtime server knows besides the pipeline's state.
+/// The state of a switch's P4Runtime server, except for the pipeline's.
 #[derive(Debug)]
 pub(super) struct Device {
     pub name: String,
     pub arbiter: Arbiter,
     /// What runs in the data plane.
     pub running: Option<Setup>,
-    /// Verified and saved, to be committed later; until then it is what clients read and write.
+    /// A configuration that is verified and saved, to be committed later. Until then, clients read
+    /// and write it.
     pub saved: Option<Saved>,
     streams: BTreeMap<StreamId, OpenStream>,
     missed_messages: u64,
 }
 
-/// A configuration, and what clients have made of it besides the pipeline's state.
+/// A configuration, and what clients have set besides the pipeline's state.
 #[derive(Debug)]
 pub(super) struct Setup {
     pub config: Config,
@@ -57,14 +57,14 @@ impl Setup {
     }
 }
 
-/// What is to run in the data plane, with a pipeline that no packet has met.
+/// A setup that waits to be committed, with a pipeline that has seen no packet.
 #[derive(Debug)]
 pub(super) struct Saved {
     pub setup: Setup,
     pub pipeline: Pipeline,
 }
 
-/// A client's stream, for as long as it is not cut off.
+/// A client's stream, until it is disconnected.
 #[derive(Debug)]
 struct OpenStream {
     sender: mpsc::Sender<Outgoing>,
@@ -84,7 +84,8 @@ impl Device {
         }
     }
 
-    /// What reads and writes are about; `running` is the pipeline in the data plane.
+    /// The setup and pipeline that reads and writes address. `running` is the pipeline in the data
+    /// plane.
     pub fn addressed<'a>(
         &'a mut self,
         running: Option<&'a mut Pipeline>,
@@ -98,7 +99,7 @@ impl Device {
         }
     }
 
-    /// A client opened a stream. What comes back ends when it is cut off.
+    /// Adds a client that opened a stream. The result ends when the client is disconnected.
     pub fn connect(
         &mut self,
         stream: StreamId,
@@ -113,14 +114,14 @@ impl Device {
         cut_off
     }
 
-    /// A stream broke.
+    /// Removes a client whose stream broke.
     pub fn disconnect(&mut self, stream: StreamId) {
         self.streams.remove(&stream);
         let notifications = self.arbiter.disconnect(stream);
         self.notify(notifications);
     }
 
-    /// A client says who it is.
+    /// Handles a client's arbitration message.
     pub fn arbitrate(
         &mut self,
         stream: StreamId,
@@ -131,7 +132,7 @@ impl Device {
         Ok(())
     }
 
-    /// The frame that a client wants to send.
+    /// The frame of a client's packet-out.
     pub fn packet_out(&self, stream: StreamId, message: &p4::PacketOut) -> Result<Vec<u8>, Status> {
         self.check_primary(stream)?;
         let running = self.running.as_ref();
@@ -139,7 +140,7 @@ impl Device {
         setup.config.packet_out.encode(message)
     }
 
-    /// A client has got a digest list.
+    /// Handles a client's acknowledgement of a digest list.
     pub fn acknowledge(&mut self, stream: StreamId, ack: p4::DigestListAck) -> Result<(), Status> {
         self.check_primary(stream)?;
         match &mut self.running {
@@ -154,7 +155,7 @@ impl Device {
         }
     }
 
-    /// Passes on what the switch has to say.
+    /// Passes a message of the switch on to the primary client.
     pub fn handle(&mut self, message: ControlMessage) {
         self.send_due_digests(message.at_ns);
         let Some(Setup {
@@ -181,7 +182,7 @@ impl Device {
         }
     }
 
-    /// Sends the digest lists whose time is over.
+    /// Sends the digest lists that are due.
     pub fn send_due_digests(&mut self, now_ns: u64) {
         if self.digests_due_ns().is_none_or(|due| due > now_ns) {
             return;
@@ -198,7 +199,7 @@ impl Device {
         self.running.as_ref()?.digests.deadline_ns()
     }
 
-    /// Tells a client that a message of its stream was wrong.
+    /// Tells a client that one of its messages was invalid.
     pub fn send_stream_error(
         &mut self,
         stream: StreamId,
@@ -224,7 +225,7 @@ impl Device {
     fn notify(&mut self, notifications: Notifications) {
         for (stream, update) in notifications {
             if !self.send(stream, Update::Arbitration(update)) {
-                // Whoever serves it sees that, and tells the arbiter.
+                // The task that serves the stream notices that it ended, and tells the arbiter.
                 self.streams.remove(&stream);
             }
         }
@@ -257,8 +258,8 @@ fn unconfigured(name: &str) -> Status {
     Status::failed_precondition(format!("{name} has no forwarding pipeline yet"))
 }
 
-/// What a batch of updates or requests reports: if any of them failed, an error for each, `OK`
-/// for those that succeeded.
+/// The status of a batch of updates or requests. If any of them failed, it has one error for each,
+/// with `OK` for those that succeeded.
 pub(super) fn batch_outcome(outcomes: Vec<Result<(), Status>>, what: &str) -> Result<(), Status> {
     use prost::Message as _;
     let mut failed = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());

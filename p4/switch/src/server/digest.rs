@@ -1,5 +1,5 @@
-//! Digests on their way to the controller: gathered into lists, and not
-//! repeated while the controller has not acknowledged them.
+//! Digests on their way to the controller. They are gathered into lists, and a message is not
+//! repeated until the controller has acknowledged it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,10 +9,10 @@ use weft_p4runtime::p4::v1::{DigestEntry, DigestList, P4Data, P4StructLike, p4_d
 /// One message: a value for each member of the digest's struct.
 type Message = Vec<Vec<u8>>;
 
-/// The longest list, also where the controller sets no limit.
+/// The maximum length of a list, also if the controller sets no limit.
 const MAX_LIST_MESSAGES: usize = 1024;
-/// Messages remembered for want of an acknowledgement; beyond, the oldest
-/// list is forgotten and its messages may come again.
+/// Maximum number of unacknowledged messages to remember. Beyond it, the oldest list is forgotten,
+/// and its messages may be sent again.
 const MAX_REMEMBERED_MESSAGES: usize = 65_536;
 
 /// The digests of a switch that the controller has asked for.
@@ -44,7 +44,7 @@ struct SentList {
 }
 
 impl Digests {
-    /// Starts or goes on with other parameters. Returns whether it was new.
+    /// Configures a digest, or changes its parameters. Returns whether it is new.
     pub fn configure(&mut self, id: u32, config: Config) -> bool {
         match self.entries.get_mut(&id) {
             Some(entry) => {
@@ -58,7 +58,7 @@ impl Digests {
         }
     }
 
-    /// Stops. Returns whether there was anything to stop.
+    /// Removes a digest. Returns whether it was there.
     pub fn remove(&mut self, id: u32) -> bool {
         self.entries.remove(&id).is_some()
     }
@@ -75,7 +75,7 @@ impl Digests {
         })
     }
 
-    /// Takes a message; gives the list that it completes.
+    /// Takes a message. Returns the list that it completes, if any.
     pub fn add(&mut self, id: u32, message: Message, now_ns: u64) -> Option<DigestList> {
         let entry = self.entries.get_mut(&id)?;
         if !entry.remember(&message, now_ns) {
@@ -95,7 +95,7 @@ impl Digests {
         pending.map(Entry::deadline_ns).min()
     }
 
-    /// The lists whose time is over at `now_ns`, in the order of their deadlines.
+    /// The lists that are due at `now_ns`, by deadline.
     pub fn due(&mut self, now_ns: u64) -> Vec<DigestList> {
         let mut due: Vec<(u64, u32)> = self
             .entries
@@ -113,7 +113,7 @@ impl Digests {
             .collect()
     }
 
-    /// The controller has got a list.
+    /// Handles the acknowledgement of a list.
     pub fn acknowledge(&mut self, id: u32, list_id: u64) {
         let Some(entry) = self.entries.get_mut(&id) else {
             return;
@@ -149,7 +149,7 @@ impl Entry {
         self.pending_since_ns.saturating_add(timeout_ns)
     }
 
-    /// Whether `message` is news; without an ack timeout everything is.
+    /// Whether `message` is new. Without an ack timeout every message is.
     fn remember(&mut self, message: &Message, now_ns: u64) -> bool {
         if self.config.ack_timeout_ns <= 0 {
             return true;

@@ -114,7 +114,7 @@ fn arguments(action: &Action, given: &p4::Action) -> Result<Vec<Vec<u8>>, String
     action.params.iter().map(argument).collect()
 }
 
-/// An entry of `table` as it is read back.
+/// An entry of `table` as clients read it back.
 pub(super) fn entry(config: &Config, id: u32, table: &Table, entry: &TableEntry) -> p4::TableEntry {
     p4::TableEntry {
         table_id: id,
@@ -126,7 +126,7 @@ pub(super) fn entry(config: &Config, id: u32, table: &Table, entry: &TableEntry)
     }
 }
 
-/// A key as it is read back: a field that matches anything is left out.
+/// A key as clients read it back. It leaves out fields that match anything.
 fn fields(table: &Table, matches: &[MatchValue]) -> Vec<p4::FieldMatch> {
     let field = |(field, value): (&Field, &MatchValue)| {
         let value = match value.clone() {
@@ -147,7 +147,7 @@ fn fields(table: &Table, matches: &[MatchValue]) -> Vec<p4::FieldMatch> {
     table.fields.iter().zip(matches).filter_map(field).collect()
 }
 
-/// An action call as it is read back.
+/// An action call as clients read it back.
 pub(super) fn call(table: &Table, call: &ActionCall) -> p4::TableAction {
     let known = table.actions.iter().find(|action| action.id == call.action);
     let (action_id, ids) = known.map_or((0, [].as_slice()), |known| {
@@ -168,7 +168,7 @@ pub(super) fn call(table: &Table, call: &ActionCall) -> p4::TableAction {
     }
 }
 
-/// A counter as it is read back; counters past the format's range stay at its end.
+/// A counter as clients read it back. A value beyond the format's range becomes its maximum.
 pub(super) fn counter_data(value: CounterValue) -> p4::CounterData {
     p4::CounterData {
         packet_count: i64::try_from(value.packets).unwrap_or(i64::MAX),
@@ -176,7 +176,7 @@ pub(super) fn counter_data(value: CounterValue) -> p4::CounterData {
     }
 }
 
-/// A counter as it is written.
+/// The counter value that a client writes.
 pub(super) fn counter_value(data: &p4::CounterData) -> Result<CounterValue, Status> {
     let number = |value: i64| {
         u64::try_from(value)

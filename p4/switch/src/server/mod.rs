@@ -1,9 +1,9 @@
 //! P4Runtime: one server per switch, over the state of one network.
 //!
-//! [`World`] is the network and the control planes of its switches, without
-//! I/O; whoever runs the data plane calls [`World::advance`]. [`serve`] gives
-//! it a gRPC server per switch. Both share it by a mutex: the holder never
-//! waits for anything, so that it costs nothing when nobody else wants it.
+//! [`World`] is the network and the control planes of its switches, without I/O. The data plane
+//! calls [`World::advance`], and [`serve`] runs a gRPC server per switch. Both share the world by a
+//! mutex. Nobody waits for anything while holding it, so it costs nothing when there is no
+//! contention.
 
 mod arbitration;
 mod config;

@@ -1,12 +1,12 @@
-//! The headers of packets that go to the controller and come from it.
+//! The headers of packets to and from the controller.
 
 use tonic::Status;
 use weft_p4runtime::bytestring;
 use weft_p4runtime::p4::config::v1::P4Info;
 use weft_p4runtime::p4::v1::{PacketIn, PacketMetadata, PacketOut};
 
-/// A `@controller_header`: fields of so many bits, one behind the other in
-/// front of the packet. Programs without one have no such header.
+/// A `@controller_header`: fields of some bits each, in front of the packet. It is empty if the
+/// program has none.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Header {
     fields: Vec<Field>,
@@ -47,13 +47,13 @@ impl Header {
         let bits: u32 = fields.iter().map(|field| field.bits).sum();
         if bits % 8 != 0 {
             return Err(Status::invalid_argument(format!(
-                "P4Info: {name} has {bits} bits, which are no whole bytes"
+                "P4Info: {name} has {bits} bits, which is not a whole number of bytes"
             )));
         }
         Ok(Self { fields })
     }
 
-    /// The frame that `message` becomes in the data plane.
+    /// The frame that the data plane gets for `message`.
     pub fn encode(&self, message: &PacketOut) -> Result<Vec<u8>, Status> {
         let mut frame = Vec::new();
         let mut bits = Vec::new();
@@ -66,7 +66,7 @@ impl Header {
                 .map_err(|error| {
                     Status::invalid_argument(format!("packet_out.{}: {error}", field.name))
                 })?;
-            // Padding may be left out; it is zero.
+            // A client may leave out padding, which is zero.
             let value = value.unwrap_or(0);
             bits.extend((0..field.bits).rev().map(|bit| (value >> bit & 1) as u8));
         }
@@ -88,8 +88,8 @@ impl Header {
         Ok(frame)
     }
 
-    /// The message for a frame that came out of the data plane; `None` if it
-    /// is too short for the header.
+    /// The message for a frame from the data plane; `None` if the frame is too short for the
+    /// header.
     pub fn decode(&self, frame: &[u8]) -> Option<PacketIn> {
         let bits: u32 = self.fields.iter().map(|field| field.bits).sum();
         let (header, payload) = frame.split_at_checked(bits as usize / 8)?;

@@ -10,8 +10,7 @@ use super::device::{Device, Saved, Setup};
 use super::world::World;
 use crate::pipeline::Pipeline;
 
-/// Checks the shape of a request and loads its program, which takes a while:
-/// call it without holding the world.
+/// Checks a request and loads its program. This takes a while: do not hold the world's lock.
 pub(super) fn verify(
     request: &mut p4::SetForwardingPipelineConfigRequest,
 ) -> Result<Option<Config>, Status> {
@@ -27,7 +26,7 @@ pub(super) fn verify(
     }
 }
 
-/// Does what `request` asks with its verified configuration.
+/// Carries out `request` with its verified configuration.
 pub(super) fn set(
     world: &mut World,
     switch: usize,
@@ -56,7 +55,7 @@ pub(super) fn set(
             }
             Some(_) => {
                 return Err(Status::unimplemented(
-                    "another program cannot take over the entries; use VERIFY_AND_COMMIT",
+                    "a different program cannot keep the entries; use VERIFY_AND_COMMIT",
                 ));
             }
         },
@@ -74,7 +73,7 @@ fn fresh(config: Config, seed: u64) -> Saved {
     }
 }
 
-/// Starts a program, with what was written since it was saved.
+/// Starts a program, with the entries written since it was saved.
 fn commit(world: &mut World, switch: usize, Saved { setup, pipeline }: Saved) {
     world.network.install(switch, pipeline);
     let device = &mut world.devices[switch];
@@ -90,7 +89,7 @@ pub(super) fn get(
     wanted: ResponseType,
 ) -> Result<p4::GetForwardingPipelineConfigResponse, Status> {
     let Some(Setup { config, .. }) = &device.running else {
-        // Nothing was ever set: an empty answer, not an error.
+        // If no configuration was ever set, the answer is empty, not an error.
         return Ok(p4::GetForwardingPipelineConfigResponse::default());
     };
     let p4info = matches!(wanted, ResponseType::All | ResponseType::P4infoAndCookie);

@@ -11,7 +11,7 @@ use super::entity;
 use super::write::state_status;
 use crate::pipeline::{CounterValue, Pipeline, TableEntry};
 
-/// Everything that `wanted` asks for, and what became of each request.
+/// The entities that `wanted` asks for, and the outcome of each request.
 pub(super) fn read(
     setup: &Setup,
     pipeline: &Pipeline,
@@ -81,8 +81,8 @@ fn read_one(
     Ok(found)
 }
 
-/// Calls `found` with every entry that `wanted` stands for, and its direct counter if the table
-/// has them. Table id 0 stands for all tables, a key without fields for all entries.
+/// Calls `found` with every entry that `wanted` selects, and its direct counter if the table has
+/// them. Table id 0 stands for all tables, a key without fields for all entries.
 fn each_entry(
     config: &Config,
     pipeline: &Pipeline,

@@ -1,4 +1,5 @@
-//! The socket that hears when traffic starts, see [`weft_topology::Schedule`].
+//! The socket on which the traffic generator announces the start of traffic, see
+//! [`weft_topology::Schedule`].
 
 use std::io;
 use std::path::Path;
@@ -9,19 +10,18 @@ use tokio::net::{UnixListener, UnixStream};
 
 use super::world::Shared;
 
-/// What the sender of traffic says.
+/// The message of the traffic generator.
 #[derive(Debug, Deserialize)]
 struct Start {
     start_ns: u64,
 }
 
-/// Opens `socket` and starts the schedule of the world whenever it is told to,
-/// as long as the runtime lives.
+/// Opens `socket`, and starts the world's schedule at each message, for as long as the runtime
+/// lives.
 ///
-/// # Errors
-/// When the socket cannot be made.
+/// # Errors When the socket cannot be created.
 pub fn serve_schedule(socket: &Path, shared: &Shared) -> io::Result<()> {
-    // One that an earlier process left would refuse us the name.
+    // A socket that an earlier process left would block the name.
     match std::fs::remove_file(socket) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -31,14 +31,14 @@ pub fn serve_schedule(socket: &Path, shared: &Shared) -> io::Result<()> {
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             if let Err(error) = answer(stream, &shared).await {
-                tracing::warn!(%error, "the start of traffic was not understood");
+                tracing::warn!(%error, "invalid message about the start of traffic");
             }
         }
     });
     Ok(())
 }
 
-/// Hears one line and answers it.
+/// Reads one line and answers it.
 async fn answer(mut stream: UnixStream, shared: &Shared) -> io::Result<()> {
     let mut line = String::new();
     BufReader::new(&mut stream).read_line(&mut line).await?;

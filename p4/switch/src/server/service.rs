@@ -26,14 +26,14 @@ const READ_ENTITIES: usize = 2048;
 /// Largest request: a compiled program is a few MiB of JSON.
 const REQUEST_BYTES: usize = 64 << 20;
 
-/// A controller that is silent for so long is asked whether it lives; for as long
-/// again, and another may be primary.
+/// A controller that is silent for this long gets a keep-alive ping. If it is silent for as long
+/// again, its connection is closed, and another controller may become primary.
 const CLIENT_SILENCE: Duration = Duration::from_millis(200);
 
 /// Why servers could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The topology's address is no address.
+    /// The topology has an invalid address.
     #[error("{switch}: `{grpc}` is not an address like 127.0.0.1:9559")]
     Address {
         /// The switch.
@@ -41,7 +41,7 @@ pub enum ServeError {
         /// What the topology says.
         grpc: String,
     },
-    /// The address cannot be listened at.
+    /// The server cannot listen at the address.
     #[error("{switch}: cannot listen at {address}: {source}")]
     Listen {
         /// The switch.
@@ -87,7 +87,7 @@ pub async fn serve(topology: &Topology, shared: &Shared) -> Result<Vec<SocketAdd
         .max_encoding_message_size(REQUEST_BYTES);
         let incoming = TcpListenerStream::new(listener).map(|stream| {
             stream.inspect(|stream| {
-                // Only latency is lost if this fails.
+                // A failure only costs latency.
                 let _ = stream.set_nodelay(true);
             })
         });
@@ -155,7 +155,7 @@ impl P4Runtime for Service {
                 entities: entities.to_vec(),
             })
         });
-        // What could be read comes first, then what could not.
+        // The entities that could be read come first, then the errors.
         let error = batch_outcome(outcomes, "requests").err().map(Err);
         let responses: Vec<_> = responses.chain(error).collect();
         Ok(Response::new(Box::pin(stream::iter(responses))))
@@ -249,7 +249,7 @@ impl Client {
         };
         self.service.shared.lock().devices[self.service.switch].disconnect(self.id);
         if let Some(status) = end {
-            // The client may be gone already.
+            // The client may already be gone.
             let _ = to.send(Err(status)).await;
         }
     }

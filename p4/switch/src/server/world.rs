@@ -32,14 +32,15 @@ pub struct World {
     /// Frames from controllers, and their switches.
     pub(super) packets_out: Vec<(usize, Vec<u8>)>,
     control_messages: Vec<ControlMessage>,
-    /// Digests since they were last taken; `None` when nobody takes them.
+    /// Digests since the last call of [`World::take_digest_records`]; `None` while they are not
+    /// recorded.
     recorded: Option<Vec<DigestRecord>>,
-    /// Starts what the pipelines draw at random.
+    /// Seeds the random numbers of the pipelines.
     pub(super) seed: u64,
 }
 
 impl World {
-    /// The world of `topology` at `epoch_ns`; see [`Network::new`].
+    /// Builds the world of `topology` at `epoch_ns`; see [`Network::new`].
     ///
     /// # Errors
     /// See [`BuildError`].
@@ -62,9 +63,8 @@ impl World {
         })
     }
 
-    /// Lets everything before `end_ns` happen and tells controllers what
-    /// concerns them. `now_ns` is the present, where packets from controllers
-    /// join. What leaves to hosts is appended to `deliveries`.
+    /// Runs the network up to `end_ns`, and passes messages on to controllers. Packets from
+    /// controllers enter at `now_ns`, the present. Appends frames for hosts to `deliveries`.
     pub fn advance(&mut self, now_ns: u64, end_ns: u64, deliveries: &mut Vec<Delivery>) {
         for (switch, frame) in self.packets_out.drain(..) {
             self.network.packet_out(switch, now_ns, frame);
@@ -86,7 +86,7 @@ impl World {
                 device.handle(message);
             }
         }
-        // A list that is due at the end may still get a message of that very moment.
+        // A list that is due at the end may still get a message from the same nanosecond.
         for device in &mut self.devices {
             device.send_due_digests(end_ns.saturating_sub(1));
         }
@@ -99,7 +99,7 @@ impl World {
         lists.min()
     }
 
-    /// From here on [`World::take_digest_records`] gives what switches tell their controllers.
+    /// Records digests from now on, for [`World::take_digest_records`].
     pub fn record_digests(&mut self) {
         self.recorded.get_or_insert_default();
     }
@@ -130,7 +130,7 @@ fn digest_record(network: &Network, message: &ControlMessage) -> Option<DigestRe
 #[derive(Clone)]
 pub struct Shared {
     world: Arc<Mutex<World>>,
-    /// Called after a controller gave the world something to do.
+    /// Called after a controller changed the world.
     pub(super) wake: Arc<dyn Fn() + Send + Sync>,
 }
 
@@ -141,8 +141,8 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Shared {
-    /// Shares `world`. `wake` is called, from any thread, when a controller
-    /// gave a sleeping data plane something to do.
+    /// Shares `world`. `wake` is called from any thread when a controller has work for a sleeping
+    /// data plane.
     #[must_use]
     pub fn new(world: World, wake: impl Fn() + Send + Sync + 'static) -> Self {
         Self {
@@ -153,7 +153,7 @@ impl Shared {
 
     /// Locks the world.
     pub fn lock(&self) -> MutexGuard<'_, World> {
-        // A holder that panicked ends the process; until then its world is as good as any.
+        // A thread that panics ends the process. Until then the world can be used.
         self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

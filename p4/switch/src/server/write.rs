@@ -11,7 +11,7 @@ use super::device::{Setup, batch_outcome};
 use super::entity;
 use crate::pipeline::{CloneSession, CounterValue, Pipeline, Replica, StateError, TableEntry};
 
-/// Does all `updates` that can be done; fails if any could not.
+/// Carries out all `updates` that are valid, and fails if any is not.
 pub(super) fn write(
     setup: &mut Setup,
     pipeline: &mut Pipeline,
@@ -64,7 +64,7 @@ fn table_entry(
 ) -> Result<(), Status> {
     let table = setup.config.table(given.table_id)?;
     if given.is_const {
-        let text = "TableEntry.is_const is the switch's to say; leave it false";
+        let text = "only the switch sets TableEntry.is_const; leave it false";
         return Err(Status::invalid_argument(text));
     }
     if given.is_default_action {
@@ -73,13 +73,13 @@ fn table_entry(
     let matches = entity::key(table, &given.r#match)?;
     let priority = given.priority;
     if kind == Type::Delete {
-        // Whatever else the message holds is not looked at.
+        // Other parts of the message are ignored.
         return pipeline
             .delete(table.id, &matches, priority)
             .map_err(state_status);
     }
     refuse_unsupported(given)?;
-    // All that can be wrong is found before anything changes.
+    // Everything is checked before anything changes.
     let counter = counter(table, given)?;
     if kind == Type::Modify && given.action.is_none() {
         let found = pipeline
@@ -124,7 +124,7 @@ fn default_entry(
     }
     refuse_unsupported(given)?;
     let counter = counter(table, given)?;
-    // Without an action the program's own default comes back.
+    // Without an action, the table gets the program's own default back.
     let action = given.action.as_ref();
     let call = action.map(|action| entity::action(table, Some(action), true));
     pipeline
@@ -138,7 +138,7 @@ fn default_entry(
     Ok(())
 }
 
-/// What the direct counter of an entry is to hold, where the message says so.
+/// The value to set the direct counter of an entry to, if the message has one.
 fn counter(table: &Table, given: &p4::TableEntry) -> Result<Option<CounterValue>, Status> {
     let Some(data) = &given.counter_data else {
         return Ok(None);
@@ -207,7 +207,7 @@ fn counter_entry(
     let cells = pipeline.counter(counter).len();
     let index = given.index.map(|index| counter_index(index.index, cells));
     let index = index.transpose()?;
-    // Without data it stays as it is.
+    // Without data, the counter does not change.
     let Some(data) = &given.data else {
         return Ok(());
     };
@@ -243,7 +243,7 @@ fn direct_counter_entry(
     let entry = given.table_entry.as_ref();
     let entry = entry.ok_or_else(|| Status::invalid_argument("a direct counter needs an entry"))?;
     let table = setup.config.table(entry.table_id)?;
-    // Without data it stays as it is.
+    // Without data, the counter does not change.
     let Some(data) = &given.data else {
         return Ok(());
     };

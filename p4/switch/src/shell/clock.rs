@@ -2,8 +2,8 @@
 
 use std::io;
 
-/// Reads and sleeps. The kernel stamps packets by `CLOCK_REALTIME`; the
-/// difference to the monotonic clock is measured now and then.
+/// The clock, to read and to sleep by. The kernel stamps packets with `CLOCK_REALTIME`, so this
+/// measures the difference to the monotonic clock now and then.
 #[derive(Debug)]
 pub struct Clock {
     /// Realtime minus monotonic.
@@ -11,7 +11,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that knows the difference between the two.
+    /// Measures the difference for the first time.
     ///
     /// # Errors
     /// When the system has no such clocks.
@@ -31,14 +31,14 @@ impl Clock {
         read(libc::CLOCK_MONOTONIC).map(|ns| ns as u64)
     }
 
-    /// Measures the difference to the realtime clock again; the latter is
-    /// slewed against the monotonic clock when somebody sets it.
+    /// Measures the difference to the realtime clock again, because that is slewed against the
+    /// monotonic clock when somebody sets it.
     ///
     /// # Errors
     /// When the system has no such clocks.
     pub fn calibrate(&mut self) -> io::Result<()> {
-        // Reading takes time, in the lab exactly a nanosecond: the realtime
-        // clock is read halfway between two readings of the other.
+        // Reading a clock takes time (in the lab exactly a nanosecond). So this reads the realtime
+        // clock halfway between two readings of the monotonic one.
         let before = read(libc::CLOCK_MONOTONIC)?;
         let realtime = read(libc::CLOCK_REALTIME)?;
         let after = read(libc::CLOCK_MONOTONIC)?;
@@ -46,13 +46,13 @@ impl Clock {
         Ok(())
     }
 
-    /// The monotonic time of a moment of the realtime clock.
+    /// Converts a time of the realtime clock to the monotonic clock.
     #[must_use]
     pub fn monotonic_ns(&self, realtime_ns: i64) -> u64 {
         u64::try_from(realtime_ns - self.realtime_offset_ns).unwrap_or(0)
     }
 
-    /// Sleeps until `at_ns`; returns at once if that is over.
+    /// Sleeps until `at_ns`. Returns at once if that has passed.
     ///
     /// # Errors
     /// When the system has no such clock.
@@ -80,8 +80,8 @@ impl Clock {
     }
 }
 
-/// Makes sleeps of the calling thread end when they should: by default the
-/// kernel may let them last 50 us longer.
+/// Makes sleeps of the calling thread end on time. By default the kernel may let them last up to 50
+/// us longer.
 pub(super) fn be_punctual() -> io::Result<()> {
     let slack_ns: libc::c_ulong = 1;
     // SAFETY: no pointers.

@@ -5,15 +5,14 @@
 //! `sendmmsg` with a departure time each (`send`); the `fq` queueing
 //! discipline of their interface (`qdisc`) lets them go at that nanosecond.
 //!
-//! So the process need not be there when anything happens, only before: a
-//! packet sent at `t` by a host that is `D` away reaches its switch at
-//! `t + D` and the next host not before `t + 2 D`. Waking up every `2 D` while
-//! packets are under way is enough, and there are two system calls in each
-//! round, a sleep and a send. When nothing is under way, the thread waits for
-//! a packet. See `plane`.
+//! So the process does not have to run at the moment when something happens, only before it. A
+//! packet sent at `t` by a host with a link delay of `D` reaches its switch at `t + D`, and the
+//! next host not before `t + 2 D`. So it is enough to wake up every `2 D` while packets are in
+//! flight. Each round takes two system calls, a sleep and a send. While no packets are in flight,
+//! the thread waits for one. See `plane`.
 //!
-//! Between a host's kernel and its NIC (`nic`) there may be noise (`jitter`). It is no
-//! part of the network: cables begin behind it, and so do captures.
+//! Between a host's kernel and its NIC (`nic`) there may be scheduling noise (`jitter`). It is not
+//! part of the network, and captures see packets after it.
 
 mod clock;
 mod jitter;

@@ -1,10 +1,10 @@
 //! The NIC of a host, as its switch sees it.
 
-/// Says when frames have left a host.
+/// Computes when frames have left a host.
 ///
-/// The kernel stamps a frame when the host begins to send it. The host's own
-/// token bucket keeps the distance between frames, so that the last bit leaves
-/// one serialisation later; and never before that of an earlier frame.
+/// The kernel stamps a frame when the host begins to send it. The host's own token bucket spaces
+/// the frames. So the last bit leaves one serialisation time later, and never before that of an
+/// earlier frame.
 #[derive(Debug)]
 pub struct HostNic {
     rate_bps: u64,
@@ -12,7 +12,7 @@ pub struct HostNic {
 }
 
 impl HostNic {
-    /// A NIC of this rate, in bits per second, above 0.
+    /// A NIC with this rate in bits per second, which is above 0.
     pub fn new(rate_bps: u64) -> Self {
         Self {
             rate_bps,
@@ -20,7 +20,7 @@ impl HostNic {
         }
     }
 
-    /// When the last bit of a frame of `bytes`, begun at `began_ns`, has left.
+    /// When the last bit of a frame of `bytes` has left that the host began to send at `began_ns`.
     pub fn last_bit_ns(&mut self, began_ns: u64, bytes: usize) -> u64 {
         let length_ns = bytes as u64 * 8 * 1_000_000_000 / self.rate_bps;
         self.free_ns = self.free_ns.max(began_ns) + length_ns;

@@ -19,12 +19,11 @@ use crate::network::Delivery;
 use crate::queue_log::QueueLog;
 use crate::server::{Shared, World};
 
-/// Limits of how long the thread sleeps while packets are about to arrive. Without
-/// any delay packets are late by up to the lower one.
+/// How long the thread may sleep while packets are about to arrive. If links have no delay, packets
+/// are late by up to the lower limit.
 const STEP_NS: (u64, u64) = (1_000, 5_000_000);
-/// How long the network is left alone while packets are under way, however long
-/// their links: so late a switch may message what its controller or a reader of its
-/// log could know.
+/// Maximum time between two runs of the network while packets are in flight, even on long links.
+/// Messages to controllers and rows of logs may be late by this much.
 const LAG_NS: u64 = 5_000_000;
 /// Room in the ring, in packets.
 const RING_PACKETS: (usize, usize) = (2_048, 16_384);
@@ -35,7 +34,7 @@ const CALIBRATE_NS: u64 = 1_000_000_000;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A host-facing interface is missing.
-    #[error("{interface}, where {host} hangs: {source}")]
+    #[error("{interface}, the interface to {host}: {source}")]
     Interface {
         /// The interface.
         interface: String,
@@ -60,7 +59,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// One that nothing waits for yet.
+    /// Creates one.
     ///
     /// # Errors
     /// When the system is out of file descriptors.
@@ -80,7 +79,7 @@ impl Stop {
 
     /// Wakes the data plane if it sleeps for want of packets.
     pub fn wake(&self) {
-        // The counter can only overflow if nobody reads it; then it is awake anyway.
+        // The counter can only overflow if nobody reads it. Then the data plane is awake anyway.
         let _ = (&*self.event).write(&1_u64.to_ne_bytes());
     }
 
@@ -98,9 +97,9 @@ pub struct DataPlane {
     stop: Stop,
     clock: Clock,
     ring: Ring,
-    /// Interface index to host port, and what is at its far end.
+    /// Interface index to host port, and the path of its packets.
     host_ports: BTreeMap<u32, (usize, Sending)>,
-    /// By host port, from the cable to the kernel.
+    /// The noise of each host port from the cable to the kernel.
     receiving: Vec<Jitter>,
     sender: Sender,
     pacing: Pacing,
@@ -111,19 +110,19 @@ pub struct DataPlane {
     calibrate_at_ns: u64,
 }
 
-/// The way of a host's packets from its kernel to the cable.
+/// The path of a host's packets from its kernel to the cable.
 #[derive(Debug)]
 struct Sending {
     jitter: Jitter,
     nic: HostNic,
 }
 
-/// Who holds packets back until they are due.
+/// What holds packets back until they are due.
 #[derive(Debug)]
 enum Pacing {
     /// The kernel's `fq`.
     Kernel,
-    /// This process: by time, then by order of sending.
+    /// This process. Packets wait here by time, then by order of sending.
     Process(BTreeMap<(u64, u64), Delivery>, u64),
 }
 
@@ -132,7 +131,7 @@ enum Pacing {
 struct Due {
     /// Whether packets are about to reach hosts, so that more will follow.
     soon: bool,
-    /// When at the latest; `None`: not before a packet comes.
+    /// The latest time for it; `None` if there is nothing to do before a packet comes.
     at_ns: Option<u64>,
 }
 
@@ -144,8 +143,8 @@ enum Wake {
 }
 
 impl DataPlane {
-    /// Opens the interfaces of all host ports of the world. `log` and `captures` are told what
-    /// happens there, `seed` starts the noise of hosts.
+    /// Opens the interfaces of all host ports of the world. `log` and `captures` record what
+    /// happens there. `seed` seeds the noise of hosts.
     ///
     /// # Errors
     /// See [`Error`].
@@ -158,7 +157,7 @@ impl DataPlane {
         seed: u64,
     ) -> Result<Self, Error> {
         let world = shared.lock();
-        // Without any delay, the present at least: what is due now has to happen now.
+        // Without any delay the step is at least 1 ns, so that events that are due now happen now.
         let lookahead_ns = world.network.lookahead_ns().max(1);
         let mut interfaces = Vec::new();
         let mut pacing = Pacing::Kernel;
@@ -187,7 +186,9 @@ impl DataPlane {
         }
         drop(world);
         if matches!(pacing, Pacing::Process(..)) {
-            tracing::warn!("this kernel has no fq: packets leave when this process gets to it");
+            tracing::warn!(
+                "this kernel has no fq: packets leave when this process gets to send them"
+            );
         }
         // The ring holds two steps of packets of a third of the full size.
         let packets_ns = |ns: u64| rate_bps as f64 / (8.0 * 512.0) * (2 * ns) as f64 / 1e9;
@@ -247,7 +248,7 @@ impl DataPlane {
                 captures.flush_if_due(now_ns)?;
             }
             now_ns = match self.wait(now_ns, due)? {
-                // The packet's own time is the present.
+                // The packet's own timestamp is the present.
                 Wake::Packet => now_ns,
                 Wake::Time(at_ns) => at_ns,
                 Wake::Request => self.clock.now_ns()?,
@@ -265,7 +266,7 @@ impl DataPlane {
         let network = &world.network;
         let soon_ns = now_ns + 2 * self.step_ns;
         let delivery = network.next_delivery_ns(soon_ns + self.lookahead_ns);
-        // What is due then is known when the network has run as far, which it does ahead.
+        // The network runs ahead by its lookahead, so deliveries are known earlier by that.
         let delivery = delivery.map(|at_ns| at_ns.saturating_sub(self.lookahead_ns));
         let under_way = delivery.map(|at_ns| at_ns.min(now_ns + LAG_NS));
         let others = [
@@ -280,9 +281,9 @@ impl DataPlane {
         }
     }
 
-    /// Hands the packets in the ring over. Returns the latest time that is known to have come:
-    /// that of the youngest packet, if it is later than `now_ns`. The clock is not asked, because
-    /// that is a system call in the lab, and guessing too early a time only costs lookahead.
+    /// Hands the packets in the ring over to the world. Returns the present as far as it is known:
+    /// the time of the newest packet, or `now_ns` if that is later. It does not read the clock,
+    /// because that is a system call in the lab, and an earlier time only costs lookahead.
     fn drain(&mut self, world: &mut World, mut now_ns: u64) -> u64 {
         let Self {
             ring,
@@ -306,7 +307,8 @@ impl DataPlane {
         now_ns
     }
 
-    /// Gives packets to the kernel: all of them if it holds them back, else those that are due.
+    /// Gives packets to the kernel: all of them if the kernel holds them back, otherwise those that
+    /// are due.
     fn send(&mut self, deliveries: &mut Vec<Delivery>) -> io::Result<()> {
         if let Pacing::Process(held, sequence) = &mut self.pacing {
             for delivery in deliveries.drain(..) {
@@ -377,7 +379,7 @@ impl DataPlane {
             };
         }
         if files[1].revents != 0 {
-            // Empty it; what it counts does not matter.
+            // Empty it. The count does not matter.
             let _ = (&*self.stop.event).read(&mut [0; 8]);
             return Ok(Wake::Request);
         }
@@ -391,7 +393,10 @@ impl DataPlane {
 impl Drop for DataPlane {
     fn drop(&mut self) {
         if let Ok(lost @ 1..) = self.ring.lost_packets() {
-            tracing::warn!(lost, "packets from hosts found the ring full");
+            tracing::warn!(
+                lost,
+                "the ring was full, so packets from hosts were dropped"
+            );
         }
     }
 }

@@ -12,9 +12,8 @@ const ROOT: u32 = u32::MAX;
 /// Packets that may wait at one interface: more than any delay fills.
 const WAITING_PACKETS: u32 = 1 << 20;
 
-/// Attributes of `fq` and what they are set to. All packets are one flow,
-/// ordered by time; nothing is paced by anything but its time, and the timer
-/// that releases them has no slack.
+/// Attributes of `fq` and their values. All packets are one flow, ordered by departure time.
+/// Nothing else paces them, and the timer that releases them has no slack.
 const FQ: [(u16, u32); 6] = [
     (1, WAITING_PACKETS), // TCA_FQ_PLIMIT
     (2, WAITING_PACKETS), // TCA_FQ_FLOW_PLIMIT
@@ -26,7 +25,7 @@ const FQ: [(u16, u32); 6] = [
 
 /// Makes `fq` the root queueing discipline of `interface`.
 ///
-/// Returns whether the kernel has it.
+/// Returns whether the kernel has `fq`.
 pub(super) fn hold_until_departure(interface: i32) -> io::Result<bool> {
     let request = request(interface);
     // SAFETY: no pointers.

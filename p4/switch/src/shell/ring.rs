@@ -11,7 +11,7 @@ use libc::{c_int, c_void, sock_filter};
 const FRAME_BYTES: usize = 2048;
 /// The ring is made of blocks of contiguous memory.
 const BLOCK_BYTES: usize = 32 * FRAME_BYTES;
-/// Not in the libc crate: do not see what this machine sends.
+/// `PACKET_IGNORE_OUTGOING`, which the libc crate lacks: receive nothing that this machine sends.
 const PACKET_IGNORE_OUTGOING: c_int = 23;
 
 /// The receiving socket.
@@ -39,8 +39,7 @@ impl Ring {
     /// Receives what comes in at the interfaces `lowest..=highest`, with room
     /// for at least `frames` packets.
     pub fn open(lowest: u32, highest: u32, frames: usize) -> io::Result<Self> {
-        // Without a protocol nothing comes in until the filter is there.
-        // SAFETY: no pointers.
+        // Without a protocol, nothing arrives until the filter is set. SAFETY: no pointers.
         let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
@@ -91,9 +90,9 @@ impl Ring {
         self.socket.as_raw_fd()
     }
 
-    /// Passes every packet that is there to `handle`, oldest first.
+    /// Passes every packet in the ring to `handle`, oldest first.
     pub fn drain(&mut self, mut handle: impl FnMut(Packet<'_>)) {
-        // One round at most: a flood must not keep time from passing.
+        // At most one round, so that a flood of packets does not stop time.
         for _ in 0..self.frames {
             // SAFETY: within the mapping, and aligned to FRAME_BYTES.
             let slot = unsafe { self.memory.add(self.next * FRAME_BYTES) };

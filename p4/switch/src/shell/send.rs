@@ -9,7 +9,7 @@ use libc::{cmsghdr, iovec, mmsghdr, sock_txtime, sockaddr_ll};
 use super::ring::set;
 use crate::network::Delivery;
 
-/// Most that one `sendmmsg` takes.
+/// Maximum number of packets in one `sendmmsg`.
 const BATCH_PACKETS: usize = 1024;
 /// Room for packets that wait in `fq` for their time; all interfaces share it.
 const SEND_BUFFER_BYTES: i32 = 256 << 20;
@@ -43,7 +43,7 @@ impl Sender {
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         let buffer = |option| set(fd, libc::SOL_SOCKET, option, &SEND_BUFFER_BYTES);
         match buffer(libc::SO_SNDBUFFORCE) {
-            // Root of a user namespace gets as much as any user (`net.core.wmem_max`).
+            // Root in a user namespace gets only as much as any user (`net.core.wmem_max`).
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 buffer(libc::SO_SNDBUF)?;
             }
@@ -61,7 +61,7 @@ impl Sender {
         })
     }
 
-    /// Sends all of `deliveries`; what the kernel does not take is lost, as on a wire.
+    /// Sends all of `deliveries`. Packets that the kernel does not take are lost, as on a wire.
     pub fn send(&mut self, deliveries: &[Delivery]) {
         for batch in deliveries.chunks(BATCH_PACKETS) {
             self.send_batch(batch);
@@ -125,7 +125,7 @@ impl Sender {
         (address, part, time)
     }
 
-    /// Counts the packet that could not be sent; the next is tried.
+    /// Counts a packet that could not be sent, and goes on with the next.
     fn lose(&mut self, error: &io::Error) -> usize {
         if error.kind() == io::ErrorKind::Interrupted {
             return 0;

@@ -47,7 +47,7 @@ pub fn compile_action(
     })
 }
 
-/// Compiles one primitive. `objects` knows the names of what it may use.
+/// Compiles one primitive. `objects` has the names of the objects that it may use.
 pub fn compile_op(
     primitive: &Primitive,
     names: &Names,
@@ -138,7 +138,7 @@ pub fn compile_op(
                 value: names.expr(value(2), objects.register_bits[register as usize])?,
             }
         }
-        // The first parameter names a receiver, of which v1model targets have one.
+        // The first parameter names the receiver. v1model targets have only one.
         "generate_digest" => Op::Digest(list(param(1), names, &objects.digests)?),
         "truncate" => Op::Truncate(names.exact(value(0))?),
         "clone_ingress_pkt_to_egress" | "clone_egress_pkt_to_egress" => Op::Clone {
@@ -187,10 +187,10 @@ fn variable(value: &Value, names: &Names) -> Result<Field, LoadError> {
             if field.variable {
                 Ok(field)
             } else {
-                names.malformed("the field is no varbit")
+                names.malformed("the field is not a varbit")
             }
         }
-        _ => names.unsupported("a varbit that is no field"),
+        _ => names.unsupported("a varbit that is not a field"),
     }
 }
 
@@ -200,7 +200,7 @@ fn register(param: Option<&Value>, names: &Names, objects: &Objects) -> Result<u
     Ok(register as u32)
 }
 
-/// The place of the list that a constant parameter gives the id of.
+/// The index of the list whose id a constant parameter gives.
 fn list(param: Option<&Value>, names: &Names, ids: &[u64]) -> Result<usize, LoadError> {
     let id = names.constant(param)?;
     match ids.iter().position(|known| *known == id) {
@@ -209,7 +209,7 @@ fn list(param: Option<&Value>, names: &Names, ids: &[u64]) -> Result<usize, Load
     }
 }
 
-/// Assignment of an expression to a destination, in its cheapest form.
+/// Assignment of an expression to a destination, as the cheapest primitive.
 pub fn assignment(to: Dest, value: Expr) -> Op {
     match (to, value) {
         (Dest::Field(slot), Expr::Word(value, _)) if slot.bits <= u64::BITS => {
@@ -226,7 +226,7 @@ pub fn assignment(to: Dest, value: Expr) -> Op {
     }
 }
 
-/// Assignment of what `mask` leaves of `value`.
+/// Assignment of `value` under `mask`.
 fn set(word: u32, mask: u64, value: Node<u64>) -> Op {
     match value {
         Node::Const(value) => Op::SetConst {
@@ -235,7 +235,7 @@ fn set(word: u32, mask: u64, value: Node<u64>) -> Op {
         },
         Node::Word(from) => Op::SetWord { word, mask, from },
         Node::BitAnd(of) => match *of {
-            // p4c cuts every sum to its width; the assignment does.
+            // p4c masks every sum to its width, which the assignment does anyway.
             [value, Node::Const(own)] if own & mask == mask => set(word, mask, value),
             of => Op::Set {
                 word,
@@ -247,7 +247,7 @@ fn set(word: u32, mask: u64, value: Node<u64>) -> Op {
     }
 }
 
-/// The wide field that the expression is.
+/// The field, if the expression is a wide one.
 fn field(value: &Expr) -> Option<Slot> {
     match value {
         Expr::Double(node, _) => match **node {
@@ -262,7 +262,7 @@ fn field(value: &Expr) -> Option<Slot> {
     }
 }
 
-/// Whether copying limbs assigns `from` to `to`.
+/// Whether `from` can be assigned to `to` by copying limbs.
 fn fits(from: Slot, to: Slot) -> bool {
     from.bits == to.bits || !from.signed && from.limbs() == to.limbs() && from.bits < to.bits
 }

@@ -89,8 +89,8 @@ pub fn compile_control(
     Ok(compiled)
 }
 
-/// Makes calls that follow each other without a choice one. p4c wraps every statement between two
-/// tables in an action of its own.
+/// Joins calls that always follow each other, because p4c wraps every statement between two tables
+/// in its own action.
 fn join_calls(nodes: &mut [ControlNode]) {
     for index in 0..nodes.len() {
         while let Some(joined) = join_next(nodes, index) {
@@ -99,7 +99,7 @@ fn join_calls(nodes: &mut [ControlNode]) {
     }
 }
 
-/// The call with that which follows it, if both are calls without arguments.
+/// A call joined with the next node, if both are calls without arguments.
 fn join_next(nodes: &[ControlNode], index: usize) -> Option<ControlNode> {
     let ControlNode::Call { ops, args, next } = &nodes[index] else {
         return None;
@@ -119,7 +119,7 @@ fn join_next(nodes: &[ControlNode], index: usize) -> Option<ControlNode> {
     })
 }
 
-/// Whether a packet could walk in circles. A node is done when all it leads to is.
+/// Whether the graph has a cycle. A node is done when all its next nodes are.
 fn has_cycle(control: &Control) -> bool {
     let successors = |node: &ControlNode| match node {
         ControlNode::Table { after, .. } => after.all(),

@@ -5,7 +5,7 @@ use thiserror::Error;
 /// Why a BMv2 JSON program was refused.
 #[derive(Debug, Error)]
 pub enum LoadError {
-    /// The bytes are not JSON, or not shaped like BMv2 JSON.
+    /// The bytes are not JSON, or not the structure of BMv2 JSON.
     #[error("not a BMv2 JSON program: {0}")]
     Json(#[from] serde_json::Error),
     /// The program uses something this target does not implement.

@@ -40,13 +40,13 @@ impl Names<'_> {
         Ok(select_width(&self.tree(value)?, None))
     }
 
-    /// What an assignment may write.
+    /// The destination of an assignment.
     pub fn dest(&self, value: &Value) -> Result<Dest, LoadError> {
         match self.tree(value)? {
             Node::Field(slot) => Ok(Dest::Field(slot)),
             Node::StackLast(of) => Ok(Dest::StackLast(of)),
             Node::StackAt(element) => Ok(Dest::StackAt(element)),
-            _ => self.malformed("assignment to something that is no field"),
+            _ => self.malformed("assignment to something that is not a field"),
         }
     }
 
@@ -182,7 +182,7 @@ impl Names<'_> {
             element = &element["value"];
         }
         if element["op"] != "dereference_header_stack" {
-            return self.unsupported("access_field of something that is no stack element");
+            return self.unsupported("access_field of something that is not a stack element");
         }
         let stack = self.name(Some(&element["left"]), "header_stack")?;
         let stack = self.symbols.stack(stack, self.place)?;
@@ -205,7 +205,7 @@ impl Names<'_> {
     }
 }
 
-/// A constant of BMv2 JSON: hexadecimal, maybe with a sign.
+/// A constant of BMv2 JSON: hexadecimal, with an optional sign.
 pub fn parse_hex(text: &str) -> Option<BigInt> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),

@@ -13,8 +13,8 @@ use crate::pipeline::model::slot::{Field, Slot};
 use crate::pipeline::model::word::bytes_to_limbs;
 
 impl Algorithm {
-    /// The algorithm of that name; the `_custom` ones have BMv2's initial parameters, which only
-    /// its own command line could change.
+    /// The algorithm of that name. The `_custom` ones have BMv2's initial parameters, which only
+    /// BMv2's own command line could change.
     fn parse(name: &str) -> Option<Algorithm> {
         Some(match name {
             "crc16" | "crc16_custom" => Algorithm::Crc16,
@@ -68,7 +68,7 @@ impl Calculation {
     }
 }
 
-/// Makes one input of the fields collected.
+/// Makes one input from the fields collected so far.
 fn close_fields(fields: &mut Vec<(Field, Option<Slot>)>, inputs: &mut Vec<Input>) {
     if let Some((_, valid)) = fields.first().copied() {
         let fields: Vec<Field> = fields.drain(..).map(|(field, _)| field).collect();
@@ -77,7 +77,7 @@ fn close_fields(fields: &mut Vec<(Field, Option<Slot>)>, inputs: &mut Vec<Input>
     }
 }
 
-/// A field, and the validity of its header if it is not metadata's.
+/// A field, and the validity of its header unless it is metadata.
 fn field_input(input: &Value, names: &Names) -> Result<(Field, Option<Slot>), LoadError> {
     let value = &input["value"];
     match (value[0].as_str(), value[1].as_str()) {
@@ -91,7 +91,7 @@ fn field_input(input: &Value, names: &Names) -> Result<(Field, Option<Slot>), Lo
     }
 }
 
-/// Anything but a field.
+/// An input that is not a field.
 fn compile_input(input: &Value, names: &Names) -> Result<Input, LoadError> {
     match input["type"].as_str() {
         Some("header") => {
@@ -120,7 +120,7 @@ fn constant_input(input: &Value, names: &Names) -> Result<Input, LoadError> {
         }),
         None => Err(malformed(
             names.place.into(),
-            format!("{text} is no constant of {bits} bits"),
+            format!("{text} is not a constant of {bits} bits"),
         )),
     }
 }

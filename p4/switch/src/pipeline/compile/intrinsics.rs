@@ -1,4 +1,4 @@
-//! Where a program has its intrinsic metadata.
+//! Finds the intrinsic metadata of a program.
 
 use super::error::{LoadError, malformed};
 use super::json;

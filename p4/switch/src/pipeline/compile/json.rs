@@ -1,8 +1,8 @@
-//! The shape of BMv2 JSON, as far as the types of its parts go.
+//! The structure of BMv2 JSON.
 //!
-//! Expressions, primitives and their parameters stay [`Value`]s: what they mean is decided where
-//! they are compiled. Source locations are ignored, everything else that is not read here is
-//! refused by [`super::program`].
+//! Expressions, primitives and their parameters stay [`Value`]s, which are interpreted where they
+//! are compiled. Source locations are ignored. [`super::program`] refuses everything else that is
+//! not read here.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ pub struct Document {
     pub checksums: Vec<Checksum>,
     #[serde(default)]
     pub field_aliases: Vec<(String, (String, String))>,
-    /// Everything else: refused unless empty or known to mean nothing here.
+    /// Everything else. It is refused unless it is empty or known to be irrelevant.
     #[serde(flatten)]
     pub other: BTreeMap<String, Value>,
 }
@@ -51,7 +51,7 @@ pub struct HeaderType {
     pub name: String,
     /// `[name, bits or "*", signed]`, the last optional.
     pub fields: Vec<Vec<Value>>,
-    /// The most bytes a header with a `"*"` field takes.
+    /// Maximum length in bytes of a header with a `"*"` field.
     pub max_length: Option<u32>,
 }
 

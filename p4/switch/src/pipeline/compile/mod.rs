@@ -5,8 +5,8 @@
 //!      -> expr, width -> action -> parser, table, control -> program
 //! ```
 //!
-//! [`json`] is the document's shape, [`symbols`] and [`objects`] are its symbol tables. What is not
-//! implemented is an [`error::LoadError`] that names it.
+//! [`json`] is the structure of the document. [`symbols`] and [`objects`] are its symbol tables. A
+//! construct that is not implemented gives an [`error::LoadError`] that names it.
 
 pub mod action;
 pub mod control;

@@ -1,17 +1,17 @@
-//! The names of what primitives may use.
+//! The names of the objects that primitives may use.
 
 use super::error::{LoadError, unsupported};
 use super::expr::Names;
 use super::json;
 use crate::pipeline::model::info::CounterInfo;
 
-/// The most cells of a counter or register array.
+/// Maximum number of cells of a counter or register array.
 const MAX_ARRAY_SIZE: usize = 1 << 26;
 
-/// The widest register cell and action parameter, in bits.
+/// Maximum width of register cells and action parameters, in bits.
 pub const MAX_BITS: u32 = 1 << 14;
 
-/// The names of what primitives may use, in the order of the compiled objects.
+/// The names of the objects that primitives may use, in the order of the compiled objects.
 #[derive(Debug, Default)]
 pub struct Objects {
     pub calculations: Vec<String>,
@@ -26,7 +26,7 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// The place of `name` in one of the lists.
+    /// The index of `name` in one of the lists.
     pub fn find(&self, list: &[String], name: &str, names: &Names) -> Result<usize, LoadError> {
         match list.iter().position(|known| known == name) {
             Some(index) => Ok(index),

@@ -14,7 +14,7 @@ use crate::pipeline::model::parser::{
     ACCEPT, ErrorCodes, KeyPart, KeySource, Parser, State, Step, Transition,
 };
 
-/// The widest select key.
+/// Maximum width of a select key.
 const MAX_KEY_BITS: u32 = 128;
 
 pub fn compile_parser(
@@ -74,7 +74,7 @@ pub fn compile_parser(
     })
 }
 
-/// The program's numbers for the errors the parser raises itself.
+/// The program's numbers for the errors that the parser itself raises.
 fn error_codes(document: &json::Document) -> ErrorCodes {
     let code = |name: &str, otherwise: u64| {
         let found = document.errors.iter().find(|(known, _)| known == name);
@@ -129,7 +129,7 @@ fn step(op: &json::Primitive, names: &Names, objects: &Objects) -> Result<Step, 
         }
         "primitive" => match serde_json::from_value::<json::Primitive>(value(0).clone()) {
             Ok(inner) => Ok(Step::Do(compile_op(&inner, names, objects)?)),
-            Err(error) => names.malformed(format!("a primitive that is none: {error}")),
+            Err(error) => names.malformed(format!("an invalid primitive: {error}")),
         },
         other => names.unsupported(format!("the parser operation {other}")),
     }
@@ -140,7 +140,7 @@ fn extracted(op: &json::Primitive, names: &Names) -> Result<usize, LoadError> {
     let header = names.symbols.header(header, names.place)?;
     let layout = &names.symbols.layout.headers[header];
     if layout.metadata || layout.max_bytes.is_none() && layout.fixed_bits % 8 != 0 {
-        return names.malformed("extract of something that is no header of whole bytes");
+        return names.malformed("extract of something that is not a header of whole bytes");
     }
     Ok(header)
 }

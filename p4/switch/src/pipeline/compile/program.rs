@@ -26,8 +26,8 @@ use crate::pipeline::model::slot::Slot;
 impl Program {
     /// Compiles the JSON that `p4c-bm2-ss` wrote.
     ///
-    /// Everything the program uses is resolved here; a construct that is not implemented is an
-    /// error that names it, never skipped.
+    /// Resolves everything that the program uses. A construct that is not implemented gives an
+    /// error that names it, and is never skipped.
     pub fn load(json: &[u8]) -> Result<Program, LoadError> {
         let document: json::Document = serde_json::from_slice(json)?;
         refuse_unknown_parts(&document)?;
@@ -100,7 +100,7 @@ impl Program {
     }
 }
 
-/// Refuses everything in the document that nothing here reads.
+/// Refuses everything in the document that this module does not read.
 fn refuse_unknown_parts(document: &json::Document) -> Result<(), LoadError> {
     for (name, part) in &document.other {
         let is_empty = match part {
@@ -108,7 +108,7 @@ fn refuse_unknown_parts(document: &json::Document) -> Result<(), LoadError> {
             Value::Object(items) => items.is_empty(),
             other => other.is_null(),
         };
-        // What the program is called, who compiled it, and names for numbers.
+        // The program's name, its compiler, and names for numbers.
         let means_nothing = matches!(name.as_str(), "program" | "__meta__" | "enums");
         if !is_empty && !means_nothing {
             let first = part[0]["name"].as_str().unwrap_or_default();
@@ -131,7 +131,7 @@ fn compile_field_list(list: &json::FieldList, symbols: &Symbols) -> Result<Box<[
         .iter()
         .map(|element| match names.dest(element)? {
             Dest::Field(slot) => Ok(slot),
-            _ => names.unsupported("an element that is no plain field"),
+            _ => names.unsupported("an element that is not a plain field"),
         });
     slots.collect()
 }

@@ -10,16 +10,16 @@ use super::wire::group_fields;
 use crate::pipeline::model::layout::{Header, Layout, Stack};
 use crate::pipeline::model::slot::{Field, Slot};
 
-/// The most bits a field may have.
+/// Maximum width of a field, in bits.
 const MAX_FIELD_BITS: u32 = 1 << 14;
 
-/// The most words that all headers and metadata together may take.
+/// Maximum number of words of all headers and metadata together.
 const MAX_WORDS: usize = 1 << 16;
 
 /// The symbol table of a program's headers, metadata, stacks and fields.
 #[derive(Debug, Default)]
 pub struct Symbols {
-    /// What the names stand for.
+    /// Where the named fields are.
     pub layout: Layout,
     header_names: HashMap<String, usize>,
     stack_names: HashMap<String, usize>,
@@ -90,7 +90,7 @@ impl Symbols {
         Ok(symbols)
     }
 
-    /// A word of its own that is no field's.
+    /// A new word that no field uses.
     pub fn spare(&mut self) -> Slot {
         self.layout.initial.push(0);
         Slot {

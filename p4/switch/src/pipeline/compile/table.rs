@@ -14,14 +14,14 @@ use crate::pipeline::model::table::{
 };
 use crate::pipeline::model::word::{Word, limbs_for, mask_limbs};
 
-/// The most entries a table may be declared with.
+/// Maximum declared size of a table.
 const MAX_TABLE_SIZE: usize = 1 << 24;
 
-/// What controls may refer to.
+/// The objects that controls may refer to.
 pub struct Known<'a> {
     pub symbols: &'a Symbols,
     pub actions: &'a [Action],
-    /// Action ids to places among the actions.
+    /// Action ids to indices of actions.
     pub action_ids: &'a HashMap<u64, usize>,
 }
 
@@ -83,7 +83,7 @@ pub fn compile_table(
         Ok((key, call(action.action_id, &action.action_data)?))
     });
     let mut entries: Vec<(EntryKey, Call)> = entries.collect::<Result<_, LoadError>>()?;
-    // In BMv2 the least number comes first, in P4Runtime the greatest.
+    // In BMv2 the smallest number has precedence, in P4Runtime the greatest.
     let last = entries.iter().map(|(key, _)| key.priority).max();
     for (key, _) in &mut entries {
         if prioritised {
@@ -161,7 +161,7 @@ fn compile_call(
     let Some(position) = actions.iter().position(|other| *other == action) else {
         return Err(malformed(
             place.into(),
-            format!("action {id} is none of its actions"),
+            format!("action {id} is not one of its actions"),
         ));
     };
     let params: &[Slot] = &known.actions[action].params;
@@ -184,7 +184,7 @@ fn compile_call(
 /// A constant as limbs, a negative one as two's complement.
 fn hex_limbs(text: &str, bits: u32, place: &str) -> Result<Box<[u64]>, LoadError> {
     let Some(value) = parse_hex(text) else {
-        return Err(malformed(place.into(), format!("{text} is no number")));
+        return Err(malformed(place.into(), format!("{text} is not a number")));
     };
     let mut limbs = vec![0; limbs_for(bits)];
     value.to_limbs(true, &mut limbs);

@@ -1,8 +1,9 @@
 //! Chooses the word an expression is computed in.
 //!
 //! Every node has a range of values. A node whose operands only matter modulo the word's size can
-//! be computed in any word; one that needs an operand exactly must see all of its range in the
-//! word. The narrowest word that serves all nodes is taken, integers without bound if none does.
+//! be computed in any word. A node that needs the exact value of an operand requires a word that
+//! holds the operand's whole range. The expression gets the narrowest word that serves all its
+//! nodes, or unbounded integers if none does.
 
 use num_bigint::{BigInt, Sign};
 
@@ -10,7 +11,8 @@ use crate::pipeline::model::expr::{Expr, Node};
 use crate::pipeline::model::slot::Slot;
 use crate::pipeline::model::word::Word;
 
-/// The values a node can have: below 2^`bits`, and not below -2^`bits` if `negative`, else 0.
+/// The range of a node's values: below 2^`bits`, and at least -2^`bits` if `negative`, or at least
+/// 0 otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Range {
     negative: bool,
@@ -42,7 +44,7 @@ impl Range {
         self.bits < width
     }
 
-    /// How a word of that width that holds the value is to be read: signed or not.
+    /// Whether to read a word of that width that holds the value as signed.
     fn reading(self, width: u32) -> Option<bool> {
         if self.fits_unsigned(width) {
             Some(false)
@@ -66,7 +68,7 @@ impl Range {
     }
 }
 
-/// Compiles `tree` for a reader that takes the low `bits` of it, or (`None`) the exact value.
+/// Compiles `tree` for a reader that takes its low `bits`, or its exact value if `None`.
 pub fn select_width(tree: &Node<BigInt>, bits: Option<u32>) -> Expr {
     let tree = &simplify(tree.clone());
     if let Some((node, signed)) = in_width::<u64>(tree, bits) {
@@ -76,7 +78,7 @@ pub fn select_width(tree: &Node<BigInt>, bits: Option<u32>) -> Expr {
     } else {
         match convert::<BigInt>(tree) {
             Some(node) => Expr::Big(Box::new(node)),
-            // Without a bound every range fits: `convert` has no reason to refuse.
+            // Every range fits into an unbounded integer, so `convert` cannot refuse.
             None => Expr::Big(Box::new(tree.clone())),
         }
     }
@@ -91,7 +93,7 @@ fn in_width<W: Word>(tree: &Node<BigInt>, bits: Option<u32>) -> Option<(Node<W>,
     Some((convert(tree)?, signed))
 }
 
-/// Drops masks that clear nothing and conversions of what is a truth value already.
+/// Drops masks that clear nothing, and conversions to Boolean of values that are Boolean already.
 fn simplify(tree: Node<BigInt>) -> Node<BigInt> {
     match map_operands(tree, &mut simplify) {
         Node::BitAnd(operands) => {
@@ -175,11 +177,11 @@ fn range(node: &Node<BigInt>) -> Range {
     }
 }
 
-/// The same tree for word `W`; `None` when the word is too narrow for it.
+/// The same tree for word `W`; `None` if the word is too narrow for it.
 fn convert<W: Word>(tree: &Node<BigInt>) -> Option<Node<W>> {
     let width = W::BITS;
     let reading = |node: &Node<BigInt>| range(node).reading(width);
-    // How both of two operands are to be read.
+    // Whether to read both operands as signed.
     let common = |of: &[Node<BigInt>; 2]| range(&of[0]).join(range(&of[1])).reading(width);
     let natural = |node: &Node<BigInt>| reading(node).filter(|signed| !signed);
     let pair = |of: &[Node<BigInt>; 2]| -> Option<Box<[Node<W>; 2]>> {

@@ -1,10 +1,10 @@
-//! From the fields of a header to loads and stores of several at a time.
+//! Packs the fields of a header, so that one load or store serves several.
 
 use crate::pipeline::model::slot::{Field, Slot};
 use crate::pipeline::model::wire::{FieldGroup, PackedField};
 use crate::pipeline::model::word::mask64;
 
-/// Packs fields that follow each other.
+/// Packs adjacent fields.
 pub fn group_fields(fields: &[Field]) -> Box<[FieldGroup]> {
     let mut groups = Vec::new();
     let mut open: Vec<Slot> = Vec::new();
@@ -32,7 +32,7 @@ fn total_bits(slots: &[Slot]) -> u32 {
     slots.iter().map(|slot| slot.bits).sum()
 }
 
-/// The most of the first slots that are whole bytes together.
+/// The longest run of first slots that together are whole bytes.
 fn whole_bytes(slots: &[Slot]) -> Option<usize> {
     (1..=slots.len())
         .rev()

@@ -1,4 +1,4 @@
-//! Actions: the primitives that they are made of.
+//! Actions, and the primitives that they consist of.
 
 use super::expr::{Dest, Expr, Node};
 use super::slot::Slot;
@@ -7,19 +7,20 @@ use super::slot::Slot;
 #[derive(Debug)]
 pub struct Action {
     pub name: String,
-    /// Where its parameters are among its arguments.
+    /// Where each parameter is in the arguments.
     pub params: Box<[Slot]>,
     pub ops: Box<[Op]>,
 }
 
-/// One primitive of an action: less than a line of the cache, of which a packet runs hundreds.
+/// One primitive of an action. It is smaller than a cache line, because a packet runs hundreds of
+/// them.
 #[derive(Debug, Clone)]
 pub enum Op {
     /// Assignment of a number to a field of at most 64 bits.
     SetConst { word: u32, value: u64 },
     /// Assignment of a field to another, both of at most 64 bits.
     SetWord { word: u32, mask: u64, from: u32 },
-    /// Assignment to a field of at most 64 bits of what 64 bits suffice to compute.
+    /// Assignment of an expression that is computed in 64 bits to a field of at most 64 bits.
     Set {
         word: u32,
         mask: u64,
@@ -33,7 +34,7 @@ pub enum Op {
     AddHeader(usize),
     /// `setInvalid`.
     RemoveHeader(usize),
-    /// Copies all elements of a stack, and how many are filled.
+    /// Copies all elements of a stack, and the number of filled ones.
     CopyStack { from: usize, to: usize },
     /// `push_front`.
     Push { stack: usize, count: usize },
@@ -45,7 +46,7 @@ pub enum Op {
         calculation: usize,
         base_and_size: Box<[Expr; 2]>,
     },
-    /// `random`, between two bounds, both included.
+    /// `random` between two bounds, inclusive.
     Random { to: Dest, bounds: Box<[Expr; 2]> },
     /// `mark_to_drop`.
     Drop,
@@ -63,8 +64,8 @@ pub enum Op {
         index: Expr,
         value: Expr,
     },
-    /// `digest`, with the values that the fields have now. (BMv2 takes them at the end of ingress,
-    /// and of several digests of a packet sends the last.)
+    /// `digest`, with the present values of the fields. (BMv2 takes their values at the end of
+    /// ingress, and sends only the last digest of a packet.)
     Digest(usize),
     /// `truncate`.
     Truncate(Expr),
@@ -76,7 +77,7 @@ pub enum Op {
     Recirculate(usize),
     /// `log_msg`: the text with `{}` for each value.
     Log { text: String, values: Box<[Expr]> },
-    /// `assert` and `assume`: where it does not hold, the packet is dropped.
+    /// `assert` and `assume`: if the condition is false, the packet is dropped.
     Assert { condition: Expr, place: String },
     /// `exit`.
     Exit,

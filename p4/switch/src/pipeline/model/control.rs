@@ -4,7 +4,7 @@ use super::action::Op;
 use super::expr::Expr;
 use super::table::Args;
 
-/// Where to go on: a node, or [`END`].
+/// The next node, or [`END`].
 pub type Next = u32;
 
 /// The end of the control.
@@ -25,13 +25,13 @@ pub enum ControlNode {
         counted: bool,
         after: After,
     },
-    /// Runs an action that p4c wrapped in a table nobody can change, and what always follows it.
+    /// Runs an action that p4c wrapped in a constant table, with the calls that were joined to it.
     Call {
         ops: Box<[Op]>,
         args: Args,
         next: Next,
     },
-    /// Goes one way or the other.
+    /// Branches on a condition.
     If {
         condition: Expr,
         yes: Next,
@@ -39,17 +39,18 @@ pub enum ControlNode {
     },
 }
 
-/// Where a table leads.
+/// The next node after a table.
 #[derive(Debug)]
 pub enum After {
-    /// By the action that ran, at its position in the table; `none` when a miss has no action.
+    /// Depends on the action that ran, by its position in the table; `none` is for a miss without
+    /// action.
     Action { next: Box<[Next]>, none: Next },
-    /// By whether an entry matched.
+    /// Depends on whether an entry matched.
     Match { hit: Next, miss: Next },
 }
 
 impl After {
-    /// All places it leads to.
+    /// All possible next nodes.
     pub fn all(&self) -> Vec<Next> {
         match self {
             After::Action { next, none } => next.iter().copied().chain([*none]).collect(),

@@ -13,8 +13,8 @@ pub struct Element {
     pub index: Expr,
 }
 
-/// An operation on words `W`. Booleans are 0 and 1. What is rare is boxed: a program's expressions
-/// should fit into the cache next to the processor.
+/// An operation on words `W`. Booleans are 0 and 1. Rare operands are boxed, so that a program's
+/// expressions fit into the processor's first-level cache.
 #[derive(Debug, Clone)]
 pub enum Node<W> {
     Const(W),
@@ -51,30 +51,30 @@ pub enum Node<W> {
     Test(Box<Node<W>>),
     /// The low bits as two's complement.
     Wrap(Box<Node<W>>, u32),
-    /// Limited to an unsigned (or, `true`, signed) integer of that many bits.
+    /// Saturated to an unsigned integer of that many bits, or a signed one if `true`.
     Saturate(Box<Node<W>>, u32, bool),
-    /// The second if the first is true, else the third.
+    /// The second operand if the first is true, otherwise the third.
     If(Box<[Node<W>; 3]>),
 }
 
-/// An expression in the narrowest word that gives its value, and how that word is to be read.
+/// An expression in the narrowest word that gives its value, and whether that word is signed.
 #[derive(Debug, Clone)]
 pub enum Expr {
     /// In 64 bits.
     Word(Node<u64>, bool),
     /// In 128 bits.
     Double(Box<Node<u128>>, bool),
-    /// On integers without bound. Allocates.
+    /// In unbounded integers. Allocates.
     Big(Box<Node<BigInt>>),
 }
 
-/// What an assignment writes.
+/// The destination of an assignment.
 #[derive(Debug, Clone)]
 pub enum Dest {
     Field(Slot),
-    /// Nothing when no element was extracted.
+    /// Ignored if no element was extracted.
     StackLast(Box<(usize, Slot)>),
-    /// Nothing when the index is out of bounds.
+    /// Ignored if the index is out of bounds.
     StackAt(Box<Element>),
 }
 

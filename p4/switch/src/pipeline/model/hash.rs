@@ -1,4 +1,4 @@
-//! `hash` and checksums: the algorithms, and what is hashed.
+//! `hash` and checksums: the algorithms, and their inputs.
 
 use super::expr::Expr;
 use super::slot::Slot;
@@ -29,7 +29,7 @@ pub struct Calculation {
 /// A part of what is hashed.
 #[derive(Debug)]
 pub enum Input {
-    /// Fields of one header or of metadata; of a header only while that is valid.
+    /// Fields of one header, which count only while it is valid, or of metadata.
     Fields {
         groups: Box<[FieldGroup]>,
         valid: Option<Slot>,
@@ -40,7 +40,7 @@ pub enum Input {
     },
     /// All fields of a header, if it is valid.
     Header(usize),
-    /// What follows the parsed headers.
+    /// The payload after the parsed headers.
     Payload,
 }
 

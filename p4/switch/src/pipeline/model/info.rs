@@ -1,4 +1,4 @@
-//! What a program has, as its control plane may know it.
+//! The parts of a program that its control plane can see.
 
 /// A table, by its place in [`Program::tables`](crate::pipeline::Program::tables).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,13 +19,14 @@ pub struct RegisterId(pub usize);
 /// How a key field is matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatchKind {
-    /// The value itself.
+    /// The exact value.
     Exact,
     /// The longest prefix.
     Lpm,
-    /// Value under a mask; priorities decide. P4Info's `OPTIONAL` fields are ternary in BMv2 JSON.
+    /// The value under a mask. Priorities decide between entries. P4Info's `OPTIONAL` fields are
+    /// ternary in BMv2 JSON.
     Ternary,
-    /// Between two bounds, both included; priorities decide.
+    /// A value between two bounds, inclusive. Priorities decide between entries.
     Range,
 }
 
@@ -47,13 +48,14 @@ pub struct TableInfo {
     pub name: String,
     /// Key fields; match field id N of P4Info is at N - 1.
     pub key: Vec<KeyInfo>,
-    /// The actions an entry or the default may call.
+    /// The actions that an entry or the default may call.
     pub actions: Vec<ActionId>,
-    /// How many entries it holds at most.
+    /// Maximum number of entries.
     pub max_size: usize,
     /// Whether it has a direct counter.
     pub counted: bool,
-    /// Whether its entries are `const`: no insert, modify or delete.
+    /// Whether its entries are `const`, so that the control plane cannot insert, modify or delete
+    /// them.
     pub const_entries: bool,
     /// Whether its default action is `const`.
     pub const_default: bool,
@@ -84,7 +86,7 @@ pub struct ActionInfo {
 pub struct DigestInfo {
     /// The name of the struct it carries (`rtt_sample_t`), which is its P4Info name.
     pub name: String,
-    /// Its members, in order; BMv2 JSON names the fields they were filled from.
+    /// Its members in order, by the names of the fields that they are filled from, as in BMv2 JSON.
     pub fields: Vec<FieldInfo>,
 }
 
@@ -93,7 +95,7 @@ pub struct DigestInfo {
 pub struct CounterInfo {
     /// Fully qualified name.
     pub name: String,
-    /// How many cells it has.
+    /// Number of cells.
     pub size: usize,
 }
 
@@ -102,7 +104,7 @@ pub struct CounterInfo {
 pub struct RegisterInfo {
     /// Fully qualified name.
     pub name: String,
-    /// How many cells it has.
+    /// Number of cells.
     pub size: usize,
     /// The width of a cell in bits.
     pub bits: u32,

@@ -1,11 +1,11 @@
-//! The metadata through which program and target talk (`standard_metadata`).
+//! Intrinsic metadata: what program and target exchange (`standard_metadata`).
 
 use super::slot::Slot;
 
 /// The egress port that drops a packet (`mark_to_drop` sets it).
 pub const DROP_PORT: u16 = 511;
 
-/// Why a packet is in the pipeline, as `instance_type` says it.
+/// Values of `instance_type`: why a packet is in the pipeline.
 pub mod instance_type {
     pub const NORMAL: u64 = 0;
     pub const INGRESS_CLONE: u64 = 1;
@@ -15,7 +15,7 @@ pub mod instance_type {
     pub const RESUBMITTED: u64 = 6;
 }
 
-/// Where the intrinsic fields are. One that a program lacks is a word nobody reads.
+/// Where the intrinsic fields are. A field that the program lacks is a word that nobody reads.
 #[derive(Debug, Clone)]
 pub struct Intrinsics {
     pub ingress_port: Slot,

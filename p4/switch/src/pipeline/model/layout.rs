@@ -11,21 +11,21 @@ use super::wire::FieldGroup;
 /// A header or metadata instance.
 #[derive(Debug, Clone)]
 pub struct Header {
-    /// The word of its validity; its fields follow.
+    /// The word with its validity. Its fields follow.
     pub base: u32,
-    /// How many words it takes with that.
+    /// Number of words, including the validity.
     pub words: u32,
     /// Its fields in wire order.
     pub fields: Box<[Field]>,
-    /// The same, packed.
+    /// The same fields, packed into groups.
     pub groups: Box<[FieldGroup]>,
-    /// The bits on the wire of all fields of fixed length.
+    /// Total length of its fixed-length fields on the wire, in bits.
     pub fixed_bits: u32,
-    /// The most bytes it may take on the wire, if one of its fields varies.
+    /// Its maximum length on the wire, if it has a variable-length field.
     pub max_bytes: Option<u32>,
-    /// Whether it is metadata: always valid, zero when a packet comes in.
+    /// Whether it is metadata, which is always valid, and zero when a packet arrives.
     pub metadata: bool,
-    /// The place of its type among the header types.
+    /// Index of its header type.
     pub kind: usize,
 }
 
@@ -50,11 +50,11 @@ impl Header {
 /// A header stack.
 #[derive(Debug, Clone)]
 pub struct Stack {
-    /// The word that counts the elements filled.
+    /// The word that counts the filled elements.
     pub next: u32,
-    /// The headers that are its elements, all of one type.
+    /// The headers that are its elements. All have one type.
     pub headers: Box<[usize]>,
-    /// The bases of those.
+    /// The bases of these headers.
     pub bases: Box<[u32]>,
 }
 
@@ -72,6 +72,6 @@ impl Stack {
 pub struct Layout {
     pub headers: Vec<Header>,
     pub stacks: Vec<Stack>,
-    /// What the words are when a packet comes in: zero, metadata valid.
+    /// The words of a packet that arrives: zero, with metadata valid.
     pub initial: Vec<u64>,
 }

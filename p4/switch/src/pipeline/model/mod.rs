@@ -1,7 +1,7 @@
-//! What a program is: data without behaviour of its own, shared by all switches that run it.
+//! The data structures of a program, shared by all switches that run it.
 //!
-//! Names are resolved: a table, an action, a field is an index or a place among a packet's words
-//! ([`layout`]). [`program::Program`] holds everything else here.
+//! Names are resolved: tables and actions are indices, and fields are places among a packet's words
+//! ([`layout`]). [`program::Program`] contains everything else.
 
 pub mod action;
 pub mod control;

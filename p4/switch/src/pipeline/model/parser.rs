@@ -1,4 +1,4 @@
-//! The parser: a state machine that takes headers off a packet.
+//! The parser: a state machine that extracts headers from a packet.
 
 use super::action::Op;
 use super::expr::{Dest, Expr};
@@ -6,7 +6,7 @@ use super::expr::{Dest, Expr};
 /// Ends parsing; the packet is accepted.
 pub const ACCEPT: usize = usize::MAX;
 
-/// What `standard_metadata.parser_error` says, as the program numbers it.
+/// Values of `standard_metadata.parser_error`, which each program numbers in its own way.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ErrorCodes {
     pub no_error: u64,
@@ -29,7 +29,7 @@ pub struct Parser {
 #[derive(Debug)]
 pub struct State {
     pub steps: Box<[Step]>,
-    /// What the select looks at, first part in the highest bits of the key.
+    /// The key of the select. Its first part is in the highest bits.
     pub key: Box<[KeyPart]>,
     /// Tried in order.
     pub transitions: Box<[Transition]>,
@@ -38,21 +38,21 @@ pub struct State {
 /// One statement of a state.
 #[derive(Debug)]
 pub enum Step {
-    /// `extract` of a header; the expression gives the bits of its varbit field.
+    /// `extract` of a header. The expression gives the length of its varbit field in bits.
     Extract(usize, Option<Expr>),
     /// `extract` of a stack's next element.
     ExtractNext(usize),
-    /// Assignment of bits ahead, from an offset.
+    /// `lookahead`: assignment of the next bits of the packet, from an offset.
     Lookahead { to: Dest, offset: u32, bits: u32 },
     /// `advance`, in bits.
     Advance(Expr),
     /// `verify`: condition and error.
     Verify(Expr, u64),
-    /// Anything that an action could do.
+    /// A primitive as in actions.
     Do(Op),
 }
 
-/// A part of a select key, where it takes whole bytes.
+/// A part of a select key, which takes whole bytes.
 #[derive(Debug)]
 pub struct KeyPart {
     pub source: KeySource,
@@ -63,7 +63,7 @@ pub struct KeyPart {
 #[derive(Debug)]
 pub enum KeySource {
     Value(Expr),
-    /// Bits ahead, from an offset.
+    /// The next bits of the packet, from an offset.
     Lookahead {
         offset: u32,
     },

@@ -28,13 +28,13 @@ pub struct Program {
     pub(in crate::pipeline) table_plans: Vec<TablePlan>,
     pub(in crate::pipeline) ingress: Control,
     pub(in crate::pipeline) egress: Control,
-    /// The tables that packets look anything up in.
+    /// The tables that packets are looked up in.
     pub(in crate::pipeline) applied_tables: Box<[usize]>,
     pub(in crate::pipeline) calculations: Vec<Calculation>,
     pub(in crate::pipeline) checksums: Vec<Checksum>,
     /// The headers that the deparser emits, in order.
     pub(in crate::pipeline) emitted: Vec<usize>,
-    /// What clones, resubmitted and recirculated packets keep.
+    /// The fields that cloned, resubmitted and recirculated packets keep.
     pub(in crate::pipeline) field_lists: Vec<Box<[Slot]>>,
     /// The members of each digest: value and width.
     pub(in crate::pipeline) digest_elements: Vec<Box<[(Expr, u32)]>>,
@@ -47,7 +47,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The tables, those that p4c made up for plain statements (`tbl_...`) included.
+    /// The tables, including those that p4c generates for plain statements (`tbl_...`).
     pub fn tables(&self) -> &[TableInfo] {
         &self.table_infos
     }
@@ -78,7 +78,7 @@ impl Program {
         tables.position(|table| table.name == name).map(TableId)
     }
 
-    /// The action of that fully qualified name among those `table` may call.
+    /// The action of that fully qualified name among those that `table` may call.
     pub fn action_id(&self, table: TableId, name: &str) -> Option<ActionId> {
         let mut actions = self.table_infos.get(table.0)?.actions.iter().copied();
         actions.find(|id| self.action_infos[id.0].name == name)

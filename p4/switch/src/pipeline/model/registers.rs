@@ -1,9 +1,10 @@
 //! Where a program's registers are.
 //!
-//! Programs have large ones of which few cells are used, at places that a hash spreads, and several
-//! that they use at the same place: signature, time and length of one segment, say. A bank is the
-//! registers that are used alike, cell beside cell, so that a packet finds what it needs of them
-//! in one line of the cache; hundreds of switches do not fit into it.
+//! Programs have large registers of which they use few cells, at indices that a hash spreads. Often
+//! they use several registers at the same index, for example for signature, time and length of one
+//! segment. A bank holds registers that are used together, cell beside cell. So a packet finds all
+//! its cells in one cache line, which matters because hundreds of switches do not fit into the
+//! cache.
 
 /// Where a program's registers are.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! Where a value is among words: those of a packet, of action data, of a register cell.
+//! Where a value is in the words of a packet, of action data or of a register cell.
 
 use super::word::{limbs_for, mask64};
 
@@ -26,7 +26,7 @@ impl Slot {
         self.start()..self.start() + self.limbs()
     }
 
-    /// Where a slot whose word is relative to a header is, for the header at `base`.
+    /// The absolute slot for the header at `base`, from a slot relative to its header.
     pub fn at(self, base: u32) -> Slot {
         Slot {
             word: base + self.word,
@@ -40,7 +40,7 @@ impl Slot {
         words[self.start()] = value & mask64(self.bits);
     }
 
-    /// Sets a slot of at most 64 bits to `value` or, if that does not fit, to the most that does.
+    /// Sets a slot of at most 64 bits to `value`, or to its maximum if `value` does not fit.
     #[inline]
     pub fn set_at_most(self, words: &mut [u64], value: u64) {
         words[self.start()] = value.min(mask64(self.bits));
@@ -58,8 +58,8 @@ impl Slot {
 pub struct Field {
     /// Its value.
     pub slot: Slot,
-    /// Whether its length varies: then `slot.bits` is the most it may have, and the word before
-    /// the slot holds the length in bits.
+    /// Whether its length varies. Then `slot.bits` is its maximum, and the word before the slot
+    /// holds the length in bits.
     pub variable: bool,
 }
 

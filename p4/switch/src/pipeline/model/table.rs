@@ -1,20 +1,20 @@
-//! Match-action tables: what their keys are, and what they start as.
+//! Match-action tables: their keys and their initial contents.
 
 use smallvec::SmallVec;
 
 use super::slot::Slot;
 use super::word::{limbs_for, mask_limbs, mask64};
 
-/// Arguments of an action, as its parameters' slots have them. Most are few, and then beside what
-/// else an entry has.
+/// Arguments of an action, at the slots of its parameters. Most actions have few, which are then
+/// stored inside the entry.
 pub type Args = SmallVec<[u64; 2]>;
 
 /// An action with its arguments, as a table entry calls it.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// The action's place in the program.
+    /// Index of the action in the program.
     pub action: usize,
-    /// Its place among the table's actions.
+    /// Index of the action among those of the table.
     pub position: usize,
     /// Its arguments.
     pub args: Args,
@@ -23,9 +23,9 @@ pub struct Call {
 /// A field of a table's key.
 #[derive(Debug, Clone)]
 pub struct KeyField {
-    /// What is matched.
+    /// The value that is matched.
     pub slot: Slot,
-    /// The bits of it that count, if not all.
+    /// The bits that are compared, if not all.
     pub mask: Option<Box<[u64]>>,
 }
 
@@ -49,14 +49,14 @@ impl Match {
     }
 }
 
-/// What identifies an entry.
+/// The key of an entry, which identifies it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EntryKey {
     pub matches: Box<[Match]>,
     pub priority: i32,
 }
 
-/// What a table starts as.
+/// The initial contents of a table.
 #[derive(Debug)]
 pub struct TablePlan {
     pub key: Box<[KeyField]>,

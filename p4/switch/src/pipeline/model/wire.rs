@@ -1,14 +1,14 @@
 //! Fields as they stand on the wire, several at a time.
 //!
-//! Neighbouring fields are packed into groups of at most 64 bits, which end on a byte where they
-//! can: an IPv4 header is three of them, and one load or store serves up to eight fields.
+//! Adjacent fields are packed into groups of at most 64 bits, which end at a byte boundary if
+//! possible. So one load or store serves up to eight fields: an IPv4 header has three groups.
 
 use super::slot::{Field, Slot};
 
-/// Neighbouring fields.
+/// Adjacent fields.
 #[derive(Debug, Clone)]
 pub enum FieldGroup {
-    /// Fields of together at most 64 bits.
+    /// Fields of at most 64 bits in total.
     Packed {
         bits: u32,
         fields: Box<[PackedField]>,
@@ -23,7 +23,7 @@ pub enum FieldGroup {
 #[derive(Debug, Clone, Copy)]
 pub struct PackedField {
     pub word: u32,
-    /// How many bits of the group follow it, less than 64.
+    /// Number of bits after it in the group, less than 64.
     pub shift: u32,
     pub mask: u64,
 }

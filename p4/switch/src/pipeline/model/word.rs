@@ -1,9 +1,11 @@
-//! Machine words of expressions: the same operations on 64 and 128 bits and without bound.
+//! Words that expressions are computed in: the same operations on 64 bits, on 128 bits and on
+//! unbounded integers.
 //!
-//! BMv2 computes on integers of any size. So do expressions here, except that one whose result can
-//! be had modulo 2^64 (or 2^128) is compiled for that word, where addition, subtraction,
-//! multiplication, left shift and the bitwise operations lose nothing; what needs the exact value
-//! (a comparison, a right shift, saturation) takes a flag that tells how to read the word.
+//! BMv2 computes on integers of any size. Expressions here give the same values, but where a result
+//! modulo 2^64 (or 2^128) suffices they are compiled for a word of that size. Addition,
+//! subtraction, multiplication, left shift and the bitwise operations are exact modulo the word's
+//! size. Operations that need the exact value (comparison, right shift, saturation) take a flag
+//! that says whether the word is signed.
 
 use num_bigint::{BigInt, Sign};
 
@@ -19,7 +21,7 @@ pub const fn limbs_for(bits: u32) -> usize {
     }
 }
 
-/// The low `bits` set, all for 64 and more.
+/// A mask of the low `bits`; all 64 if there are more.
 pub const fn mask64(bits: u32) -> u64 {
     if bits >= LIMB_BITS {
         u64::MAX
@@ -28,9 +30,9 @@ pub const fn mask64(bits: u32) -> u64 {
     }
 }
 
-/// A word that expressions compute on. `signed` says whether it is to be read as two's complement.
+/// A word that expressions are computed in. `signed` says whether to read it as two's complement.
 pub trait Word: Clone + std::fmt::Debug {
-    /// Bits of the word; `u32::MAX` when it has no bound.
+    /// Width of the word; `u32::MAX` if it is unbounded.
     const BITS: u32;
 
     /// The value modulo the word's size.
@@ -45,9 +47,9 @@ pub trait Word: Clone + std::fmt::Debug {
     fn add(&self, other: &Self) -> Self;
     fn sub(&self, other: &Self) -> Self;
     fn mul(&self, other: &Self) -> Self;
-    /// Quotient of two values that are not negative; 0 when `other` is.
+    /// Quotient of two values that are not negative; 0 if `other` is 0.
     fn div(&self, other: &Self) -> Self;
-    /// Remainder of two values that are not negative; 0 when `other` is.
+    /// Remainder of two values that are not negative; 0 if `other` is 0.
     fn rem(&self, other: &Self) -> Self;
     fn and(&self, other: &Self) -> Self;
     fn or(&self, other: &Self) -> Self;
@@ -304,7 +306,7 @@ pub fn limbs_to_bytes(limbs: &[u64]) -> Vec<u8> {
     bytes[zeros.min(bytes.len() - 1)..].to_vec()
 }
 
-/// The limbs of a big-endian byte string, or `None` when it does not fit in `bits`.
+/// The limbs of a big-endian byte string; `None` if it does not fit in `bits`.
 pub fn bytes_to_limbs(bytes: &[u8], bits: u32) -> Option<Vec<u64>> {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     let bytes = &bytes[zeros..];

@@ -1,13 +1,13 @@
-//! What crosses the border of a running pipeline.
+//! The types of a running pipeline's interface.
 
 use super::packet::PacketState;
 use crate::pipeline::model::info::ActionId;
 
-/// The value of one key field. Byte strings are big-endian; leading zeros are optional on input
-/// and absent on output, where there is always at least one byte.
+/// The value of one key field. Byte strings are big-endian. On input, leading zeros are optional.
+/// On output, there are none, but at least one byte.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MatchValue {
-    /// Anything: a P4Runtime entry that leaves the field out. Not for exact fields.
+    /// Matches anything, as a P4Runtime entry that leaves the field out. Not for exact fields.
     Any,
     /// For [`Exact`](crate::pipeline::MatchKind::Exact), and for
     /// [`Ternary`](crate::pipeline::MatchKind::Ternary) with all bits in the mask; the latter is
@@ -24,12 +24,12 @@ pub enum MatchValue {
     Ternary {
         /// The value.
         value: Vec<u8>,
-        /// The bits that count.
+        /// The bits that are compared.
         mask: Vec<u8>,
     },
-    /// For [`Range`](crate::pipeline::MatchKind::Range), both bounds included.
+    /// For [`Range`](crate::pipeline::MatchKind::Range), with inclusive bounds.
     Range {
-        /// The least value that matches.
+        /// The smallest value that matches.
         low: Vec<u8>,
         /// The greatest value that matches.
         high: Vec<u8>,
@@ -45,18 +45,19 @@ pub struct ActionCall {
     pub args: Vec<Vec<u8>>,
 }
 
-/// An entry of a table. Its key is `matches` and, where the table has priorities, `priority`.
+/// An entry of a table. Its key is `matches` and, if the table has priorities, `priority`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableEntry {
     /// One value for each key field of the table.
     pub matches: Vec<MatchValue>,
-    /// The greater wins, as in P4Runtime. Above 0 where the table has priorities, 0 elsewhere.
+    /// The greater priority wins, as in P4Runtime. It is above 0 if the table has priorities,
+    /// otherwise 0.
     pub priority: i32,
-    /// What to do with a packet that matches.
+    /// The action for packets that match.
     pub action: ActionCall,
 }
 
-/// What a counter cell holds.
+/// The value of a counter cell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CounterValue {
     /// Packets counted.
@@ -77,7 +78,7 @@ impl CounterValue {
 pub struct Replica {
     /// The egress port.
     pub port: u16,
-    /// What the copy sees as `egress_rid`.
+    /// The copy's `egress_rid`.
     pub instance: u16,
 }
 
@@ -90,15 +91,15 @@ pub struct CloneSession {
     pub length_bytes: usize,
 }
 
-/// What the queue in front of a port tells egress. Times are in the unit of the timestamps that
-/// the caller passes to the pipeline.
+/// The queue's metadata for egress. Times are in the unit of the timestamps that the caller passes
+/// to the pipeline.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueMetadata {
     /// When the packet was queued.
     pub enq_timestamp: u64,
-    /// Packets in the queue when this one came, without it.
+    /// Packets in the queue when this one arrived, not counting it.
     pub enq_qdepth: u32,
-    /// How long it waited.
+    /// How long the packet waited.
     pub deq_timedelta: u64,
     /// Packets left in the queue when this one was taken out.
     pub deq_qdepth: u32,
@@ -106,13 +107,13 @@ pub struct QueueMetadata {
 
 /// A packet between ingress and egress: parsed headers, metadata and payload.
 ///
-/// Hand it back to the [`Pipeline`](crate::pipeline::Pipeline) that made it, by `egress` or `discard`: its
-/// buffers are used again.
+/// Return it to the [`Pipeline`](crate::pipeline::Pipeline) that made it with `egress` or
+/// `discard`, so that its buffers are reused.
 #[derive(Debug)]
 pub struct InFlight(pub(in crate::pipeline) Box<PacketState>);
 
 impl InFlight {
-    /// How many bytes came in. How many will leave, only egress tells.
+    /// Number of bytes that came in. Only egress decides how many leave.
     pub fn length_bytes(&self) -> usize {
         self.0.length()
     }
@@ -130,36 +131,36 @@ pub struct Output {
 /// A digest message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digest {
-    /// The place of the digest in [`Program::digests`](crate::pipeline::Program::digests).
+    /// The digest, as an index into [`Program::digests`](crate::pipeline::Program::digests).
     pub digest: usize,
     /// One byte string for each member, big-endian without leading zeros.
     pub fields: Vec<Vec<u8>>,
 }
 
-/// What a packet caused. The pipeline appends; the caller drains.
+/// The effects of packets. The pipeline appends them, and the caller drains them.
 #[derive(Debug, Default)]
 pub struct Effects {
     /// Packets to queue, in order.
     pub outputs: Vec<Output>,
     /// Digests to send to the control plane, in order.
     pub digests: Vec<Digest>,
-    /// Buffers of packets that are done with. All pipelines of a caller use the same, because
-    /// those used last are still in the processor's caches.
+    /// Buffers to reuse. All pipelines of a caller share them, because those used last are still in
+    /// the processor's caches.
     spare: Vec<InFlight>,
 }
 
-/// How many packets' buffers are kept to be used again.
+/// Maximum number of packets whose buffers are kept for reuse.
 const MAX_SPARE: usize = 4096;
 
 impl Effects {
-    /// Takes back the buffers of a packet, as of one that found its queue full.
+    /// Takes back the buffers of a packet, for example one that found its queue full.
     pub fn discard(&mut self, packet: InFlight) {
         if self.spare.len() < MAX_SPARE {
             self.spare.push(packet);
         }
     }
 
-    /// Buffers for a packet; what they hold is left over from another.
+    /// Buffers for a packet, with left-over contents of another.
     pub(in crate::pipeline) fn take(&mut self) -> InFlight {
         self.spare.pop().unwrap_or_else(|| InFlight(Box::default()))
     }

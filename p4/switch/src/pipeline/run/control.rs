@@ -1,4 +1,4 @@
-//! Controls, run.
+//! Runs controls.
 
 use super::api::CounterValue;
 use super::eval::Scope;

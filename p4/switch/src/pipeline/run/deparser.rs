@@ -1,4 +1,4 @@
-//! Checksums, and the way from parsed headers back to bytes.
+//! Checksums, and the deparser.
 
 use super::bits::BitWriter;
 use super::eval::Scope;
@@ -9,7 +9,7 @@ use crate::pipeline::model::program::Program;
 use crate::pipeline::model::word::mask64;
 
 impl Checksum {
-    /// The checksum a packet should have; `None` where the program asks for none.
+    /// The correct checksum of a packet; `None` if the program does not ask for one.
     fn expected(
         &self,
         program: &Program,
@@ -36,7 +36,7 @@ impl Checksum {
     }
 }
 
-/// Whether all checksums that the program verifies are right.
+/// Whether all checksums that the program verifies are correct.
 pub fn verify_checksums(program: &Program, packet: &PacketState, scratch: &mut Vec<u8>) -> bool {
     let mut verified = program.checksums.iter().filter(|checksum| checksum.verify);
     verified.all(|checksum| {
@@ -55,9 +55,9 @@ pub fn update_checksums(program: &Program, packet: &mut PacketState, scratch: &m
     }
 }
 
-/// Makes `frame` the bytes of a packet: its valid headers in the deparser's order, its payload.
-/// The packet's own bytes are gone then. Where headers are as long as they were, which they mostly
-/// are, the payload stays where it is.
+/// Sets `frame` to the bytes of a packet: its valid headers in the deparser's order, and its
+/// payload. This consumes the packet's own bytes. If the headers have the same length as before,
+/// which is the usual case, the payload is not moved.
 pub fn deparse(program: &Program, packet: &mut PacketState, frame: &mut Vec<u8>) {
     frame.clear();
     let mut writer = BitWriter::new(frame);

@@ -1,9 +1,10 @@
-//! An entry of a table as packets meet it.
+//! An entry of a table as lookups see it.
 
 use super::api::CounterValue;
 use crate::pipeline::model::table::{Call, EntryKey};
 
-/// An entry of a table: a line of the cache, of which hundreds of switches have many.
+/// An entry of a table. It fits into one cache line, because hundreds of switches have many
+/// entries.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub struct Entry {

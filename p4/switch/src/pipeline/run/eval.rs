@@ -1,11 +1,11 @@
-//! What expressions come to for a packet.
+//! Evaluates expressions for a packet.
 
 use crate::pipeline::model::expr::{Dest, Element, Expr, Node};
 use crate::pipeline::model::layout::Stack;
 use crate::pipeline::model::slot::Slot;
 use crate::pipeline::model::word::{Word, mask_limbs, mask64};
 
-/// What an expression reads.
+/// The values that an expression reads.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
     /// The packet's headers and metadata.
@@ -25,7 +25,7 @@ impl Element {
 }
 
 impl<W: Word> Node<W> {
-    /// Its value. Most operands are fields and constants: those need no call.
+    /// The node's value. Most operands are fields and constants, which need no call.
     #[inline(always)]
     pub fn eval(&self, scope: &Scope) -> W {
         match self {
@@ -102,7 +102,7 @@ fn load<W: Word>(slot: Slot, words: &[u64]) -> W {
     }
 }
 
-/// How far a shift goes; every amount that shifts all bits out is as good as another.
+/// The amount of a shift. All amounts that shift out every bit are equivalent.
 #[inline]
 fn shift_amount<W: Word>(amount: &W) -> u64 {
     if W::BITS > u64::BITS && !amount.shr(32, false).is_zero() {
@@ -112,8 +112,8 @@ fn shift_amount<W: Word>(amount: &W) -> u64 {
     }
 }
 
-/// `value`, read as two's complement, limited to what `bits` hold. The caller has seen to it that
-/// the bounds fit in the word.
+/// `value`, read as two's complement and saturated to `bits`. The caller ensures that the bounds
+/// fit in the word.
 fn saturate<W: Word>(value: W, bits: u32, signed: bool) -> W {
     let one = W::from_u64(1);
     let low = if signed {
@@ -143,7 +143,7 @@ impl Expr {
         }
     }
 
-    /// The value as an index or a count: what is negative or does not fit becomes `u64::MAX`.
+    /// The value as an index or a count. It becomes `u64::MAX` if it is negative or does not fit.
     #[inline]
     pub fn to_u64(&self, scope: &Scope) -> u64 {
         match self {
@@ -172,7 +172,7 @@ impl Expr {
 }
 
 impl Dest {
-    /// Where the value goes, if it goes anywhere.
+    /// The slot of the destination, unless the value is ignored.
     #[inline]
     pub fn resolve(&self, scope: &Scope) -> Option<Slot> {
         match self {

@@ -19,7 +19,7 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// A number between two bounds, both included; `low` when they are in the wrong order.
+    /// A number between two bounds, inclusive; `low` if they are in the wrong order.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         match high.checked_sub(low) {
             None => low,
@@ -31,16 +31,16 @@ impl Random {
     }
 }
 
-/// All state of a pipeline that actions change.
+/// All the state of a pipeline that actions change.
 #[derive(Debug)]
 pub struct Externs {
     pub registers: Registers,
     /// The cells of the indexed counters.
     pub counters: Vec<Vec<CounterValue>>,
     pub random: Random,
-    /// Scratch for what is being hashed.
+    /// Scratch space for the bytes to hash.
     pub scratch: Vec<u8>,
-    /// Scratch for a value that is being computed.
+    /// Scratch space for a value that is being computed.
     pub limbs: Vec<u64>,
 }
 

@@ -21,7 +21,7 @@ impl Algorithm {
     }
 }
 
-/// Big-endian 16-bit words, the last filled up with zero.
+/// Big-endian 16-bit words, the last one padded with zero.
 fn words16(bytes: &[u8]) -> impl Iterator<Item = u16> + '_ {
     bytes.chunks(2).map(|word| {
         let low = word.get(1).copied().unwrap_or(0);
@@ -37,7 +37,7 @@ fn ones_complement_sum(bytes: &[u8]) -> u16 {
     sum as u16
 }
 
-/// Remainders of all bytes for a reflected CRC polynomial.
+/// The remainders of all byte values for a reflected CRC polynomial.
 const fn reflected_table(polynomial: u32) -> [u32; 256] {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -100,7 +100,7 @@ impl Calculation {
                     }
                 }
                 Input::Payload => {
-                    // p4c puts the payload last, behind whole bytes.
+                    // p4c puts the payload last, after whole bytes.
                     writer.finish();
                     scratch.extend_from_slice(payload);
                     return self.algorithm.compute(scratch);

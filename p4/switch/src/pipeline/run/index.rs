@@ -1,4 +1,4 @@
-//! How a table finds the entry for a packet.
+//! The index of a table, which finds the entry for a packet.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
@@ -8,36 +8,36 @@ use crate::pipeline::model::info::{MatchKind, TableInfo};
 use crate::pipeline::model::table::{EntryKey, KeyField, Match, prefix_limbs};
 use crate::prefetch::prefetch;
 
-/// The longest key, in bits, of which every value has a place of its own: that of ports.
+/// Maximum width of a key whose values index the slots directly: that of ports.
 const DENSE_BITS: u32 = 10;
 
-/// How entries are found.
+/// How a table finds entries.
 #[derive(Debug)]
 pub enum Index {
-    /// By what the packet has in this word under this mask: it is the entry's slot.
+    /// By direct index: this word of the packet under this mask is the entry's slot.
     Dense(u32, u64),
-    /// By a key of one word: that of the packet under this mask.
+    /// By a hash of one word of the packet under this mask.
     Word(u32, u64, Lengths<u64>),
-    /// By a longer key.
+    /// By a hash of a longer key.
     Words(Lengths<Box<[u64]>>),
-    /// By trying all, the greatest priority first: that, and the slot.
+    /// By trying all entries, the greatest priority first. Each has its priority and its slot.
     Ordered(Vec<(i32, u32)>),
 }
 
-/// Slots by the length of their entries' prefix, longest first; those without prefixes all have
-/// one.
+/// Slots by the prefix length of their entries, longest first. Entries without prefixes have one
+/// length.
 type Lengths<K> = Vec<Prefixes<K>>;
 
 /// The entries whose prefixes have one length.
 #[derive(Debug)]
 pub struct Prefixes<K> {
     bits: u32,
-    /// What counts of a key.
+    /// The bits of a key that are compared.
     mask: K,
     slots: HashMap<K, u32, BuildHasherDefault<KeyHasher>>,
 }
 
-/// Scratch for the key being looked up, and for it under a mask.
+/// Scratch space for the key being looked up, and for the key under a mask.
 #[derive(Debug, Default)]
 pub struct Scratch {
     looked_up: Vec<u64>,
@@ -63,7 +63,7 @@ impl Index {
         }
     }
 
-    /// The slot that an entry has to have, where its key decides that.
+    /// The slot that an entry must have, if its key decides it.
     pub fn slot(&self, key: &EntryKey) -> Option<u32> {
         matches!(self, Index::Dense(..)).then(|| exact_limbs(key)[0] as u32)
     }
@@ -97,7 +97,7 @@ impl Index {
         }
     }
 
-    /// The slot where the entry is that matches a packet, if there is one.
+    /// The slot of the entry that matches a packet, if there is one.
     #[inline]
     pub fn find(
         &self,
@@ -133,7 +133,7 @@ impl Index {
         }
     }
 
-    /// Lets the entry of a port come nearer, where ports have entries of their own.
+    /// Prefetches the entry of a port, if ports have their own entries.
     #[inline]
     pub fn prefetch(&self, entries: &[Option<Entry>], port: u16) {
         if let Index::Dense(..) = self {
@@ -142,7 +142,7 @@ impl Index {
     }
 }
 
-/// Puts what a packet has of a key into `looked_up`.
+/// Copies the key of a packet to `looked_up`.
 fn look_up(key: &[KeyField], words: &[u64], looked_up: &mut Vec<u64>) {
     looked_up.clear();
     for field in key {
@@ -157,7 +157,7 @@ fn look_up(key: &[KeyField], words: &[u64], looked_up: &mut Vec<u64>) {
     }
 }
 
-/// The entries with prefixes as long as that of `key`; if there are none yet, `mask` is theirs.
+/// The entries with the same prefix length as `key`. If there are none yet, adds them with `mask`.
 fn with_bits<'a, K>(
     lengths: &'a mut Lengths<K>,
     key: &EntryKey,
@@ -206,7 +206,7 @@ fn matches(key: &EntryKey, mut looked_up: &[u64]) -> bool {
     })
 }
 
-/// The values of a key without masks, one after the other.
+/// The concatenated values of a key, without masks.
 fn exact_limbs(key: &EntryKey) -> Box<[u64]> {
     let values = key.matches.iter().flat_map(|field| match field {
         Match::Exact(value) | Match::Lpm { value, .. } | Match::Ternary { value, .. } => {
@@ -225,7 +225,7 @@ fn prefix_bits(key: &EntryKey) -> u32 {
     prefix.unwrap_or(0)
 }
 
-/// The bits of a looked-up key that count for entries with the prefix length of `entry`.
+/// The bits of a looked-up key that are compared for entries with the prefix length of `entry`.
 fn prefix_mask(key: &[KeyField], entry: &EntryKey) -> Box<[u64]> {
     let fields = key.iter().zip(&entry.matches);
     let masks = fields.flat_map(|(field, value)| match value {
@@ -235,8 +235,8 @@ fn prefix_mask(key: &[KeyField], entry: &EntryKey) -> Box<[u64]> {
     masks.collect()
 }
 
-/// A quick hash of a few words. Entries come from the control plane, so nobody who sends packets
-/// can choose keys that collide.
+/// A fast hash of a few words. It need not resist attacks: entries come from the control plane, so
+/// senders of packets cannot choose keys that collide.
 #[derive(Debug, Default)]
 pub struct KeyHasher(u64);
 

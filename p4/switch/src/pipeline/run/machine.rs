@@ -1,4 +1,4 @@
-//! Actions, run.
+//! Runs actions.
 
 use super::api::Digest;
 use super::eval::Scope;

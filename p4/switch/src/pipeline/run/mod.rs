@@ -1,4 +1,4 @@
-//! Executing a program for packets, and its state: tables, registers, counters.
+//! Executes a program for packets, and holds its state: tables, registers, counters.
 //!
 //! [`pipeline::Pipeline`] takes a packet from ingress to egress. Its stages are [`parser`],
 //! [`control`] and [`deparser`]; [`machine`] executes the primitives of actions, [`eval`] their

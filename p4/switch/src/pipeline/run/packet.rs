@@ -3,22 +3,22 @@
 use crate::pipeline::model::layout::Layout;
 use crate::pipeline::model::slot::Slot;
 
-/// The parsed form of a packet, and what its actions have asked for.
+/// The parsed form of a packet, and the requests of its actions.
 #[derive(Debug, Default)]
 pub struct PacketState {
     /// Headers and metadata, as [`Layout`] has them.
     pub words: Vec<u64>,
     /// The bytes that came in.
     pub data: Vec<u8>,
-    /// How many of them the parser has taken.
+    /// Number of these bytes that the parser has extracted.
     pub parsed: usize,
-    /// The port whose queue it is for.
+    /// The egress port.
     pub port: u16,
     /// Set by `exit`: the rest of the control is skipped.
     pub exited: bool,
     /// Set by an `assert` that does not hold: the packet is dropped.
     pub condemned: bool,
-    /// Set by `truncate`: the most bytes to send.
+    /// Set by `truncate`: the maximum number of bytes to send.
     pub truncate: Option<usize>,
     /// Set by `clone`: session and field list.
     pub clone: Option<(u16, usize)>,
@@ -29,20 +29,20 @@ pub struct PacketState {
 }
 
 impl PacketState {
-    /// Makes it a packet that just came in with these bytes.
+    /// Resets it to a packet that just arrived with these bytes.
     pub fn load(&mut self, layout: &Layout, data: &[u8]) {
         self.data.clear();
         self.data.extend_from_slice(data);
         self.start(layout);
     }
 
-    /// Makes it a packet whose bytes just came in.
+    /// Resets it to a packet whose bytes just arrived.
     pub fn start(&mut self, layout: &Layout) {
         self.restart(layout);
         self.truncate = None;
     }
 
-    /// Forgets everything but the bytes.
+    /// Resets everything except the bytes.
     pub fn restart(&mut self, layout: &Layout) {
         self.words.clear();
         self.words.extend_from_slice(&layout.initial);
@@ -50,7 +50,7 @@ impl PacketState {
         self.clear_requests();
     }
 
-    /// Forgets what actions have asked for.
+    /// Clears the requests of actions.
     pub fn clear_requests(&mut self) {
         self.exited = false;
         self.condemned = false;
@@ -76,7 +76,7 @@ impl PacketState {
         }
     }
 
-    /// What follows the parsed headers.
+    /// The payload after the parsed headers.
     pub fn payload(&self) -> &[u8] {
         &self.data[self.parsed..]
     }

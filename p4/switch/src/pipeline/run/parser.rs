@@ -1,4 +1,4 @@
-//! The parser, run: takes headers off a packet.
+//! Runs the parser.
 
 use super::bits::read_limbs;
 use super::eval::Scope;
@@ -10,8 +10,8 @@ use crate::pipeline::model::layout::Header;
 use crate::pipeline::model::parser::{KeyPart, KeySource, Parser, State, Step};
 use crate::pipeline::model::word::{limbs_for, mask_limbs};
 
-/// How many states a packet may go through. A loop that takes nothing off the packet would never
-/// end otherwise.
+/// Maximum number of states that a packet may go through. Without it, a loop that extracts nothing
+/// would never end.
 const MAX_STATES: usize = 1024;
 
 /// Parsing stops with this error code.
@@ -112,7 +112,7 @@ impl Parser {
         }
     }
 
-    /// Takes a header off the packet; `variable_bits` is the length of its varbit field.
+    /// Extracts a header. `variable_bits` is the length of its varbit field.
     fn extract(
         &self,
         packet: &mut PacketState,
@@ -124,7 +124,7 @@ impl Parser {
         }
         let total_bytes = (u64::from(header.fixed_bits) + variable_bits) / 8;
         let data = &packet.data[packet.parsed..];
-        // In this order, as the model in P4-16, 12.8.2 has it.
+        // In the order of the model in P4-16, 12.8.2.
         if (data.len() as u64) < total_bytes {
             return Err(self.errors.packet_too_short);
         }
@@ -168,7 +168,7 @@ impl Parser {
         seen
     }
 
-    /// Reads bits ahead without taking them.
+    /// Reads the next bits without extracting them.
     fn look(
         &self,
         packet: &PacketState,

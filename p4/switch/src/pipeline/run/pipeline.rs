@@ -1,4 +1,5 @@
-//! One switch's pipeline: a shared program and the state that packets and control plane change.
+//! The pipeline of one switch: a shared program, and the state that packets and the control plane
+//! change.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// A pipeline with the program's initial state. `seed` starts what `random` draws.
+    /// Creates a pipeline with the program's initial state. `seed` seeds `random`.
     pub fn new(program: Arc<Program>, seed: u64) -> Self {
         let counters = program.counters().iter();
         let counters = counters.map(|info| vec![CounterValue::default(); info.size]);
@@ -56,7 +57,7 @@ impl Pipeline {
         &self.program
     }
 
-    /// Lets come nearer what a packet at `port` will need whatever it is.
+    /// Prefetches what any packet at `port` will need.
     pub(crate) fn prefetch(&self, port: u16) {
         for table in &self.program.applied_tables {
             self.tables[*table].prefetch(port);
@@ -68,9 +69,9 @@ impl Pipeline {
 
     /// Runs a packet that came in at `port` at `timestamp` up to the traffic manager.
     ///
-    /// `timestamp` becomes `ingress_global_timestamp` (its low 48 bits), in whatever unit the
-    /// caller counts. Appends nothing to `effects.outputs` when the packet is dropped. Takes the
-    /// packet and leaves in its place a buffer to be used again.
+    /// The low 48 bits of `timestamp` become `ingress_global_timestamp`, in the unit that the
+    /// caller chose. If the packet is dropped, nothing is appended to `effects.outputs`. Takes the
+    /// packet's bytes, and leaves a buffer for reuse in their place.
     pub fn ingress(
         &mut self,
         port: u16,
@@ -86,8 +87,8 @@ impl Pipeline {
 
     /// Runs egress for a packet taken from the queue of its port at `timestamp`.
     ///
-    /// Returns whether there is a frame to send; it then is the whole content of `frame`. Clones
-    /// and recirculated packets are appended to `effects` for the caller to queue.
+    /// Returns whether there is a frame to send, which is then in `frame`. Clones and recirculated
+    /// packets are appended to `effects` for the caller to queue.
     pub fn egress(
         &mut self,
         packet: InFlight,
@@ -145,7 +146,7 @@ impl Pipeline {
         true
     }
 
-    /// Parser and ingress, for a packet whose metadata holds what earlier passes have left it.
+    /// Runs parser and ingress for a packet whose metadata comes from earlier passes.
     fn run_ingress(
         &mut self,
         mut packet: InFlight,
@@ -208,14 +209,14 @@ impl Pipeline {
         program.ingress.run(&mut machine, &mut self.tables);
     }
 
-    /// Sends a packet on from the end of ingress, as its metadata says.
+    /// Forwards a packet at the end of ingress, as its metadata says.
     fn route(&mut self, mut packet: InFlight, effects: &mut Effects) {
         let fields = &self.program.intrinsics;
         let words = &mut packet.0.words;
         let group = fields.mcast_grp.get(words) as u16;
         if group != 0 {
             fields.instance_type.set(words, instance_type::REPLICATION);
-            // A group that nobody has set up has no members.
+            // A group that was not configured has no members.
             let replicas = self.multicast_groups.remove(&group);
             if let Some(replicas) = replicas {
                 self.replicate(&packet, &replicas, None, effects);
@@ -235,7 +236,7 @@ impl Pipeline {
         effects.outputs.push(Output { port, packet });
     }
 
-    /// Queues a copy of a packet for each replica, cut to `length` bytes if that is given.
+    /// Queues a copy of a packet for each replica, truncated to `length` bytes if that is given.
     fn replicate(
         &mut self,
         packet: &InFlight,
@@ -259,7 +260,7 @@ impl Pipeline {
         }
     }
 
-    /// Sends what `clone` in ingress makes: the packet as it came in, parsed again.
+    /// Sends a clone made in ingress: the packet as it arrived, parsed again.
     fn clone_from_ingress(
         &mut self,
         packet: &InFlight,
@@ -290,7 +291,7 @@ impl Pipeline {
         self.send_to_session(copy, &session, effects);
     }
 
-    /// Sends what `clone` in egress makes: the packet as it is, with its metadata reset.
+    /// Sends a clone made in egress: the packet as it is now, with its metadata reset.
     fn clone_from_egress(
         &mut self,
         packet: &InFlight,
@@ -326,7 +327,7 @@ impl Pipeline {
         effects.discard(packet);
     }
 
-    /// Brings a deparsed packet back to ingress.
+    /// Sends a deparsed packet back to ingress.
     fn recirculate(
         &mut self,
         packet: InFlight,
@@ -349,7 +350,7 @@ impl Pipeline {
     }
 }
 
-/// A table with the entries and the default action that the program gives it.
+/// A table with the program's entries and default action.
 fn initial_table(program: &Program, table: usize) -> Table {
     let (plan, info) = (&program.table_plans[table], &program.tables()[table]);
     let mut table = Table::new(&plan.key, info);

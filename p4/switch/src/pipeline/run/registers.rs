@@ -1,9 +1,9 @@
 //! Registers: arrays of cells that actions read and write.
 //!
-//! Memory is had a chunk of rows at a time, and all chunks stand beside each other: an array would
-//! touch a page for almost every row, and in the lab pages that a process does not touch one after
-//! the other are mappings of their own, of which Linux allows 65530. For the same reason a bank
-//! touches the memory for many chunks when it needs that of one.
+//! Rows get memory in chunks, and all chunks are adjacent in memory. A plain array would touch a
+//! page for almost every row. In the lab, pages that a process does not touch in sequence are
+//! separate mappings, and Linux allows only 65530 of them. For the same reason, a bank that needs
+//! memory for one chunk touches that for many.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -12,23 +12,23 @@ use crate::pipeline::model::registers::{RegisterPlan, Shape};
 use crate::pipeline::model::word::{bytes_to_limbs, limbs_to_bytes};
 use crate::prefetch::prefetch;
 
-/// Rows of a bank that get memory together.
+/// Number of rows in a chunk, which get memory together.
 const CHUNK_ROWS: usize = 32;
 
-/// Chunks of a bank of which their places stand in the bank itself: those of all ports.
+/// Number of chunks whose places are stored in the bank itself: enough for all ports.
 const FEW_CHUNKS: usize = 16;
 
-/// Memory that a bank grows by at least, in limbs: 256 KB. It grows by half if that is more.
+/// Minimum growth of a bank's memory, in limbs: 256 KB. It grows by half if that is more.
 const GROWTH_LIMBS: usize = 32 << 10;
 
-/// What the registers of a pipeline hold.
+/// The contents of a pipeline's registers.
 #[derive(Debug)]
 pub struct Registers(Vec<Bank>);
 
 #[derive(Debug)]
 struct Bank {
-    /// By chunk: its place in `limbs`, in chunks. The first place stays zero, and is that of every
-    /// chunk that nobody wrote to.
+    /// For each chunk, its place in `limbs`, in chunks. The first place stays zero, and serves all
+    /// chunks that were never written.
     places: SmallVec<[u32; FEW_CHUNKS]>,
     limbs: Vec<u64>,
     /// Chunks that are in use.
@@ -36,7 +36,7 @@ struct Bank {
 }
 
 impl Registers {
-    /// Registers that hold zero.
+    /// Creates registers that hold zero.
     pub fn new(plan: &RegisterPlan) -> Self {
         let bank = |shape: &Shape| Bank {
             places: smallvec![0; shape.rows.div_ceil(CHUNK_ROWS)],
@@ -46,8 +46,8 @@ impl Registers {
         Self(plan.banks.iter().map(bank).collect())
     }
 
-    /// Lets come nearer the cells of a port, of registers as small as those that have a cell for
-    /// each port.
+    /// Prefetches the cells of a port, in registers that are small enough to have a cell for each
+    /// port.
     #[inline]
     pub fn prefetch(&self, plan: &RegisterPlan, port: u16) {
         for (bank, shape) in self.0.iter().zip(&plan.banks) {
@@ -57,7 +57,7 @@ impl Registers {
         }
     }
 
-    /// The limbs of a cell; `None` where there is none.
+    /// The limbs of a cell; `None` if it does not exist.
     #[inline]
     pub fn cell(&self, plan: &RegisterPlan, register: usize, index: u64) -> Option<&[u64]> {
         let place = &plan.places[register];
@@ -67,7 +67,7 @@ impl Registers {
         Some(&bank.limbs[start..start + place.limbs])
     }
 
-    /// The limbs of a cell, to write; the writer keeps to its width.
+    /// The limbs of a cell, to write. The caller keeps to the cell's width.
     #[inline]
     pub fn cell_mut(
         &mut self,
@@ -85,13 +85,13 @@ impl Registers {
         Some(&mut bank.limbs[start..start + place.limbs])
     }
 
-    /// What a cell holds, big-endian.
+    /// The value of a cell, big-endian.
     pub fn read(&self, plan: &RegisterPlan, register: RegisterId, index: usize) -> Option<Vec<u8>> {
         self.cell(plan, register.0, index as u64)
             .map(limbs_to_bytes)
     }
 
-    /// Sets a cell; `None` when it does not exist or the value does not fit.
+    /// Sets a cell; `None` if it does not exist, or the value does not fit.
     pub fn write(
         &mut self,
         plan: &RegisterPlan,
@@ -107,7 +107,7 @@ impl Registers {
 }
 
 impl Shape {
-    /// Whether the places of its chunks stand in the bank itself.
+    /// Whether the places of its chunks are stored in the bank itself.
     fn is_small(&self) -> bool {
         self.rows <= FEW_CHUNKS * CHUNK_ROWS
     }

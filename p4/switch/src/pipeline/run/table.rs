@@ -1,4 +1,4 @@
-//! Match-action tables as packets see them.
+//! Match-action tables as lookups see them.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::pipeline::model::info::TableInfo;
 use crate::pipeline::model::table::{Call, EntryKey, KeyField};
 use crate::prefetch::prefetch;
 
-/// A table: its entries and the way to find them. What a packet that matches needs comes first, in
-/// one line of the cache, and then what one needs that does not.
+/// A table: its entries and their index. The fields that a matching packet needs come first, in one
+/// cache line, and then those for a packet that does not match.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Table {
@@ -21,7 +21,7 @@ pub struct Table {
     pub rest: Box<Rest>,
 }
 
-/// What packets seldom need of a table.
+/// The parts of a table that packets rarely need.
 #[derive(Debug)]
 pub struct Rest {
     /// Counts the packets that no entry matched.
@@ -33,8 +33,8 @@ pub struct Rest {
 }
 
 impl Table {
-    /// An empty table. What kinds of fields its key has, and how long it is, decides how entries
-    /// are found.
+    /// Creates an empty table. The kinds of its key fields and the width of the key decide how
+    /// entries are found.
     pub fn new(key: &[KeyField], info: &TableInfo) -> Self {
         Table {
             index: Index::new(key, info),
@@ -50,7 +50,7 @@ impl Table {
         }
     }
 
-    /// Lets come nearer what a packet at `port` needs of it.
+    /// Prefetches what a packet at `port` needs of the table.
     #[inline]
     pub fn prefetch(&self, port: u16) {
         prefetch(&self.index);
@@ -78,7 +78,7 @@ impl Table {
         slots.filter_map(|slot| self.entries[*slot as usize].as_ref())
     }
 
-    /// Adds an entry; the caller has seen to it that there is none with its key.
+    /// Adds an entry. The caller ensures that there is none with its key.
     pub fn insert(&mut self, entry: Entry) {
         let rest = &mut *self.rest;
         let any = || rest.free.pop().unwrap_or(self.entries.len() as u32);

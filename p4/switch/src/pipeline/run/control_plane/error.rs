@@ -1,4 +1,4 @@
-//! Why the control plane is refused.
+//! Why a request of the control plane is refused.
 
 use thiserror::Error;
 
@@ -7,13 +7,14 @@ use thiserror::Error;
 /// The variants are the canonical gRPC codes that P4Runtime asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StateError {
-    /// `ALREADY_EXISTS`: an insert met an entry with the same key.
+    /// `ALREADY_EXISTS`: there is already an entry with the same key.
     #[error("{0}")]
     AlreadyExists(String),
     /// `NOT_FOUND`: no such entry, index or object.
     #[error("{0}")]
     NotFound(String),
-    /// `INVALID_ARGUMENT`: a value out of range, a missing key field, an action the table lacks.
+    /// `INVALID_ARGUMENT`: for example a value out of range, a missing key field, or an action that
+    /// the table lacks.
     #[error("{0}")]
     InvalidArgument(String),
     /// `RESOURCE_EXHAUSTED`: the table is full.

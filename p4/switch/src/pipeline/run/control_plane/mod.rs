@@ -17,13 +17,13 @@ impl Pipeline {
         entries::insert(&self.program, table, &mut self.tables[table.0], entry)
     }
 
-    /// Gives the entry of that key another action. Its direct counter goes on.
+    /// Gives the entry with that key another action. Its direct counter keeps its value.
     pub fn modify(&mut self, table: TableId, entry: &TableEntry) -> Result<(), StateError> {
         entries::table_info(&self.program, table)?;
         entries::modify(&self.program, table, &mut self.tables[table.0], entry)
     }
 
-    /// Removes the entry of that key.
+    /// Removes the entry with that key.
     pub fn delete(
         &mut self,
         table: TableId,
@@ -35,7 +35,7 @@ impl Pipeline {
         entries::delete(&self.program, table, state, matches, priority)
     }
 
-    /// The entries of a table, in a fixed order, with what their direct counters hold.
+    /// The entries of a table in a fixed order, with their direct counters.
     pub fn entries(&self, table: TableId) -> Vec<(TableEntry, CounterValue)> {
         let (Some(info), Some(state)) =
             (self.program.tables().get(table.0), self.tables.get(table.0))
@@ -47,7 +47,7 @@ impl Pipeline {
         entries.collect()
     }
 
-    /// The entry of that key, if there is one.
+    /// The entry with that key, if there is one.
     pub fn entry(
         &self,
         table: TableId,
@@ -59,7 +59,7 @@ impl Pipeline {
         entries::find(&self.program, table, state, matches, priority)
     }
 
-    /// Sets the default action; `None` puts back the program's own, with its direct counter.
+    /// Sets the default action. `None` restores the program's own, and resets the direct counter.
     pub fn set_default(
         &mut self,
         table: TableId,
@@ -69,7 +69,7 @@ impl Pipeline {
         entries::set_default(&self.program, table, &mut self.tables[table.0], action)
     }
 
-    /// The default action and the packets it was called for; `None` when a miss does nothing.
+    /// The default action, and the packets that it was called for; `None` if a miss does nothing.
     pub fn default_action(&self, table: TableId) -> (Option<ActionCall>, CounterValue) {
         let Some(state) = self.tables.get(table.0) else {
             return (None, CounterValue::default());
@@ -125,7 +125,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// What a register cell holds, big-endian without leading zeros.
+    /// The value of a register cell, big-endian without leading zeros.
     pub fn register(&self, register: RegisterId, index: usize) -> Result<Vec<u8>, StateError> {
         let size = self.register_info(register)?.size;
         let beyond = || StateError::InvalidArgument(format!("the register has {size} cells"));
@@ -156,7 +156,8 @@ impl Pipeline {
         info.ok_or_else(|| StateError::NotFound(format!("no register {}", register.0)))
     }
 
-    /// Sets the copies made for multicast group `group` (from 1); an empty list removes it.
+    /// Sets the copies to make for multicast group `group` (from 1). An empty list removes the
+    /// group.
     pub fn set_multicast_group(
         &mut self,
         group: u16,
@@ -174,7 +175,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The copies made for a multicast group.
+    /// The copies to make for a multicast group.
     pub fn multicast_group(&self, group: u16) -> Option<&[Replica]> {
         self.multicast_groups.get(&group).map(Vec::as_slice)
     }
