@@ -64,7 +64,7 @@ def test_an_experiment_becomes_a_table_and_a_report(weft: Weft, tmp_path: Path) 
     assert flows.group_by("scheduler", "size").len()["len"].to_list() == [3] * 4
     assert set(flows["bytes"].unique()) == {10_000, 30_000}
     assert flows["slowdown"].min() > 1  # type: ignore[operator]
-    assert "4 more are done already" in weft.run(*command(tmp_path), "--plan")
+    assert "4 more are finished already" in weft.run(*command(tmp_path), "--plan")
     weft.run("report", str(tmp_path / "out"))
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Data ACK of the first connection over time" in page

@@ -1,8 +1,8 @@
-"""Scenarios: experiments of papers as files, run, plotted and judged by one command each.
+"""Scenarios: experiments of papers, each a file. One command runs, plots and judges it.
 
     scenarios/*.toml  --scenario-->  experiments, claims  --matrix-->  runs of `weft run`
     runs  --runner-->  folders  --metrics-->  results.csv  --claims, plot, report-->  RESULTS.md
 
-Everything after the runner reads only files, so that plots and verdicts can be made again
-without running anything.
+Everything after the runner only reads files. So plots and verdicts can be made again without
+running a lab.
 """

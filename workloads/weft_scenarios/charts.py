@@ -1,9 +1,9 @@
 """The paper's figure types, drawn for any experiment from its results alone.
 
-A chart has one panel per *cell*, a combination of the points of all axes but that of the
-series (the schedulers, where there are some). Means and quantiles are taken seed by seed;
-what is drawn is their mean over seeds with its 95% confidence interval (Student's t). Where
-values span decades (distributions, slowdown), both are taken of logarithms.
+A chart compares series, usually schedulers. It has one panel per *cell*: a combination of the
+points of all other axes. Means and quantiles are computed for each seed. The chart shows their
+mean over seeds with its 95% confidence interval (Student's t). Where values span decades
+(distributions, slowdown), mean and interval are those of the logarithms.
 """
 
 import itertools
@@ -24,21 +24,21 @@ from weft_scenarios.scenario import Axis, Experiment, Scenario
 from weft_scenarios.stats import spread
 
 _PANELS = 4
-"""Most panels of a chart; of more cells, some from the first to the last are shown."""
+"""Maximum number of panels in a chart. With more cells, evenly spaced ones are shown."""
 _PANEL_INCHES = (2.7, 2.3)
 _CLASSES = ((0, "below\n10 kB"), (10_000, "10-\n100 kB"), (100_000, "100 kB-\n1 MB"),
             (1_000_000, "from\n1 MB"))  # fmt: skip
-"""Lower bounds in bytes: those of MPTCP-RB, Table 1."""
+"""Lower bounds in bytes, as in Table 1 of MPTCP-RB."""
 _TAILS = ((50, 1), (95, 20), (99, 100), (99.9, 1000), (100, 1))
-"""Percentiles, and with how many flows of a seed they mean something."""
+"""Percentiles, and the flows per seed from which on each of them is meaningful."""
 _GAP = 20
-"""Times the usual time between two observations of a queue: after more, it is empty."""
+"""A queue counts as empty after this many times the median interval between observations."""
 _MARKERS: dict[str, Any] = {"markersize": 3.0, "markevery": 0.25}
-"""A few on every line, so that lines differ in print too."""
+"""A few markers on every line, so that lines are distinguishable in print."""
 _HEAT_LETTERS = 9
-"""That fit below a cell of the heat map."""
+"""Letters that fit below a cell of the heat map."""
 _STEPS = 120
-"""Points of a course over time."""
+"""Points of a time series."""
 
 Cell = Mapping[str, str]
 
@@ -58,7 +58,7 @@ class _Data:
     experiment: Experiment
     series: Axis
     shown: tuple[str, ...]
-    """Points of the series that there are."""
+    """Points of the series that have results."""
     cells: tuple[Cell, ...]
     flows: pl.DataFrame
     curves: pl.DataFrame
@@ -80,14 +80,14 @@ class _Data:
         return [self.cells[i] for i in places]
 
     def left_out(self) -> str:
-        """Say if cells are not shown."""
+        """Say so if not all cells are shown."""
         if len(self.cells) <= _PANELS:
             return ""
-        return f" {_PANELS} of {len(self.cells)} cells; the data has all of them."
+        return f" {_PANELS} of {len(self.cells)} cells are shown; the data files have all."
 
 
 def of(scenario: Scenario, results: Results, table: pl.DataFrame) -> Iterator[Chart]:
-    """Give the charts that an experiment's results allow."""
+    """Give the charts that can be drawn from an experiment's results."""
     for experiment in scenario.experiments:
         data = _data(experiment, _series(scenario, experiment), results, table)
         if data.flows.is_empty():
@@ -110,7 +110,7 @@ def of(scenario: Scenario, results: Results, table: pl.DataFrame) -> Iterator[Ch
             yield _chart(data, f"{name}-slowdown", title, caption, _draw_slowdown)
         if len(data.shown) > 1 and len(data.cells) > 1:
             caption = (
-                "Mean FCT in ms ± half of the 95% interval; colour: times the best of its cell."
+                "Mean FCT in ms ± half of the 95% interval; colour: ratio to the best in its cell."
             )
             heat = f"{data.series.label}s and cells"
             yield Chart(f"{name}-heat", heat, caption, lambda data=data: _heat(data))  # type: ignore[misc]
@@ -129,7 +129,7 @@ def _chart(data: _Data, name: str, title: str, caption: str, draw: _Draw) -> Cha
 
 
 def _series(scenario: Scenario, experiment: Experiment) -> Axis:
-    """Give the axis whose points are compared: schedulers, or what the file's own plots compare."""
+    """Give the axis that is compared: schedulers, or what the file's own plots compare."""
     plotted = [p.series for p in scenario.plots if p.experiment == experiment.name]
     for name in ("scheduler", *plotted):
         axis = experiment.axis(name)
@@ -165,7 +165,7 @@ def _data(experiment: Experiment, series: Axis, results: Results, table: pl.Data
 
 
 def _as_text(axis: Axis, table: pl.DataFrame) -> pl.Expr:
-    """Give an axis's column as it stands in the other tables."""
+    """Give the column of an axis as text, as the other tables have it."""
     source = pl.col(flows.column(axis.name))
     if table.schema[flows.column(axis.name)] != pl.Float64:
         return source.alias(f"at {axis.name}")
@@ -190,7 +190,7 @@ def _panels(data: _Data, draw: _Draw) -> Figure:
 
 
 def _each(data: _Data, rows: pl.DataFrame) -> Iterator[tuple[style.Look, list[pl.DataFrame]]]:
-    """Give the look of each series, and its flows, seed by seed."""
+    """Give the look of each series, and its flows, one table per seed."""
     looks = data.looks()
     for value in data.shown:
         mine = rows.filter(pl.col(f"at {data.series.name}") == value)
@@ -200,7 +200,7 @@ def _each(data: _Data, rows: pl.DataFrame) -> Iterator[tuple[style.Look, list[pl
 
 @dataclass(frozen=True)
 class _Between:
-    """A mean, and its interval."""
+    """A mean and its confidence interval."""
 
     low: float
     mean: float
@@ -213,7 +213,7 @@ def _linear(values: Sequence[float]) -> _Between:
 
 
 def _geometric(values: Sequence[float]) -> _Between:
-    """Give mean and interval of positive values by their logarithms."""
+    """Give the geometric mean of positive values, and its interval."""
     s = spread([float(np.log(max(value, 1e-9))) for value in values])
     return _Between(float(np.exp(s.low)), float(np.exp(s.mean)), float(np.exp(s.high)))
 
@@ -297,7 +297,7 @@ def _draw_classes(axes: Axes, data: _Data, rows: pl.DataFrame, _cell: Cell) -> N
 
 
 def _bins(rows: pl.DataFrame, bounds: Sequence[float]) -> pl.Series:
-    """Give for every flow how many bounds its size has reached."""
+    """Give the size class of every flow: the number of bounds that its size reaches."""
     return pl.Series(np.digitize(rows["bytes"].to_numpy(), bounds))
 
 
@@ -363,7 +363,7 @@ def _draw_course(curve: str, axes: Axes, data: _Data, _rows: pl.DataFrame, cell:
 
 
 def _resampled(course: pl.DataFrame, grid: NDArray[np.float64], empties: bool) -> list[float]:
-    """Give the last value at each time; 0 before the first, and long after one if it `empties`."""
+    """Give the latest value at each time: 0 before the first, and in gaps if it `empties`."""
     x, y = course["x"].to_numpy(), course["y"].to_numpy()
     step = float(grid[1]) if len(grid) > 1 else 0.0
     holds = max(_GAP * float(np.median(np.diff(x))) if len(x) > 1 else 0.0, step)
@@ -405,7 +405,7 @@ def _heat(data: _Data) -> Figure:
     varied = {name for cell in data.cells for name in cell}
     axes.set_xlabel(", ".join(a.label for a in data.experiment.axes if a.name in varied))
     axes.grid(visible=False)
-    figure.colorbar(image, ax=axes, label="Times the best\nof the cell", pad=0.02)
+    figure.colorbar(image, ax=axes, label="Ratio to the best\nin the cell", pad=0.02)
     return figure
 
 

@@ -1,8 +1,8 @@
-"""What can be found wrong with a scenario before anything runs.
+"""Checks the flags of a scenario before anything runs.
 
-The file's own form is checked where it is read. Here each run's flags are given to
-`weft run --check`, which refuses what it would refuse, and names of schedulers and
-congestion controls are compared with those that the lab's kernel has.
+The syntax of the file is checked when it is read. Here `weft run --check` validates the flags of
+each run, and the names of schedulers and congestion controls are compared with those that the
+lab's kernel has.
 """
 
 import difflib
@@ -23,7 +23,7 @@ _USAGE = 2
 
 
 def check(scenarios: Sequence[Scenario], runs: Iterable[Run], installed: Installation) -> None:
-    """Raise ScenarioError for the first run that could not be run, with file and line."""
+    """Raise ScenarioError, with file and line, for the first run whose flags are invalid."""
     files = {one.name: one for one in scenarios}
     known = _known()
     distinct: dict[tuple[tuple[str, str], ...], Run] = {}
@@ -45,7 +45,7 @@ def check(scenarios: Sequence[Scenario], runs: Iterable[Run], installed: Install
 
 
 def _known() -> Mapping[str, set[str]]:
-    """Give the names that the lab's kernel knows, from what it is built of."""
+    """Give the names that the lab's kernel knows, from its sources and configuration."""
     name = re.compile(r"^\t\.name\t+= \"(\w+)\"", re.M)
     own = [set(name.findall("".join(path.read_text() for path in _KERNEL.glob(pattern))))
            for pattern in ("*.c", "congestion/*.c")]  # fmt: skip
@@ -68,13 +68,13 @@ def _check_flag_names(
 
 
 def _refusal(run: Run, installed: Installation) -> str:
-    """Give what `weft run` says against the flags; nothing if they are sound."""
+    """Give the error of `weft run` about the flags; nothing if they are valid."""
     done = subprocess.run(
         [installed.weft, *run.arguments(), "--check"], cwd=ROOT, capture_output=True, text=True
     )
     if done.returncode == _USAGE:
         return done.stderr.strip().removeprefix("weft: ")
-    return ""  # Anything else is no fault of the file, and shows when it runs.
+    return ""  # Other errors are not the fault of the file. They show when it runs.
 
 
 def _wrong(one: Scenario, run: Run, flag: str, said: str) -> ScenarioError:
@@ -83,7 +83,7 @@ def _wrong(one: Scenario, run: Run, flag: str, said: str) -> ScenarioError:
 
 
 def _place(one: Scenario, run: Run, flag: str) -> Path:
-    """Find where in the file the run has a flag from."""
+    """Find the place in the file that sets a flag of the run."""
     number = next(i for i, e in enumerate(one.experiments) if e.name == run.experiment)
     own: Path = ("experiment", number)
     written = one.content["experiment"][number]

@@ -1,11 +1,11 @@
-"""Judges claims by what was measured.
+"""Judges claims by measurements.
 
-At each point, the runs of equal seeds are compared pairwise, because they had the same
-flows: with `d = which - factor * versus` for each seed, the claim
+At each point, runs with the same seed are compared in pairs, because they had the same flows.
+With `d = which - factor * versus` for each seed, the claim
 
-- *holds* where the 95% confidence interval of the mean of d lies wholly on the claimed side,
-- *fails* where it lies wholly on the other side,
-- is *open* where the interval contains 0: the seeds differ more than the schedulers.
+- *holds* where the 95% confidence interval of the mean of d lies on the claimed side of 0,
+- *fails* where it lies on the other side,
+- is *open* where the interval contains 0: seeds differ more than schedulers do.
 
 With a single seed there is no interval, and the sign of d decides.
 """
@@ -34,7 +34,7 @@ class Judged:
     versus: Spread | None
     """None against a limit."""
     ratio: float | None
-    """Mean over mean; None where it has no value."""
+    """Ratio of the means; None where it is undefined."""
     outcome: str
 
 
@@ -45,7 +45,7 @@ class Verdict:
     claim: Claim
     points: tuple[Judged, ...]
     missing: int
-    """Points without results, or where a run failed: what it would have given is not known."""
+    """Points without results, and points where a run failed."""
 
     def count(self, outcome: str) -> int:
         """Count points."""
@@ -63,7 +63,7 @@ class Verdict:
         if held:
             return "holds in part"
         failed = self.count(FAILS)
-        # One point refutes what is said of all, but not what is said of some.
+        # One counterexample refutes a claim about all points, but not one about some point.
         is_refuted = failed == total if self.claim.somewhere else failed > 0
         return "does not hold" if is_refuted else "open"
 
@@ -89,7 +89,7 @@ def _pairs(claim: Claim, axes: tuple[Axis, ...]) -> Iterator[tuple[Place, Place 
     if claim.versus is None:
         yield from ((place, None) for place in here)
         return
-    # An axis that only one of both names is compared across; others are equal on both sides.
+    # The comparison goes across an axis that `versus` names; other axes are equal on both sides.
     named = set(claim.versus)
     for place in here:
         rest = {axis: (point,) for axis, point in place.items() if axis not in named}
@@ -112,7 +112,7 @@ def _places(
 
 
 def _was_run(runs: pl.DataFrame, here: Place, there: Place | None) -> bool:
-    """Whether these points were among what was asked for: the quick set leaves points out."""
+    """Whether these points were to be run: the quick set leaves points out."""
     places = [here] if there is None else [here, there]
     return all((runs[axis] == point).any() for place in places for axis, point in place.items())
 

@@ -18,7 +18,7 @@ _USAGE = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says; gives the exit code."""
+    """Execute the command line; gives the exit code."""
     options = _parser().parse_args(arguments)
     try:
         return int(options.command(options))
@@ -34,20 +34,24 @@ def _parser() -> argparse.ArgumentParser:
     extent = how.add_mutually_exclusive_group()
     extent.add_argument("--quick", action="store_true", help="the small subset that CI runs")
     extent.add_argument("--full", action="store_true", help="at the scale of the papers")
-    how.add_argument("--plan", action="store_true", help="only say what would be run")
+    how.add_argument("--plan", action="store_true", help="show what would run, boot nothing")
     how.add_argument(
-        "--jobs", type=_count, default=os.cpu_count() or 1, help="labs at the same time [CPUs]"
+        "--jobs", type=_count, default=os.cpu_count() or 1, help="labs to run in parallel [CPUs]"
     )
     how.add_argument(
-        "--seeds", type=_count, default=0, help="at every point at least so many [as in the file]"
+        "--seeds", type=_count, default=0, help="minimum at every point [as in the file]"
     )
     how.add_argument(
-        "--store", type=Path, default=RUNS / "runs", help="folder of finished runs", metavar="DIR"
+        "--store",
+        type=Path,
+        default=RUNS / "runs",
+        help="folder that keeps finished runs",
+        metavar="DIR",
     )
     run = commands.add_parser(
         "run", parents=[how], help="run scenarios, show tables, plots and verdicts"
     )
-    run.add_argument("names", nargs="*", metavar="SCENARIO", help="[default: all but those apart]")
+    run.add_argument("names", nargs="*", metavar="SCENARIO", help="[default: all without `apart`]")
     run.set_defaults(command=_run)
     figures = commands.add_parser(
         "figures", parents=[how], help="run the scenarios and write a report of each"
@@ -56,9 +60,11 @@ def _parser() -> argparse.ArgumentParser:
     one = commands.add_parser("experiment", parents=[how], help="run a scenario file")
     one.add_argument("file", type=Path, metavar="FILE")
     one.add_argument("--out", type=Path, metavar="DIR", help="folder of the results")
-    one.add_argument("--cluster", metavar="ADDRESS", help="of a Dask scheduler, whose workers run")
+    one.add_argument(
+        "--cluster", metavar="ADDRESS", help="Dask scheduler whose workers run the labs"
+    )
     one.set_defaults(command=_experiment)
-    listing = commands.add_parser("list", help="list the scenarios there are")
+    listing = commands.add_parser("list", help="list all scenarios")
     listing.set_defaults(command=_list)
     of_one = commands.add_parser("report", help="write report.html of an experiment's results")
     of_one.add_argument("folder", type=Path, metavar="DIR")
@@ -142,7 +148,7 @@ def _results(_options: argparse.Namespace) -> int:
     written = results_page.write(read, RUNS, RESULTS)
     print(f"{RESULTS.relative_to(ROOT)} written")
     if written.kept:
-        print(f"as it was, without runs here: {', '.join(written.kept)}")
+        print(f"unchanged, because it was not run here: {', '.join(written.kept)}")
     for name in written.missing:
         print(
             f"scenarios: no results of {name} yet: make scenario SCENARIO={name}", file=sys.stderr

@@ -1,9 +1,9 @@
-"""Runs labs on a Dask cluster: Dask's own scheduler and workers, nothing of ours runs there.
+"""Runs labs on a Dask cluster, with Dask's own scheduler and workers.
 
-A worker is started by `dask worker ADDRESS --nthreads N` with the Python of a checkout of
-Weft that is built (`.venv/bin/dask`); N is the number of labs at the same time. Worker and
-experiment share no file system: a run is done in the worker's own folder, and what `weft`
-wrote comes back as an archive. When a worker is lost, Dask gives its run to another.
+`.venv/bin/dask worker ADDRESS --nthreads N` in a built checkout of Weft starts a worker that runs
+N labs in parallel. Worker and experiment share no file system: a worker runs the lab in its own
+folder, and sends the results back as an archive. If a worker is lost, Dask gives its run to
+another one.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from distributed.scheduler import KilledWorker
 from weft_scenarios import inputs, installation
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.installation import Installation
-from weft_scenarios.labs import Cost, Here, RunError
+from weft_scenarios.labs import Cost, LocalLabs, RunError
 from weft_scenarios.matrix import Run
 
 _CONNECT_S = 10.0
@@ -31,14 +31,14 @@ _CONNECT_S = 10.0
 
 @dataclass(frozen=True)
 class Reply:
-    """What a worker gives back."""
+    """What a worker returns."""
 
     archive: bytes
-    """`results/` and, of a run that failed, `lab/`."""
+    """`results/` and, if the run failed, `lab/`."""
     why: str = ""
     """Why the run failed, if it did."""
     said: str = ""
-    """All that it said then."""
+    """Its complete output then."""
     cost: Cost = field(default_factory=lambda: Cost(0.0))
     """What it cost the worker."""
 
@@ -55,7 +55,7 @@ class Cluster:
 
     @classmethod
     async def connect(cls, address: str, installed: Installation) -> "Cluster":
-        """Reach the scheduler, and refuse workers that would run something else."""
+        """Connect to the scheduler; refuse workers with another build of Weft."""
         try:
             client = await distributed.Client(address, asynchronous=True, timeout=_CONNECT_S)
         except (OSError, ValueError, TimeoutError) as error:
@@ -78,11 +78,11 @@ class Cluster:
         return cls(client, address, installed.digest)
 
     def slots(self, waiting: int) -> int:
-        """Give all of them to Dask, which knows how many its workers can do."""
+        """Give all runs to Dask, which knows the capacity of its workers."""
         return waiting
 
     async def do(self, run: Run, key: str, working: Path) -> Cost:
-        """Do the run on some worker, and get its folder; gives its cost there."""
+        """Run it on some worker and fetch its folder; gives its cost there."""
         future = self._client.submit(
             _on_worker,
             run,
@@ -109,16 +109,16 @@ class Cluster:
         return reply.cost
 
     async def close(self) -> None:
-        """Stop labs that nobody waits for any more."""
-        # Where the cluster is gone, so are its labs.
+        """Stop labs whose results nobody needs any more."""
+        # If the cluster is gone, so are its labs.
         with contextlib.suppress(OSError, TimeoutError):
             await asyncio.wait_for(self._client.run(_interrupt, self._token), _CONNECT_S)
         await self._client.close()
 
 
-# What follows runs on workers.
+# Workers run what follows.
 
-_running: dict[str, list[Here]] = {}
+_running: dict[str, list[LocalLabs]] = {}
 """Labs of each experiment, by its token."""
 _guard = threading.Lock()
 
@@ -160,7 +160,7 @@ def _on_worker(run: Run, key: str, digest: str, token: str) -> Reply:
                 f"worker {worker.address}: the files that the run reads are not the same there as "
                 "here; put them into the same folder on both"
             )
-        labs = Here(installed, 1)
+        labs = LocalLabs(installed, 1)
         with _guard:
             _running.setdefault(token, []).append(labs)
         try:
@@ -182,7 +182,7 @@ def _pack(working: Path) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for top, name in ((working, "results"), (_lab(working), "lab")):
             for path in top.rglob("*"):
-                if path.is_file():  # And no socket.
+                if path.is_file():  # Not a socket.
                     archive.write(path, Path(name) / path.relative_to(top))
     return buffer.getvalue()
 

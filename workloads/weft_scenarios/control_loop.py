@@ -1,6 +1,6 @@
-"""How patterns followed the network, from `patterns.csv` and `loop.csv`.
+"""How patterns followed the network: metrics of the first pair of leaves.
 
-Of the first leaf pair. What the columns mean stands in controller/src/record.rs.
+From `patterns.csv` and `loop.csv`, whose columns controller/src/record.rs explains.
 """
 
 from pathlib import Path
@@ -13,13 +13,13 @@ _PATTERNS, _LOOP = "patterns.csv", "loop.csv"
 
 
 def read(folder: Path, end_ms: float) -> tuple[dict[str, float], dict[str, Curve]]:
-    """Give the numbers and courses of a run that ended then; nothing of one without patterns."""
+    """Give metrics and time series of a run that lasted so long; nothing without patterns."""
     if not (folder / _PATTERNS).exists():
         return {}, {}
     table = pl.read_csv(folder / _PATTERNS)
     leaves = ("source_leaf", "destination_leaf")
     first = table.filter(*(pl.col(leaf) == pl.col(leaf).first() for leaf in leaves))
-    # A row for each path, all with the same sequence.
+    # There is a row for each path, all with the same sequence.
     patterns = first.unique("version", keep="first", maintain_order=True)
     if patterns.is_empty():
         return {}, {}
@@ -32,7 +32,7 @@ def read(folder: Path, end_ms: float) -> tuple[dict[str, float], dict[str, Curve
 
 
 def _delays(folder: Path) -> dict[str, float]:
-    """Give how long it took from a sample to kernels, for patterns that had not to rest."""
+    """Give the delays from sample to kernel, of patterns that did not have to wait."""
     table = pl.read_csv(folder / _LOOP, schema_overrides={"rested": pl.String})
     at_once = table.filter((pl.col("rested") == "false") & pl.col("sampled_ns").is_not_null())
     if at_once.is_empty():

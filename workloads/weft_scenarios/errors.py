@@ -1,5 +1,5 @@
-"""What a user can put right."""
+"""Errors that a user can fix."""
 
 
 class ScenarioError(Exception):
-    """One line: where, what, and what would be right."""
+    """One line: where, what is wrong, and what would be right."""

@@ -1,6 +1,6 @@
-"""Numbers and curves of a run whose packets were captured.
+"""Numbers and curves of a run with captured packets.
 
-The files and their columns are explained in evidence/README.md.
+workloads/evidence/README.md explains the files and their columns.
 """
 
 from pathlib import Path
@@ -10,17 +10,17 @@ import polars as pl
 from weft_scenarios.curves import Curve, course, number, quantiles
 
 PACKET_BYTES = 1424
-"""Data in a full packet of MPTCP: 1500 less IPv4, TCP and its options with a DSS."""
+"""Payload of a full MPTCP packet: 1500 bytes less the headers of IPv4 and TCP with a DSS option."""
 
 FOLDER = "evidence"
 CAPTURE = "capture"
-"""What `weft run` captured; nobody needs it once there is evidence."""
+"""The captures of `weft run`, which are not needed once there is evidence."""
 PACKETS = "packets.csv"
-"""Of the evidence, what is large and not looked at again."""
+"""The largest file of the evidence, which nothing reads again."""
 
 
 def metrics(run: Path, receivers: list[str]) -> dict[str, float]:
-    """Give the numbers of all connections, and of the last hop to `receivers`."""
+    """Give the metrics of all connections, and of the last hop to `receivers`."""
     sent_to = pl.col("destination").is_in(receivers)
     connections = _read(run, "connections").filter(sent_to & (pl.col("data_packets") > 0))
     ports = _read(run, "ports").filter(pl.col("peer").is_in(receivers))
@@ -70,12 +70,12 @@ def curves(run: Path, receivers: list[str]) -> dict[str, Curve]:
 
 
 def gap_packets(run: Path) -> pl.DataFrame:
-    """Give how many packets the first connection left for other subflows, and when."""
-    if not (run / FOLDER / "gaps.csv").exists():  # Of an older run.
+    """Give the gaps of the first connection: packets left for other subflows, and when."""
+    if not (run / FOLDER / "gaps.csv").exists():  # An older run.
         return pl.DataFrame(schema={"time_ms": pl.Float64, "packets": pl.Float64})
     table = _read(run, "gaps")
     first = table.filter(pl.col("connection") == pl.col("connection").min())
-    # A table without rows does not tell what its columns hold.
+    # Polars cannot infer the types of an empty table.
     time_ms = pl.col("time_ns").cast(pl.Float64) / 1e6
     packets = pl.col("unsent_bytes").cast(pl.Float64) / PACKET_BYTES
     return first.select(time_ms.alias("time_ms"), packets.alias("packets"))
@@ -87,7 +87,7 @@ class _Distribution:
         self.values: list[float] = table[column].cast(pl.Float64).to_list()
 
     def at(self, percent: float) -> float:
-        """Give the first percentile that is not below `percent`."""
+        """Give the value of the first listed percentile from `percent` on."""
         pairs = zip(self.percents, self.values, strict=True)
         return next((value for at, value in pairs if at >= percent), 0.0)
 
@@ -97,7 +97,7 @@ def _delays(run: Path) -> _Distribution:
 
 
 def _leaps(run: Path) -> Curve:
-    """Give the distribution of leaps over Data ACKs."""
+    """Give the distribution of the leaps of all Data ACKs."""
     table = _read(run, "data_ack_leaps").sort("leap_packets")
     each = table.select(pl.col("leap_packets").repeat_by("data_acks").explode())
     return quantiles(each["leap_packets"])

@@ -1,6 +1,6 @@
-"""From scenarios to results: plan, check, run what is missing, write, judge.
+"""Conducts experiments: plan, check, run what is missing, write results, judge claims.
 
-Everything that runs labs for a scenario comes through here: `weft experiment`, `make
+All commands that run labs for scenarios come through here: `weft experiment`, `make
 scenario` and `make scenarios`.
 """
 
@@ -25,9 +25,9 @@ from weft_scenarios.scenario import Scenario
 from weft_scenarios.store import Store
 
 _CHECKPOINT_S = 60.0
-"""Real time between two tables of what is there already."""
+"""Real time between two writes of intermediate results."""
 _OK, _FAILED, INTERRUPTED = 0, 1, 130
-"""Exit codes; the last is what a shell says of Ctrl-C."""
+"""Exit codes; the last is a shell's for Ctrl-C."""
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,20 @@ class Options:
     plan: bool
     jobs: int
     store: Path
-    """Where finished runs are."""
+    """Folder of finished runs."""
     cluster: str | None = None
     """Address of a Dask scheduler."""
     full: bool = False
     """At the paper's scale."""
 
     def labs(self) -> int | None:
-        """Give how many labs run at a time; of a cluster, only Dask knows."""
+        """Give how many labs run in parallel; on a cluster, only Dask knows."""
         return None if self.cluster else self.jobs
 
 
 @dataclass
 class Experiment:
-    """A scenario, and the folder for its results."""
+    """A scenario, its runs, and the folder for its results."""
 
     scenario: Scenario
     folder: Path
@@ -59,7 +59,7 @@ class Experiment:
 
 
 def conduct(planned: Sequence[Experiment], options: Options) -> int:
-    """Do it all; gives the exit code."""
+    """Plan, run and judge; gives the exit code."""
     runs = [run for one in planned for run in one.runs]
     installed = installation.find()
     check([one.scenario for one in planned], runs, installed)
@@ -69,11 +69,11 @@ def conduct(planned: Sequence[Experiment], options: Options) -> int:
     wanted = Outcome(done).wanted(runs, installed.key)
     print(_cost(planned, [run for run in wanted if installed.key(run) not in done], options.labs()))
     has = sum(key in done for key in {installed.key(run) for run in wanted})
-    print(f"{has} more are done already" if has else "")
+    print(f"{has} more are finished already" if has else "")
     print(_more_seeds(runs, wanted), flush=True)
     if options.plan:
         return _OK
-    # Before anything is written: another one's tables are not ours to touch.
+    # Lock before anything is written: another experiment may use these folders.
     with store.locked():
         return _carry_out(planned, options, installed, Outcome(done), store)
 
@@ -85,7 +85,7 @@ def _carry_out(
     there: Outcome,
     store: Store,
 ) -> int:
-    """Run what is not there, write tables, judge; gives the exit code."""
+    """Run what is missing, write tables, judge; gives the exit code."""
     runs = [run for one in planned for run in one.runs]
     keeper = _Keeper(planned, options.quick, options.full, installed, store)
     progress = Progress(options.labs(), sys.stdout.isatty())
@@ -104,7 +104,7 @@ def _carry_out(
 
 
 def _cost(planned: Sequence[Experiment], runs: Sequence[Run], jobs: int | None) -> str:
-    """Say which runs are to be done, and what they cost."""
+    """Describe which runs are missing, and what they cost."""
     rows = [["scenario", "experiment", "runs", "s each", "CPU s"]]
     for one in planned:
         for experiment in one.scenario.experiments:
@@ -117,12 +117,12 @@ def _cost(planned: Sequence[Experiment], runs: Sequence[Run], jobs: int | None) 
     distinct = matrix.distinct(runs)
     total = sum(run.seconds for run in distinct)
     time_min = total / (jobs or 1) / 60
-    how = f"with {jobs} at a time" if jobs else "of CPU time together"
-    return f"{tables.plain(rows)}\n{len(distinct)} different runs, about {time_min:.1f} min {how}"
+    how = f"with {jobs} in parallel" if jobs else "of CPU time in total"
+    return f"{tables.plain(rows)}\n{len(distinct)} runs, about {time_min:.1f} min {how}"
 
 
 def _more_seeds(runs: Sequence[Run], wanted: Sequence[Run]) -> str:
-    """Say what may come on top, where seeds are added until a mean is known."""
+    """Describe the runs that may be added until means are known well enough."""
     kept = {id(run) for run in wanted}
     more = matrix.distinct(run for run in runs if id(run) not in kept)
     if not more:
@@ -130,14 +130,14 @@ def _more_seeds(runs: Sequence[Run], wanted: Sequence[Run]) -> str:
     goals = sorted({f"{run.seeds.of} to {run.seeds.percent:g}%" for run in more})
     seconds = sum(run.seconds for run in more)
     return (
-        f"at most {len(more)} more seeds, {seconds / 60:.1f} min of CPU time, until means are "
+        f"up to {len(more)} more seeds, {seconds / 60:.1f} min of CPU time, until means are "
         f"known: {', '.join(goals)}\n"
     )
 
 
 @dataclass
 class _Keeper:
-    """Writes the results of what is there, also while the rest is running."""
+    """Writes the results of finished runs, also while others still run."""
 
     planned: Sequence[Experiment]
     quick: bool
@@ -147,7 +147,7 @@ class _Keeper:
     written: float = 0.0
 
     def checkpoint(self, outcome: Outcome) -> None:
-        """Write what there is, if the last time is long ago."""
+        """Write intermediate results, unless the last ones are recent."""
         if time.monotonic() - self.written > _CHECKPOINT_S:
             self.write(replace(outcome, stopped="running"))
 
@@ -181,7 +181,7 @@ class _Keeper:
             write_whole(one.folder / "scenario.toml", one.scenario.source_file.text)
         except OSError as error:
             why = error.strerror or error  # Polars gives no strerror.
-            said = f"{_shown(one.folder)}: not written: {why}; what was there is kept"
+            said = f"{_shown(one.folder)}: not written: {why}; the previous files are unchanged"
             outcome.stopped = outcome.stopped or said
             print(f"scenarios: {said}", file=sys.stderr)
 
@@ -191,11 +191,11 @@ def _shown(path: Path) -> str:
 
 
 def _show(one: Scenario, folder: Path) -> None:
-    """Draw and print what was measured, and the verdicts."""
+    """Draw the plots, and print their numbers and the verdicts."""
     try:
         measured = results.read(one, folder)
     except ScenarioError:
-        return  # Nothing of it is in the quick set.
+        return  # None of its experiments is in the quick set.
     print(f"\n==== {one.name}: {one.title} ({one.source})")
     for picture in one.plots:
         for ending in ("svg", "png"):
@@ -214,7 +214,7 @@ def _show(one: Scenario, folder: Path) -> None:
 
 
 def _ending(runs: Sequence[Run], installed: Installation, outcome: Outcome) -> int:
-    """Say what went wrong; gives the exit code."""
+    """Report failures; gives the exit code."""
     by_message: dict[str, list[tuple[Run, Failed]]] = {}
     for run in runs:
         failed = outcome.failed.get(installed.key(run))

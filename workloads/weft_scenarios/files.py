@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, so that a full disk spoils none."""
+"""Writes files atomically: whole or not at all, also on a full disk."""
 
 import errno
 import os
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
-    """Write the file; after an error the old one is there as it was."""
+    """Write the file atomically; after an error the old one is unchanged."""
     data = content.encode() if isinstance(content, str) else content
     partial = path.with_name(f".{path.name}.partial")
     try:
@@ -19,5 +19,5 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 
 def is_disk_full(error: OSError) -> bool:
-    """Whether there was no room."""
+    """Whether the disk, or the quota, is full."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT)

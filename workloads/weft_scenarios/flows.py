@@ -1,20 +1,19 @@
-"""The table of all flows of an experiment: one row per flow, with the point it ran at.
+"""The table of all flows of an experiment: a row per flow, with the point of its run.
 
 | column                | unit | what                                                            |
 |-----------------------|------|-----------------------------------------------------------------|
-| `experiment`, `seed`  |      | which experiment of the file, which seed                        |
-| one per axis          |      | the point: a number where all points are, else a name; an axis  |
-|                       |      | with the name of another column, such as subflows, is `at_NAME` |
+| `experiment`, `seed`  |      | name of the experiment in the file, and seed                    |
+| one per axis          |      | the point, a number or a name; `at_NAME` where NAME is a column |
 | `run`                 |      | the run's folder in the store                                   |
-| `flow`, `src`, `dst`  |      | number within the run, sending and receiving host               |
+| `flow`, `src`, `dst`  |      | number in the run, sending host, receiving host                 |
 | `bytes`               | B    | size                                                            |
-| `start_ns`, `fct_ns`  | ns   | start within the run; flow completion time, null if it failed   |
-| `ideal_fct_ns`        | ns   | FCT alone on an idle fabric                                     |
+| `start_ns`, `fct_ns`  | ns   | start in the run; flow completion time (FCT), null if it failed |
+| `ideal_fct_ns`        | ns   | FCT of the same flow on an idle fabric                          |
 | `slowdown`            |      | `fct_ns / ideal_fct_ns`                                         |
-| `subflows`            |      | at its end                                                      |
-| `retransmissions`     |      | packets sent again on their subflow                             |
+| `subflows`            |      | number of subflows at its end                                   |
+| `retransmissions`     |      | packets retransmitted on their subflow                          |
 | `timeouts`            |      | retransmission timeouts                                         |
-| `reinjected_bytes`    | B    | sent again on another subflow                                   |
+| `reinjected_bytes`    | B    | data sent again on another subflow                              |
 | `error`               |      | why it failed, else null                                        |
 """
 
@@ -51,7 +50,7 @@ _COLUMNS: _Schema = {
 
 
 def collect(scenario: Scenario, done: Iterable[tuple[Run, Path]]) -> pl.DataFrame:
-    """Put the flows of finished runs, which are in these folders, into one table."""
+    """Collect the flows of finished runs, each with its folder, into one table."""
     axes = _axes(scenario)
     named: _Schema = {column(name): kind for name, kind in axes.items()}
     schema: _Schema = {"experiment": pl.String, **named, "seed": pl.Int64, "run": pl.String}
@@ -77,7 +76,7 @@ def column(axis: str) -> str:
 
 
 def _axes(scenario: Scenario) -> _Schema:
-    """Give the type of each axis: an axis that several experiments have is one column."""
+    """Give the type of each axis. Experiments share the column of an axis."""
     kinds: _Schema = {}
     for experiment in scenario.experiments:
         for axis in experiment.axes:
@@ -90,7 +89,7 @@ def _axes(scenario: Scenario) -> _Schema:
 
 
 def write(folder: Path, table: pl.DataFrame) -> None:
-    """Write the table into a folder of results, over an older one."""
+    """Write the table into a folder of results; replaces an older one."""
     buffer = io.BytesIO()
     table.write_parquet(buffer, compression="zstd")
     write_whole(folder / FILE, buffer.getvalue())

@@ -1,15 +1,15 @@
-"""What flows would take if a fabric shared its links as a fluid: no packets, queues or delays.
+"""Ideal flow completion times by a fluid model: no packets, queues or delays.
 
-A flow between racks has the link of its host, all paths between the two racks at once, and the
-link of the other host. As flows come and go, and as spines fail, return or change their rates,
-flows' rates follow at once, in one of two ways:
+A flow between racks uses the link of its host, all paths between the two racks at once, and the
+link of the other host. When flows arrive or complete, and when spines fail, return or change their
+rates, the rates of all flows follow at once. There are two ways to share:
 
-- **evenly**: max-min fairness, what congestion control without any overhead would come to
-  (Bertsekas and Gallager, Data Networks, section 6.5.2);
-- **shortest first**: who has least left is served first (SRPT, which has the lowest mean on one
-  link: Schrage, Operations Research 16(3), 1968). It needs to know flows' sizes.
+- **evenly**: max-min fairness, which ideal congestion control would reach (Bertsekas and Gallager,
+  Data Networks, section 6.5.2);
+- **shortest first**: the flow with the least data left goes first. SRPT has the lowest mean FCT on
+  one link (Schrage, Operations Research 16(3), 1968), but has to know the sizes of flows.
 
-No scheduler can do what a full link does not allow, so that these say what is left to win.
+No scheduler can exceed the capacity of links. So these are bounds on what is left to gain.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,24 +23,24 @@ from weft_scenarios.curves import number
 from weft_scenarios.evidence import PACKET_BYTES
 
 _PAYLOAD_SHARE = PACKET_BYTES / 1514
-"""Of the time that a full frame of an MPTCP subflow over IPv4 takes: links of the lab count frames
-with their Ethernet header, without preamble, checksum and gap."""
+"""Payload in a full frame of an MPTCP subflow over IPv4. The links of the lab count frames with
+their Ethernet header, but without preamble, checksum and gap."""
 
 Rates = NDArray[np.float64]
 Links = NDArray[np.intp]
 
 
 class Phase(NamedTuple):
-    """The rates of all links from a moment on, in bytes of payload per second."""
+    """The rates of all links from a point in time on, in bytes of payload per second."""
 
     from_s: float
     rates: Rates
 
 
 def metrics(info: Mapping[str, Any], flows: pl.DataFrame) -> dict[str, float]:
-    """Compare FCTs with both, of runs on a leaf-spine whose spines may change; nothing of others.
+    """Compare FCTs with both models; gives nothing for other fabrics than leaf-spines.
 
-    `flows` are the rows of flows.csv that completed.
+    Spines may change during the run. `flows` are the rows of flows.csv of completed flows.
     """
     lab = info.get("lab", {})
     topology = lab.get("topology", {})
@@ -53,7 +53,7 @@ def metrics(info: Mapping[str, Any], flows: pl.DataFrame) -> dict[str, float]:
     links, phases = _links(topology, flows), list(_phases(topology))
     start_s = flows["start_ns"].to_numpy() / 1e9
     octets = flows["bytes"].to_numpy().astype(float)
-    # What is no transmission: the delay of links, and of a last packet through switches.
+    # Added to transmission times: propagation delays, and a last packet's way through switches.
     host_rate = topology["host_rate_bps"] / 8 * _PAYLOAD_SHARE
     delay_s = flows["ideal_fct_ns"].to_numpy() / 1e9 - octets / host_rate
     fct_s = flows["fct_ns"] / 1e9
@@ -140,10 +140,10 @@ def _fct_s(
 
 
 def _evenly(links: Links, rates: Rates, _: Rates) -> Rates:
-    """Fill all flows alike; those at the link that is full first keep what they have."""
+    """Raise the rates of all flows together; flows at a link that becomes full keep their rate."""
     speed, spare = np.zeros(len(links)), rates.copy()
     waiting = np.ones(len(links), dtype=bool)
-    # A link that a flow has twice counts once.
+    # A link that a flow uses twice counts once.
     uses = np.zeros((len(links), len(rates)))
     np.put_along_axis(uses, links, 1.0, axis=1)
     while waiting.any():

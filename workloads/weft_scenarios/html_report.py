@@ -1,10 +1,10 @@
 """`weft report`: one page about an experiment, from its folder of results alone.
 
-    report.html    everything: figures are inside, so that it can be sent and kept
-    report.pdf     the same figures, one a page, behind the verdicts
+    report.html    everything, in one file with all figures inside
+    report.pdf     the verdicts, and the same figures, one per page
     report/*.png   the same figures, for slides
 
-The experiment's file is read from `scenario.toml` in that folder, not from anywhere else.
+The scenario file is the copy in that folder, `scenario.toml`.
 """
 
 import base64
@@ -40,10 +40,10 @@ from weft_scenarios.scenario import Plot, Scenario
 FILE = "report.html"
 _SIGNS = {"holds": "✔", "holds in part": "◐", "open": "?", "does not hold": "✘"}
 _MEANING = """\
-Every point was run with several seeds, which all schedulers share. Numbers are means over seeds
-± half of their 95% confidence interval (Student's t). A claim is compared seed by seed: it holds
-where the interval of the mean difference lies on the claimed side, does not where it lies on the
-other, and is open where it contains 0."""
+Every point was run with several seeds, and all schedulers got the same ones. Numbers are means over
+seeds ± half of their 95% confidence interval (Student's t). A claim is compared seed by seed. It
+holds if the interval of the mean difference lies on the claimed side, does not hold if it lies on
+the other side, and is open if it contains 0."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class _Picture:
 
 
 def write(folder: Path) -> Path:
-    """Write the page of the results in `folder`; gives its place."""
+    """Write the report of the results in `folder`; gives its path."""
     one = _scenario(folder)
     found = results.read(one, folder)
     verdicts = [judge(one, claim, found) for claim in one.claims]
@@ -101,7 +101,7 @@ def _pictures(
 
 
 def _concerns(verdict: Verdict, picture: Plot) -> bool:
-    """Whether a claim is about what a plot shows: the same experiment, the same kind of number."""
+    """Whether a claim concerns a plot: the same experiment, the same kind of quantity."""
     claim = verdict.claim
     same = claim.metric.split("_")[:1] == picture.quantity.split("_")[:1]
     return claim.experiment == picture.experiment and same
@@ -237,7 +237,7 @@ def _parameters(one: Scenario, found: Results) -> str:
         for axis in matrix.axes(experiment, about.quick, about.full):
             points = ", ".join(str(value) for value in axis.values())
             rows.append((f"{name}: {axis.label}", points))
-        # More may have been asked for than the file does.
+        # The command line may have asked for more seeds than the file.
         planned = extent.seeds if extent else experiment.seeds
         seeds = found.of(name)["seed"].n_unique() if planned.is_fixed() else None
         rows.append((f"{name}: seeds", str(seeds or planned)))
@@ -256,7 +256,7 @@ def _data(folder: Path) -> str:
     files = {
         flows.FILE: "one row per flow",
         "results.csv": "one row per run",
-        "curves.csv": "distributions and courses of every run",
+        "curves.csv": "distributions and time series of every run",
         "about.json": "versions, machine, failed runs",
         "scenario.toml": "the experiment",
         "report.pdf": "the figures, for print",
@@ -277,7 +277,7 @@ def _failures(about: About) -> str:
         f"<li>{_text(line)}{_text(next((g for r, g in logs.items() if line.startswith(r)), ''))}"
         for line in about.failed
     )
-    return f"<h2 id=failed>Runs that gave nothing</h2><ul>{items}</ul>"
+    return f"<h2 id=failed>Failed runs</h2><ul>{items}</ul>"
 
 
 _HEAD = """\

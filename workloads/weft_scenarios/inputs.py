@@ -1,7 +1,7 @@
-"""Files of one's own that runs read: a distribution of flow sizes, a list of flows.
+"""Input files of runs: distributions of flow sizes, and lists of flows.
 
-An experiment file names them from its own folder. A run is known by what they say, not by
-where they are.
+Paths in a scenario file are relative to its folder. The content of these files, not their path,
+identifies a run.
 """
 
 import hashlib
@@ -13,13 +13,13 @@ _FLAGS = ("workload", "flow-list")
 
 
 def absolute(flags: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Name files that are there by their whole path; `weft run` knows what else is meant."""
+    """Make paths of existing files absolute; `weft run` interprets anything else."""
     found = {flag: folder / flags[flag] for flag in _FLAGS if flag in flags}
     return {**flags, **{flag: str(path) for flag, path in found.items() if path.is_file()}}
 
 
 def digests(flags: Mapping[str, str]) -> dict[str, str]:
-    """Tell what files say, by the flags that name them."""
+    """Give the digest of each input file, by the flag that names it."""
     found = {flag: Path(flags[flag]) for flag in _FLAGS if flag in flags}
     return {flag: _digest(path) for flag, path in found.items() if path.is_absolute()}
 
@@ -28,4 +28,4 @@ def _digest(path: Path) -> str:
     try:
         return f"sha256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
     except OSError as error:
-        return f"{path}: {error.strerror}"  # No run is known by this: it cannot be done either.
+        return f"{path}: {error.strerror}"  # Identifies no finished run, since such a run fails.

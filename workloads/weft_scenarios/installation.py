@@ -1,7 +1,7 @@
-"""The programs that make a run, and what identifies them.
+"""The programs that make a run, and their digest.
 
-A run is deterministic: the same flags, programs and kernel give the same bytes. So a run
-that was done is never done again, and a set that was interrupted goes on where it was.
+A run is deterministic: the same flags, programs and kernel give the same bytes. So a finished run
+is never repeated, and an interrupted experiment continues where it stopped.
 """
 
 import hashlib
@@ -19,19 +19,19 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 WEFT = ROOT / "target" / "release" / "weft"
 
 _PROGRAMS = ("weft", "weft-lab", "weft-switch", "weft-controller", "weft-agent", "weft-load")
-"""What runs in a lab, and `weft`, which knows the defaults of its flags and computes evidence."""
+"""The programs of a lab, and `weft`, which has the defaults of flags and computes evidence."""
 
 
 @dataclass(frozen=True)
 class Installation:
-    """What is built here."""
+    """A built checkout."""
 
     weft: Path
     digest: str
-    """Of everything that a lab runs: programs, pipelines, topologies, kernel, module."""
+    """Digest of everything that a lab runs: programs, pipelines, topologies, kernel, modules."""
 
     def key(self, run: Run) -> str:
-        """Name the run: equal for runs that give equal results."""
+        """Give the key of a run: the same for runs that give the same results."""
         flags = sorted({**run.all_flags(), **run.inputs}.items())
         text = json.dumps([self.digest, flags])
         return hashlib.sha256(text.encode()).hexdigest()[:20]
@@ -44,7 +44,7 @@ class Installation:
 
 
 def find(environment: Mapping[str, str] = os.environ) -> Installation:
-    """Find what is built, or say what to build."""
+    """Find the built programs, or raise an error that says what to build."""
     if not WEFT.exists():
         raise ScenarioError(f"no {WEFT.relative_to(ROOT)} yet: run `make build` first")
     digest = hashlib.sha256()

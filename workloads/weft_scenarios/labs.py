@@ -23,7 +23,7 @@ _PATIENCE_S = 20.0
 
 
 class RunError(ScenarioError):
-    """A program of a run failed; `said` is all that it said."""
+    """A program of a run failed; `said` is its complete output."""
 
     def __init__(self, why: str, said: str) -> None:
         super().__init__(why)
@@ -32,25 +32,25 @@ class RunError(ScenarioError):
 
 @dataclass(frozen=True)
 class Cost:
-    """What a run cost the machine that did it; not the same every time."""
+    """What a run cost its machine. Unlike results, it differs from time to time."""
 
     wall_s: float
     """Real time."""
     cpu_s: float | None = None
     """Processor time of all processes of the lab."""
     memory_bytes: int | None = None
-    """Memory of the largest one, the guest."""
+    """Memory of the largest process, the guest."""
 
 
 class Labs(Protocol):
-    """Where runs are done."""
+    """A place that runs labs."""
 
     def slots(self, waiting: int) -> int:
-        """Give how many of so many waiting runs may be started at once."""
+        """Give how many of the waiting runs may start now."""
         ...
 
     async def do(self, run: Run, key: str, working: Path) -> Cost:
-        """Do the run into the folder `working`; gives its cost. Raises RunError."""
+        """Run it into the folder `working`; gives its cost. Raises RunError."""
         ...
 
     async def close(self) -> None:
@@ -58,22 +58,22 @@ class Labs(Protocol):
         ...
 
 
-class Here:
-    """Labs on this machine, so many at a time."""
+class LocalLabs:
+    """Labs on this machine, up to `jobs` in parallel."""
 
     def __init__(self, installed: Installation, jobs: int, inherited: Sequence[int] = ()) -> None:
-        """Labs get the file descriptors `inherited`."""
+        """Labs inherit the file descriptors `inherited`."""
         self._installed = installed
         self._jobs = jobs
         self._inherited = inherited
         self._children: set[asyncio.subprocess.Process] = set()
 
     def slots(self, waiting: int) -> int:
-        """Give how many of so many waiting runs may be started at once."""
+        """Give how many of the waiting runs may start now."""
         return min(self._jobs, waiting)
 
     async def do(self, run: Run, key: str, working: Path) -> Cost:
-        """Do the run into the folder `working`; gives its cost. Raises RunError."""
+        """Run it into the folder `working`; gives its cost. Raises RunError."""
         start = time.monotonic()
         usage = working.with_name(f".{working.name}.usage")
         out = ["--out", str(working), "--usage", str(usage)]
@@ -85,7 +85,7 @@ class Here:
         return _cost(usage, time.monotonic() - start)
 
     async def close(self) -> None:
-        """Leave nothing behind: every run has waited for its lab."""
+        """Do nothing: every run has waited for its lab to stop."""
 
     def interrupt(self) -> None:
         """Ask all labs to stop; may be called from another thread."""
@@ -94,8 +94,8 @@ class Here:
                 os.kill(child.pid, signal.SIGINT)
 
     async def _weft(self, arguments: list[str]) -> None:
-        # A session of its own: Ctrl-C reaches only us, and we pass it on once. If we are
-        # killed, the kernel passes it on.
+        # In its own session, so that Ctrl-C reaches only this process, which forwards it once.
+        # If this process is killed, the kernel signals the lab (setpriv).
         command = [str(self._installed.weft), *arguments]
         child = await asyncio.create_subprocess_exec(
             "setpriv",
@@ -140,7 +140,7 @@ async def _stop(child: asyncio.subprocess.Process) -> None:
         child.send_signal(signal.SIGINT)
     try:
         await asyncio.wait_for(child.wait(), _PATIENCE_S)
-    finally:  # Also when asked to stop a second time.
+    finally:  # Also at a second request to stop.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
 

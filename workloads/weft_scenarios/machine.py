@@ -1,4 +1,4 @@
-"""What an experiment ran on: goes into the results, next to the parameters."""
+"""Describes the machine and versions, which go into the results."""
 
 import os
 import platform
@@ -23,7 +23,7 @@ def machine() -> dict[str, str]:
 
 
 def versions(installed: Installation) -> dict[str, str]:
-    """Name what ran in the labs (one digest of all of it) and what measured it."""
+    """Give the versions of what ran in the labs (one digest) and of what measured it."""
     found = {"python": sys.version.split()[0], "installation": installed.digest[:16]}
     for name in _PACKAGES:
         try:

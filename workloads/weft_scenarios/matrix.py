@@ -1,4 +1,4 @@
-"""Which runs an experiment consists of."""
+"""Expands experiments into runs: every combination of points, with every seed."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ from weft_scenarios.toml_reader import Value
 
 @dataclass(frozen=True)
 class Run:
-    """One lab: flags, a seed, and the point that they stand for."""
+    """A run of one lab: its flags, seed and point."""
 
     scenario: str
     experiment: str
@@ -20,20 +20,20 @@ class Run:
     seed: int
     flags: Mapping[str, str]
     inputs: Mapping[str, str]
-    """What stands in the files that flags name."""
+    """Digests of the files that flags name."""
     evidence: bool
     seconds: float
-    """Real time that it takes alone on a CPU, about."""
+    """Approximate real time on a CPU of its own."""
     seeds: Seeds
-    """Which seeds its point gets."""
+    """The seeds of its point."""
 
     def all_flags(self) -> dict[str, str]:
-        """Give the flags of `weft run`, without dashes, but for the folder of the results."""
+        """Give the flags of `weft run`, without dashes, except --out."""
         capture = {"capture": "all"} if self.evidence else {}
         return {**self.flags, "seed": str(self.seed), **capture}
 
     def arguments(self) -> list[str]:
-        """Give the arguments of `weft`, but for the folder of the results."""
+        """Give the arguments of `weft`, except --out."""
         flags = self.all_flags().items()
         return ["run", *(word for name, value in flags for word in (f"--{name}", value))]
 
@@ -46,9 +46,8 @@ class Run:
 def runs(scenario: Scenario, quick: bool, full: bool = False, at_least: int = 0) -> Iterator[Run]:
     """Expand all experiments, in the order of the file; `full`: at the paper's scale.
 
-    Every point gets `at_least` so many seeds, or more if the file says so.
-
-    Where seeds are added until a mean is known, these are all that there may be.
+    Every point gets the seeds of the file, and at least `at_least`. Where seeds are added until a
+    mean is known, this gives the maximum.
     """
     for experiment in scenario.experiments:
         if not quick or experiment.quick:
@@ -56,13 +55,13 @@ def runs(scenario: Scenario, quick: bool, full: bool = False, at_least: int = 0)
 
 
 def distinct(runs: Iterable[Run]) -> list[Run]:
-    """Keep one of runs with the same flags: figures share points."""
+    """Keep one of all runs with the same flags; figures share points."""
     found = {tuple(sorted(run.all_flags().items())): run for run in runs}
     return list(found.values())
 
 
 def axes(experiment: Experiment, quick: bool, full: bool) -> list[Axis]:
-    """Give the axes with the points that are run."""
+    """Give the axes, each with the points that are run."""
     kept = experiment.quick.points if quick and experiment.quick else None
 
     def is_run(axis: Axis, point: Point) -> bool:
@@ -74,7 +73,7 @@ def axes(experiment: Experiment, quick: bool, full: bool) -> list[Axis]:
 
 
 def subset(experiment: Experiment, quick: bool, full: bool) -> Quick | Full | None:
-    """Give what differs in the quick set or at the paper's scale; nothing if nothing does."""
+    """Give what the quick set or the paper's scale changes, if anything."""
     return (experiment.quick if quick else None) or (experiment.full if full else None)
 
 

@@ -1,6 +1,6 @@
-"""From the folder of a run to its numbers and curves.
+"""Computes metrics and curves of a run from its folder.
 
-Reads what `weft run` and `weft evidence` wrote; the columns' meaning is theirs.
+Its input is what `weft run` and `weft evidence` wrote.
 """
 
 import hashlib
@@ -17,37 +17,37 @@ from weft_scenarios.curves import Curve, course, number, quantiles
 from weft_scenarios.errors import ScenarioError
 
 _SHORT_BYTES, _LONG_BYTES = 100_000, 1_000_000
-"""What short and long flows are: below, and from."""
+"""Flows below are short, flows from there on are long."""
 
 
 _MODULES = (control_loop, curves, evidence, fluid, rb_model, samples)
-"""What measures, besides this one."""
+"""Modules that compute metrics, besides this one."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a run gave."""
+    """The measurements of a run."""
 
     metrics: Mapping[str, float]
     curves: Mapping[str, Curve]
     kernel: str
     revision: str
     by: str = ""
-    """Digest of the code that measured."""
+    """Digest of the code that computed them."""
     wall_s: float | None = None
-    """Real time that the run took, beside what else was running."""
+    """Real time of the run, on a machine that may have done other work too."""
     cpu_s: float | None = None
-    """Processor time that it took."""
+    """Processor time of the run."""
     memory_bytes: int | None = None
     """Memory of the guest."""
 
     def at_the_cost_of(self, other: "Measured") -> "Measured":
-        """Take over what another measurement of the same run says that the run cost."""
+        """Copy the cost from another measurement of the same run."""
         cost = {key: getattr(other, key) for key in ("wall_s", "cpu_s", "memory_bytes")}
         return replace(self, **cost)
 
     def numbers(self) -> dict[str, float]:
-        """Give all metrics, also those of the run's cost."""
+        """Give all metrics, including the cost of the run."""
         found = dict(self.metrics)
         if self.cpu_s is not None:
             found["cpu_s"] = self.cpu_s
@@ -56,24 +56,24 @@ class Measured:
         return found
 
     def to_json(self) -> str:
-        """Write it down."""
+        """Serialize."""
         return json.dumps(self.__dict__, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> "Measured":
-        """Read what `to_json` wrote."""
+        """Deserialize."""
         return cls(**json.loads(text))
 
 
 def code() -> str:
-    """Identify the code that measures: with other code, finished runs are measured again."""
+    """Give a digest of the code that measures. If it changes, finished runs are measured again."""
     files = (Path(module.__file__ or "").read_bytes() for module in _MODULES)
     own = Path(__file__).read_bytes()
     return hashlib.sha256(b"".join([*files, own])).hexdigest()[:12]
 
 
 def measure(folder: Path) -> Measured:
-    """Read the folder of a run."""
+    """Measure a run from its folder."""
     try:
         return _measure(folder)
     except (OSError, ValueError, KeyError, pl.exceptions.PolarsError) as error:
@@ -139,9 +139,10 @@ def _of_flows(flows: pl.DataFrame) -> dict[str, float]:
 
 
 def _of_load(flows: pl.DataFrame, info: Mapping[str, Any]) -> dict[str, float]:
-    """Give the load that these flows are, of Poisson arrivals: as `load`, which is their mean.
+    """Give the load that Poisson arrivals really offered.
 
-    With heavy tails a run of some hundred flows can be far from it.
+    Its expected value is the flag `load`. With heavy-tailed sizes, a run of a few hundred flows can
+    be far from that.
     """
     workload, links = info.get("workload", {}), info.get("topology", {}).get("links", [])
     span_ns = number(flows["start_ns"].max()) - number(flows["start_ns"].min())
@@ -149,15 +150,16 @@ def _of_load(flows: pl.DataFrame, info: Mapping[str, Any]) -> dict[str, float]:
     if workload.get("load") is None or not hosts or span_ns <= 0:
         return {}
     count = 1 if workload.get("pattern") == "many-to-one" else sum(h["count"] for h in hosts)
-    # As many gaps as there are flows, but one.
+    # n flows have n - 1 interarrival times.
     octets = number(flows["bytes"].sum()) * (len(flows) - 1) / len(flows)
     return {"offered_load": octets * 8e9 / span_ns / (count * hosts[0]["rate_bps"])}
 
 
 def _of_classes(flows: pl.DataFrame, workload: Mapping[str, Any]) -> dict[str, float]:
-    """Tell small flows from large ones, where a workload has both.
+    """Give metrics of small and of large flows.
 
-    Those of a mix by their size; others at 1 MB (MPTCP-RB, section 6.3), times the scale.
+    In a mix, the two sizes separate them; elsewhere 1 MB does (MPTCP-RB, section 6.3), times the
+    scale.
     """
     bound = (workload.get("short_bytes") or 0) + 1
     if workload.get("short_bytes") is None:
@@ -176,11 +178,11 @@ def _of_classes(flows: pl.DataFrame, workload: Mapping[str, Any]) -> dict[str, f
 
 
 _INTERLEAVES = {"rb": True, "minrtt": False, "roundrobin": False}
-"""Schedulers that the model of MPTCP-RB is about."""
+"""Schedulers that the model of MPTCP-RB covers, and whether they interleave packets."""
 
 
 def _of_model(info: Mapping[str, Any], subflows: float) -> dict[str, float]:
-    """Give what the model of MPTCP-RB says of an incast."""
+    """Give the FCT that the model of MPTCP-RB predicts for an incast."""
     workload, links = info.get("workload", {}), info.get("topology", {}).get("links", [])
     interleaves = _INTERLEAVES.get(workload.get("scheduler", ""))
     if workload.get("pattern") != "incast" or interleaves is None or not links:
@@ -200,7 +202,7 @@ def _of_model(info: Mapping[str, Any], subflows: float) -> dict[str, float]:
 
 
 def _of_gap(drawn: Mapping[str, Curve]) -> dict[str, float]:
-    """Compare STMS's gap as it is sent with equation 2, over the last quarter of the run."""
+    """Compare the gaps that STMS sent with equation 2, over the last quarter of the run."""
     ends = []
     for name in ("gap_packets", "true_gap_packets"):
         x, y = drawn.get(name, ((), ()))
@@ -210,7 +212,7 @@ def _of_gap(drawn: Mapping[str, Curve]) -> dict[str, float]:
 
 
 def _of_queries(flows: pl.DataFrame, workload: Mapping[str, Any]) -> dict[str, float]:
-    """Give the times of queries: from asking to the last answer. One without it has missed."""
+    """Give completion times of queries. A query without its last answer has missed its deadline."""
     fan_out, deadline_ns = workload.get("fan_out"), workload.get("deadline_ns")
     if not isinstance(fan_out, int):
         return {}
@@ -238,7 +240,7 @@ def _of_queues(queues: pl.DataFrame, last_hop: pl.DataFrame, span_ms: float) -> 
         "loss_percent": _percent(dropped, delivered),
         "queue_max_packets": number(last_hop["queue_max_packets"].max()),
     }
-    # Where the traffic of the first leaf enters a path.
+    # Uplinks of the first leaf, where its traffic enters a path.
     uplinks = totals.filter((pl.col("switch") == "leaf1") & pl.col("peer").str.starts_with("spine"))
     columns = ("peer", "tx_packets", "tx_bytes", "dropped_packets")
     for peer, packets, octets, lost in uplinks.select(columns).rows():

@@ -1,4 +1,4 @@
-"""Draws what a scenario gave."""
+"""Draws the plots of a scenario file from its results."""
 
 import io
 import math
@@ -23,24 +23,24 @@ from weft_scenarios.stats import Spread, spread
 _FACET_INCHES = (3.1, 2.4)
 _MARGIN_INCHES = 0.3
 _BAR_INCHES = 0.085
-"""Width of a bar that can still be told from the next, of those with room between groups."""
+"""Minimum width of a bar, including the space between groups."""
 _LEGEND_LETTERS = 38
-"""That fit beside each other into the legend of a panel, without the lines."""
+"""Letters that fit into one row of the legend, per panel."""
 _AXIS_INCHES, _LETTER_INCHES = 0.55, 0.062
-"""Width of an axis with its label, and of a letter of a tick's name."""
+"""Width of an axis with its label, and of one letter of a tick label."""
 _TICK_LINES = 3
 _HEIGHT_LETTERS = 32
-"""That fit beside a panel."""
+"""Letters that fit beside a panel."""
 _CAP_POINTS = 2.0
 _GAP = 20
-"""Times the usual distance of two points of a course: more is a gap."""
+"""A time series has a gap where points are this many times the median interval apart."""
 _GROUPED_FROM = 10_000
 _LINEAR = 10
-"""Below, a logarithmic axis is linear, so that it can show 0."""
+"""A logarithmic axis is linear below, so that it can show 0."""
 
 
 def draw(scenario: Scenario, plot: Plot, results: Results, path: Path) -> bool:
-    """Draw a plot into the file `path`; false if nothing of it was measured."""
+    """Draw a plot into the file `path`; false if there are no results for it."""
     drawn = figure(scenario, plot, results)
     if drawn is None:
         return False
@@ -50,7 +50,7 @@ def draw(scenario: Scenario, plot: Plot, results: Results, path: Path) -> bool:
 
 
 def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
-    """Draw a plot; nothing if nothing of it was measured."""
+    """Draw a plot; None if there are no results for it."""
     experiment = scenario.experiment(plot.experiment)
     frame = results.curves if plot.x is None else results.runs
     frame = chosen(frame.filter(pl.col("experiment") == plot.experiment), plot.where)
@@ -83,7 +83,7 @@ def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
 def panels(
     count: int, inches: tuple[float, float], sharex: bool = False, sharey: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """Give a figure with panels beside each other, in Weft's style."""
+    """Make a figure with a row of panels, in Weft's style."""
     with matplotlib.style.context(style.SHEET):
         made = Figure(figsize=inches, layout="constrained")
         grid = made.subplots(1, count, sharex=sharex, sharey=sharey, squeeze=False)
@@ -91,7 +91,7 @@ def panels(
 
 
 def legend(figure: Figure, grid: Sequence[Axes], title: str | None, stretch: float = 1.0) -> None:
-    """Put one legend of all panels above them, if there is something to tell apart.
+    """Put one legend above all panels, if there are at least two series.
 
     Panels are `stretch` times as wide as usual.
     """
@@ -115,7 +115,7 @@ def rendered(figure: Figure, kind: str) -> bytes:
     """Give the figure as a file: svg, png or pdf."""
     buffer = io.BytesIO()
     with matplotlib.style.context(style.SHEET):
-        # Equal results give equal bytes.
+        # No dates, so that equal results give equal bytes.
         undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
         figure.savefig(buffer, format=kind, metadata=undated, dpi=130)
     return buffer.getvalue()
@@ -133,7 +133,7 @@ def _axis(experiment: Experiment, name: str | None) -> Axis:
 
 
 def _of_measured(experiment: Experiment, name: str | None, frame: pl.DataFrame) -> Experiment:
-    """Leave an axis only the points that are in the frame, so that it has no empty places."""
+    """Remove the points of an axis that are not in the frame, so that no place stays empty."""
     axis = experiment.axis(name or "")
     if axis is None:
         return experiment
@@ -143,7 +143,7 @@ def _of_measured(experiment: Experiment, name: str | None, frame: pl.DataFrame) 
 
 
 def _stretch(plot: Plot, experiment: Experiment, frame: pl.DataFrame) -> float:
-    """Give how much wider than usual a panel has to be for its bars."""
+    """Give the factor by which a panel has to be wider than usual for its bars."""
     if plot.kind != "bars":
         return 1.0
     axes = {_axis(experiment, name).name for name in (plot.x, plot.series) if name}
@@ -196,14 +196,14 @@ def _draw_series(
 
 
 def _draw_cdf(axes: Axes, look: style.Look, frame: pl.DataFrame) -> None:
-    """Draw the distribution over all seeds together, each with the same weight."""
+    """Draw the distribution over all seeds, each with the same weight."""
     values = frame.filter(pl.col("x") == pl.col("x").floor())["y"].sort().to_list()
     shares = [100 * rank / len(values) for rank in range(1, len(values) + 1)]
     axes.step(values, shares, where="post", color=look.colour, linestyle=look.line, label=look.name)
 
 
 def _draw_course(axes: Axes, look: style.Look, frame: pl.DataFrame, holds: bool) -> None:
-    """Draw the first seed; if no value `holds`, nothing where nothing was observed for long."""
+    """Draw the first seed; leave gaps without observations empty, unless values `hold`."""
     first = frame.filter(pl.col("seed") == frame["seed"].min()).sort("x")
     if holds:
         axes.step(
@@ -251,7 +251,7 @@ def _draw_points(
         name_ticks(axes, [names[v] for v in order], _panel_inches(axes))
         axes.grid(visible=False, axis="x")
         return
-    # Beside each other, so that no interval hides another.
+    # Shifted a little, so that no interval hides another.
     places = [float(value) for value in x_axis.values()]
     aside = 0.006 * (max(places) - min(places)) * (number - (count - 1) / 2)
     axes.errorbar(
@@ -286,13 +286,13 @@ def bars(
 
 
 def _errors(spreads: Sequence[Spread]) -> list[list[float]]:
-    """Give intervals below and above; cut at 0, as nothing measured here is negative."""
+    """Give the lengths of error bars; cut at 0, because no quantity is negative."""
     halves = [s.half or 0.0 for s in spreads]
     return [[min(s.half or 0.0, s.mean) for s in spreads], halves]
 
 
 def name_ticks(axes: Axes, names: Sequence[str], inches: float) -> None:
-    """Name the places 0, 1, ... of a panel so wide: in lines that fit, or else aslant."""
+    """Label the places 0, 1, ... of a panel of this width: wrapped if that fits, else slanted."""
     letters = max(int((inches - _AXIS_INCHES) / len(names) / _LETTER_INCHES), 1)
     lines = [_lines(name, letters) for name in names]
     fits = all(len(line) <= letters for wrapped in lines for line in wrapped)
@@ -303,7 +303,7 @@ def name_ticks(axes: Axes, names: Sequence[str], inches: float) -> None:
 
 
 def _lines(name: str, letters: int) -> list[str]:
-    """Break a name into lines, behind its commas first."""
+    """Wrap a name, preferably after commas."""
     if len(name) <= letters:
         return [name]
     parts = [f"{part}," for part in name.split(", ")]
@@ -312,7 +312,7 @@ def _lines(name: str, letters: int) -> list[str]:
 
 
 def name_height(axes: Axes, name: str) -> None:
-    """Label the vertical axis of a panel, in lines that fit."""
+    """Label the vertical axis of a panel, wrapped."""
     axes.set_ylabel("\n".join(textwrap.wrap(name, _HEIGHT_LETTERS)))
 
 
@@ -321,7 +321,7 @@ def _numeric(axis: Axis) -> bool:
 
 
 def _grouped(value: float, _place: int) -> str:
-    """Write a number of an axis, large ones in groups of three digits."""
+    """Format a number of an axis; large ones in groups of three digits."""
     text = f"{value:,.0f}" if abs(value) >= _GROUPED_FROM else f"{value:g}"
     return text.replace(",", "\u2009")
 

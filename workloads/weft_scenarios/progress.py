@@ -1,13 +1,13 @@
-"""One line that says how far it is."""
+"""Shows the progress of an experiment in one line."""
 
 import time
 
 
 class Progress:
-    """On a terminal over itself, else every 30 s."""
+    """Rewrites the line on a terminal; elsewhere prints one every 30 s."""
 
     def __init__(self, jobs: int | None, terminal: bool) -> None:
-        """`jobs` run at a time, if that is known; `terminal`: lines can be written over."""
+        """`jobs` labs run in parallel, if that is known; a `terminal` can rewrite its line."""
         self._jobs = jobs
         self._terminal = terminal
         self._start = time.monotonic()
@@ -18,7 +18,7 @@ class Progress:
         return time.monotonic() - self._start
 
     def __call__(self, ended: int, total: int, left_s: float) -> None:
-        """Show it."""
+        """Show how many runs have ended."""
         now = time.monotonic()
         last = ended == total
         if not total or (now < self._next and not last):

@@ -1,4 +1,4 @@
-"""What is measured: one place for names, units and labels."""
+"""All measured quantities, with their names, labels and units."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ class Quantity:
     digits: int = 3
     """Significant digits that are shown."""
     holds: bool = False
-    """Whether, over time, a value stays what it is until the next one."""
+    """Whether a time series keeps its value until the next one (a step function)."""
 
     def axis_label(self) -> str:
         """Label an axis of a plot."""
@@ -79,7 +79,7 @@ METRICS: dict[str, Quantity] = {
     "gap_max_packets": Quantity("Largest gap, as it is sent", "packets"),
     "reinjected_packets": Quantity("Packets sent again on another subflow", ""),
 }
-"""Of a whole run; `metrics.py` and `evidence.py` say how each is computed."""
+"""One number per run; `metrics.py` and `evidence.py` compute them."""
 
 CURVES: dict[str, Quantity] = {
     "fct_ms": Quantity("FCT", "ms"),
@@ -93,4 +93,4 @@ CURVES: dict[str, Quantity] = {
     "gap_packets": Quantity("Gap, as it is sent", "packets"),
     "data_ack_kb": Quantity("Data ACK of the first connection", "kB"),
 }
-"""Distributions over flows or packets, and courses over time."""
+"""Distributions over flows or packets, and time series."""

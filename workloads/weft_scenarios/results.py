@@ -1,12 +1,12 @@
-"""What a scenario gave: files that tables, plots and verdicts are made from.
+"""Result files of a scenario, from which tables, plots and verdicts are made.
 
 | file            | what                                                                 |
 |-----------------|----------------------------------------------------------------------|
 | `flows.parquet` | a row per flow; see `flows.py`                                       |
 | `results.csv`   | a row per run: experiment, axes, seed, every metric; empty = no value |
 | `curves.csv`    | a row per point of a curve: experiment, axes, seed, curve, x, y      |
-| `about.json`    | versions, machine, how far it came, runs that failed; see `About`    |
-| `scenario.toml` | the file as it was: every parameter                                  |
+| `about.json`    | versions, machine, progress, failed runs; see `About`                |
+| `scenario.toml` | a copy of the scenario file: every parameter                         |
 """
 
 import json
@@ -27,7 +27,7 @@ from weft_scenarios.toml_reader import Value
 
 @dataclass(frozen=True)
 class About:
-    """Where results are from."""
+    """The origin of results."""
 
     quick: bool
     kernels: list[str]
@@ -36,21 +36,21 @@ class About:
     failed: list[str]
     """One line each: which run, and why."""
     failed_at: list[dict[str, str]] = field(default_factory=list)
-    """Where, in the same order: experiment and point of every axis."""
+    """Experiment and point of each of them, in the same order."""
     logs: dict[str, str] = field(default_factory=dict)
-    """Of failed runs: which run, and the file with all that it said."""
+    """The log file of each failed run."""
     full: bool = False
     """At the paper's scale."""
     state: str = "complete"
-    """Or `running`, or why it stopped."""
+    """`complete`, `running`, or the reason why it stopped."""
     planned: int | None = None
-    """Runs that the file means."""
+    """Runs of the whole scenario."""
     wall_s: float | None = None
-    """Real time of all runs together, as if one after the other."""
+    """Sum of the real time of all runs."""
     machine: dict[str, str] = field(default_factory=dict)
-    """What it ran on."""
+    """The machine."""
     versions: dict[str, str] = field(default_factory=dict)
-    """Of what ran and measured."""
+    """Versions of what ran and what measured."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Results:
     about: About
 
     def of(self, experiment: str, where: Where | None = None) -> pl.DataFrame:
-        """Give the runs of an experiment at some points."""
+        """Give the runs of an experiment at the selected points."""
         return chosen(self.runs.filter(pl.col("experiment") == experiment), where or {})
 
     def has_failed(self, experiment: str, *points: Mapping[str, str]) -> bool:
@@ -75,19 +75,19 @@ class Results:
 
 
 def chosen(frame: pl.DataFrame, where: Where) -> pl.DataFrame:
-    """Keep the rows at some points."""
+    """Keep the rows at the selected points."""
     for axis, points in where.items():
         frame = frame.filter(pl.col(axis).is_in([point_text(point) for point in points]))
     return frame
 
 
 def point_text(value: Value) -> str:
-    """Write a point of an axis as it stands in the tables."""
+    """Format a point of an axis as in the tables."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 _POINTS: dict[str, type[pl.DataType]] = {"curve": pl.String, "x": pl.Float64, "y": pl.Float64}
-"""Of the table of curves, behind the columns that say which run."""
+"""Columns of the table of curves, after those that identify the run."""
 
 
 def collect(
@@ -97,7 +97,7 @@ def collect(
     quick: bool,
     full: bool = False,
 ) -> Results:
-    """Put the runs of a scenario together; `failed` are those that gave nothing, and why."""
+    """Collect the runs of a scenario; `failed` are failed runs, each with the reason."""
     axes = {axis.name: None for e in scenario.experiments for axis in e.axes}
     rows: list[dict[str, object]] = []
     curves: list[pl.DataFrame] = []
@@ -137,7 +137,7 @@ def collect(
 
 
 def write(folder: Path, results: Results) -> None:
-    """Write the files into `folder`, over older ones."""
+    """Write the files into `folder`; replaces older ones."""
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / "results.csv", results.runs.write_csv(float_precision=6))
     write_whole(folder / "curves.csv", results.curves.write_csv(float_precision=6))
@@ -154,7 +154,7 @@ def read(scenario: Scenario, folder: Path) -> Results:
         runs = pl.read_csv(folder / "results.csv", schema_overrides=schema | numbers)
         curves = pl.read_csv(folder / "curves.csv", schema_overrides=schema | _POINTS)
         missing = [name for name in schema if name not in runs.columns]
-        # Older results know fewer numbers.
+        # Older results lack newer metrics.
         newer = [name for name in METRICS if name not in runs.columns]
         runs = runs.with_columns(pl.lit(None, pl.Float64).alias(name) for name in newer)
     except (OSError, ValueError, TypeError, pl.exceptions.PolarsError):

@@ -1,4 +1,4 @@
-"""RESULTS.md: every claim, what was measured, and whether it holds."""
+"""Writes RESULTS.md: every claim, its measurement, and its verdict."""
 
 import re
 from collections.abc import Sequence
@@ -38,26 +38,26 @@ claim compares, divided by what it is compared with, over all its points.
 
 
 _COLUMNS = ["Scenario", "Claim", "Source", "Ours", "Seeds", "Verdict"]
-"""Of the table of all claims."""
+"""Columns of the table of all claims."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What RESULTS.md says of a scenario."""
+    """The part of RESULTS.md about a scenario."""
 
     claims: list[str]
-    """Its lines of the table of all claims."""
+    """Its lines in the table of all claims."""
     section: str
 
 
 @dataclass(frozen=True)
 class Written:
-    """Where what RESULTS.md says is from; names of scenarios."""
+    """Names of scenarios that were not measured here."""
 
     kept: list[str]
-    """Not run here: what it said of them before."""
+    """RESULTS.md keeps its earlier text about them."""
     missing: list[str]
-    """Never run."""
+    """RESULTS.md has nothing about them."""
 
 
 def write(scenarios: Sequence[Scenario], runs: Path, target: Path) -> Written:
@@ -90,7 +90,7 @@ def write(scenarios: Sequence[Scenario], runs: Path, target: Path) -> Written:
 
 
 def entries(text: str) -> dict[str, Entry]:
-    """Give what a RESULTS.md says, by scenario."""
+    """Split a RESULTS.md by scenario."""
     head, *sections = re.split(r"^## ", text, flags=re.MULTILINE)
     found = {}
     for section in sections:
@@ -157,7 +157,7 @@ def _section(
 
 
 def _effort(measured: Results) -> str:
-    """Say what ran, and what it cost as far as it is known: older runs did not write it down."""
+    """Describe the runs, and their cost if it is known; older runs did not record it."""
     about = measured.about
     took = f", {about.wall_s / 60:.0f} min of real time one after the other" if about.wall_s else ""
     ran = f"{' and '.join(about.kernels)}, Weft {' and '.join(about.revisions)}"
@@ -167,7 +167,7 @@ def _effort(measured: Results) -> str:
 
 
 def _ours(verdict: Verdict) -> str:
-    """Say in a word or two what was measured: the ratio, or its range over the points."""
+    """Give the measured ratio, or its range over the points."""
     ratios = sorted(point.ratio for point in verdict.points if point.ratio is not None)
     if not ratios:
         return ""

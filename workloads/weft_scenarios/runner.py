@@ -1,8 +1,8 @@
-"""Runs labs, several at a time, and keeps what they gave.
+"""Runs labs, several in parallel, and stores their results.
 
-What is in the store is not run again. A run that fails is reported, leaves its log, and
-leaves the others alone. After an interrupt, or when the disk is full, every lab is asked to
-stop, as Ctrl-C does; what was finished is kept, and the same command goes on from there.
+A run that is in the store is not repeated. A failed run is reported and leaves its log; it does not
+stop the others. After an interrupt, or when the disk is full, all labs are stopped as by Ctrl-C.
+Finished runs are kept, and the same command continues from there.
 """
 
 import asyncio
@@ -18,38 +18,38 @@ from weft_scenarios import seeds
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import is_disk_full
 from weft_scenarios.installation import Installation
-from weft_scenarios.labs import Here, Labs, RunError
+from weft_scenarios.labs import Labs, LocalLabs, RunError
 from weft_scenarios.matrix import Run
 from weft_scenarios.metrics import Measured, measure
 from weft_scenarios.store import Store
 
 _LEAST_FREE_BYTES = 1 << 20
-"""With less, whatever a run fails of, the disk is full."""
+"""If a run fails with less than this, the cause is the full disk."""
 
 
 @dataclass(frozen=True)
 class Failed:
-    """A run that gave nothing."""
+    """A failed run."""
 
     why: str
     """One line."""
     log: Path | None = None
-    """Everything it said."""
+    """The file with its complete output."""
 
 
 @dataclass
 class Outcome:
-    """What became of some runs, by key."""
+    """The outcome of runs, by key."""
 
     done: dict[str, Measured] = field(default_factory=dict)
     failed: dict[str, Failed] = field(default_factory=dict)
     stopped: str = ""
-    """Why not all runs were done: one line, or nothing."""
+    """The reason why not all runs were done: one line, or empty."""
     is_interrupted: bool = False
-    """Whether somebody asked to stop."""
+    """Whether the user interrupted it."""
 
     def wanted(self, runs: Sequence[Run], key: Callable[[Run], str]) -> list[Run]:
-        """Keep the runs that are wanted, by what is known of seeds so far."""
+        """Keep the runs that are needed, given the results of seeds so far."""
 
         def known(run: Run) -> float | None:
             name = key(run)
@@ -61,11 +61,11 @@ class Outcome:
 
 
 class DiskFullError(Exception):
-    """There is no room for results."""
+    """The disk has no space for results."""
 
 
 class _Todo:
-    """What is to be done: grows where results tell that a point needs more seeds."""
+    """The runs that are left; grows when results show that a point needs more seeds."""
 
     def __init__(self, keyed: Sequence[tuple[str, Run]], outcome: Outcome) -> None:
         self._runs = [run for _, run in keyed]
@@ -75,15 +75,15 @@ class _Todo:
         self.waiting: list[tuple[str, Run]] = []
         self.total = 0
         self.left_s = 0.0
-        """Real time that the rest takes on one CPU."""
+        """Real time of the remaining runs on one CPU."""
         self._add()
 
     def next(self) -> tuple[str, Run]:
-        """Take one that is waiting."""
+        """Take a waiting run."""
         return self.waiting.pop()
 
     def ended(self, run: Run) -> None:
-        """Note that a run was settled."""
+        """Note that a run has ended."""
         self.left_s -= run.seconds
         self._add()
 
@@ -95,27 +95,27 @@ class _Todo:
                 self.waiting.append((key, run))
                 self.total += 1
                 self.left_s += run.seconds
-        # A seed of every point before the next one: what is interrupted compares all points.
-        # Of each the longest first, so that at the end no CPU waits for another.
+        # The first seed of all points comes first, so that an interrupted experiment can compare
+        # all of them. For each seed the longest run comes first, so that CPUs finish together.
         self.waiting.sort(key=lambda item: (-item[1].seed, item[1].seconds))
 
 
 @dataclass
 class Runner:
-    """Runs what is not there yet, `jobs` at a time."""
+    """Runs what is missing, `jobs` labs in parallel."""
 
     installation: Installation
     store: Store
     jobs: int
     progress: Callable[[int, int, float], None]
-    """Told how many of how many runs ended, and how many seconds of work are left."""
+    """Called with the runs that ended, all runs, and the seconds of work that are left."""
     checkpoint: Callable[[Outcome], None] = lambda _: None
-    """Called after every run with what is there by then."""
+    """Called after every run with the outcome so far."""
     cluster: str | None = None
-    """Address of the Dask scheduler whose workers run the labs; none: this machine does."""
+    """Address of the Dask scheduler whose workers run the labs; None for this machine."""
 
     def run(self, runs: Sequence[Run]) -> Outcome:
-        """Do all runs, or as many as can be done; the store is locked by who calls."""
+        """Do all runs, or as many as possible; the caller has locked the store."""
         return asyncio.run(self._run(runs))
 
     async def _run(self, runs: Sequence[Run]) -> Outcome:
@@ -126,7 +126,7 @@ class Runner:
             if found:
                 outcome.done[key] = found
         todo = _Todo(keyed, outcome)
-        labs = await self._labs() if todo.waiting else Here(self.installation, self.jobs)
+        labs = await self._labs() if todo.waiting else LocalLabs(self.installation, self.jobs)
         work = asyncio.ensure_future(self._all(todo, outcome, labs))
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -134,12 +134,12 @@ class Runner:
         try:
             await work
         except asyncio.CancelledError:
-            outcome.stopped = "interrupted; all labs are stopped, what is done is kept"
+            outcome.stopped = "interrupted; all labs are stopped, finished runs are kept"
             outcome.is_interrupted = True
         except DiskFullError:
             outcome.stopped = (
-                f"no space left on the disk of {self.store.folder}; what is done is kept: make "
-                "room, and run the same command again"
+                f"no space left on the disk of {self.store.folder}; finished runs are kept: free "
+                "some space, and run the same command again"
             )
         finally:
             await labs.close()
@@ -147,8 +147,8 @@ class Runner:
 
     async def _labs(self) -> Labs:
         if self.cluster is None:
-            return Here(self.installation, self.jobs, self.store.inherited())
-        # Only who asks for it pays for loading Dask.
+            return LocalLabs(self.installation, self.jobs, self.store.inherited())
+        # Dask takes long to load.
         from weft_scenarios.cluster import Cluster
 
         return await Cluster.connect(self.cluster, self.installation)
@@ -178,7 +178,7 @@ class Runner:
             raise DiskFullError
 
     async def _settle(self, key: str, run: Run, outcome: Outcome, labs: Labs) -> None:
-        """Do a run, and note what became of it."""
+        """Do a run, and record its outcome."""
         working = self.store.begin(key)
         try:
             outcome.done[key] = await self._one_or_log(key, run, working, labs)

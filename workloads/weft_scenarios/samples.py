@@ -1,6 +1,6 @@
-"""Windows, RTTs and STMS's gap of the first flow's subflows over time, from `samples.csv`.
+"""Windows, RTTs and STMS's gap of the first flow over time, from `samples.csv`.
 
-The fast subflow is the one with the lowest RTT over the run, the slow one that with the highest.
+The fast subflow is the one with the lowest mean RTT, the slow one has the highest.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ FILE = "samples.csv"
 
 
 def read(folder: Path) -> tuple[dict[str, float], dict[str, Curve]]:
-    """Give the numbers and courses of a run; nothing of one that was not sampled."""
+    """Give the metrics and time series of a run; nothing without samples."""
     if not (folder / FILE).exists():
         return {}, {}
     table = pl.read_csv(folder / FILE)
@@ -37,7 +37,7 @@ def read(folder: Path) -> tuple[dict[str, float], dict[str, Curve]]:
 
 
 def _true_gap(fast: pl.DataFrame, slow: pl.DataFrame) -> Curve:
-    """Give what STMS's equation 2 says: B_f (OWD_s - OWD_f), with B_f = CWND_f / RTT_f."""
+    """Give the gap by STMS's equation 2: B_f (OWD_s - OWD_f), with B_f = CWND_f / RTT_f."""
     both = fast.join(slow, on="time_ns", suffix="_slow")
     difference = (both["srtt_ns_slow"] - both["srtt_ns"]).clip(0)
     return course(both["time_ns"] / 1e6, both["cwnd_packets"] * difference / (2 * both["srtt_ns"]))

@@ -1,6 +1,6 @@
-"""A scenario: experiments of one figure, its plots, and the claims that are judged by them.
+"""Scenario files: the experiments of a figure, its plots, and the claims that they judge.
 
-What the keys of a scenario file mean stands in scenarios/README.md.
+workloads/scenarios/README.md explains the keys of a file.
 """
 
 import re
@@ -17,45 +17,45 @@ from weft_scenarios.toml_positions import Source
 from weft_scenarios.toml_reader import Table, Value
 
 FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
-"""Where the scenario files are."""
+"""Folder of the scenario files."""
 
 _TAKEN = {"experiment", "seed", "curve", "x", "y", *METRICS}
-"""Columns of the tables of results, beside the axes."""
+"""Columns of the result tables, besides those of axes."""
 RELATIONS = ("<=", ">=")
 KINDS = ("line", "bars", "cdf", "course")
 
 Where = Mapping[str, tuple[Value, ...]]
-"""Points of some axes."""
+"""A selection of points, by axis."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point of an axis, and the flags of `weft run` that make it."""
+    """A point of an axis, and its flags of `weft run`."""
 
     at: Value
     flags: Mapping[str, str]
     seconds: float | None = None
-    """Real time of a run here, where it differs from the experiment's."""
+    """Real time of a run at this point, if it differs from the experiment's."""
     is_full: bool = False
-    """Whether it is run at the paper's scale only."""
+    """Whether it runs only at the paper's scale."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What is varied."""
+    """A parameter that is varied, with its points."""
 
     name: str
     label: str
     points: tuple[Point, ...]
 
     def values(self) -> tuple[Value, ...]:
-        """Give its points, without their flags."""
+        """Give its points without their flags."""
         return tuple(point.at for point in self.points)
 
 
 @dataclass(frozen=True)
 class Quick:
-    """What is left of an experiment in the quick set."""
+    """What the quick set reduces an experiment to."""
 
     seeds: Seeds
     points: Where
@@ -64,7 +64,7 @@ class Quick:
 
 @dataclass(frozen=True)
 class Full:
-    """What is more of an experiment at the paper's scale."""
+    """What an experiment changes at the paper's scale."""
 
     seeds: Seeds
     seconds: float
@@ -91,7 +91,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture of one quantity of an experiment."""
+    """A plot of one quantity of an experiment."""
 
     name: str
     title: str
@@ -107,10 +107,10 @@ class Plot:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a paper, and the comparison that it is read as.
+    """A sentence of a paper, and the comparison that judges it.
 
-    At every combination of the points of the axes that `which` and `versus` leave open:
-    quantity at `which`, `relation`, `factor` times the quantity at `versus` (or `limit`).
+    The metric at `which` must be `relation` `factor` times the metric at `versus` (or `limit`), at
+    every combination of points of the other axes.
     """
 
     text: str
@@ -139,23 +139,23 @@ class Scenario:
     plots: tuple[Plot, ...]
     claims: tuple[Claim, ...]
     is_apart: bool
-    """Whether `make scenarios` leaves it out."""
+    """Whether `make scenarios` skips it."""
     is_figure: bool
     """Whether `make figures` runs it, at its reduced scale too."""
     source_file: Source
-    """What it was read from."""
+    """The file that it was read from."""
     content: Mapping[str, Any]
-    """What stands in it, as TOML."""
+    """Its parsed TOML."""
     folder: Path
-    """Where it names files from."""
+    """The folder that its paths are relative to."""
 
     def experiment(self, name: str) -> Experiment:
-        """Give the experiment `name`, which exists in a scenario that was read."""
+        """Give the experiment `name`, which must exist."""
         return next(e for e in self.experiments if e.name == name)
 
 
 def names(folder: Path = FOLDER) -> list[str]:
-    """List the scenarios there are."""
+    """List all scenarios."""
     return sorted(path.stem for path in folder.glob("*.toml"))
 
 
@@ -181,7 +181,7 @@ def read_file(path: Path) -> Scenario:
 
 
 def parse(name: str, source: Source, folder: Path) -> Scenario:
-    """Make a scenario of its text, whose file is in `folder`, or raise ScenarioError."""
+    """Parse a scenario whose file is in `folder`, or raise ScenarioError."""
     try:
         content = tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as error:
@@ -219,11 +219,11 @@ def _apart(value: Any) -> Any:
 
 
 def _not_toml(source: Source, error: tomllib.TOMLDecodeError) -> str:
-    """Put the line that tomllib names, `(at line 3, column 4)`, where editors look for it."""
+    """Move the line number of tomllib's message to the front, where editors look for it."""
     said, place = str(error), re.search(r" \(at line (\d+), column \d+\)$", str(error))
     if place is None:
-        return f"{source.name}: no TOML: {said}"
-    return f"{source.name}:{place[1]}: no TOML: {said[: place.start()]}"
+        return f"{source.name}: not valid TOML: {said}"
+    return f"{source.name}:{place[1]}: not valid TOML: {said[: place.start()]}"
 
 
 def _experiment(table: Table, flags: Mapping[str, str]) -> Experiment:
@@ -261,19 +261,19 @@ def _seeds(table: Table, default: int | None = None) -> Seeds:
     given.end()
     if not 2 <= seeds.at_least < seeds.at_most:
         range_text = f"at_least = {seeds.at_least} and at_most = {seeds.at_most}"
-        raise given.fail(f"{range_text}: give at least 2, and more at most")
+        raise given.fail(f"{range_text}: at_least must be 2 or more, and at_most larger")
     return seeds
 
 
 def _flag(flag: str, value: str) -> dict[str, str]:
-    # Plain TCP stands beside the schedulers as what one path alone gives.
+    # Plain TCP is listed with the schedulers, as the baseline of a single path.
     return {"protocol": "tcp"} if (flag, value) == ("scheduler", "tcp") else {flag: value}
 
 
 def _axis(table: Table) -> Axis:
     name = table.text("name")
     if name in _TAKEN:
-        wrong = f"name = {name!r} is a column of the tables of results; give another name"
+        wrong = f"name = {name!r} is a column of the result tables; choose another name"
         raise table.fail(wrong, "name")
     label = table.text("label")
     flag = table.text("flag", "")
@@ -284,7 +284,7 @@ def _axis(table: Table) -> Axis:
         raise table.fail("give either flag and values, or points = [{ at = ..., flags = {...} }]")
     points = [Point(value, {flag: str(value)}) for value in values] or [_point(r) for r in rows]
     if all(point.is_full for point in points):
-        raise table.fail("full = true at every point; leave it out at those of the usual set")
+        raise table.fail("every point has full = true; remove it from those of the usual set")
     axis = Axis(name, label, tuple(points))
     _distinct([str(value) for value in axis.values()], table, "point")
     return axis
@@ -385,15 +385,15 @@ def _check_points(points: Where, axes: list[Axis], table: Table) -> None:
         axis = next((axis for axis in axes if axis.name == name), None)
         if axis is None:
             known = ", ".join(axis.name for axis in axes)
-            raise table.fail(f"{name} is no axis of the experiment; there are {known}", name)
+            raise table.fail(f"{name} is not an axis of the experiment; there are {known}", name)
         for value in chosen:
             if value not in axis.values():
                 known = ", ".join(map(str, axis.values()))
-                wrong = f"{name} = {value!r} is no point of the axis; there are {known}"
+                wrong = f"{name} = {value!r} is not a point of the axis; there are {known}"
                 raise table.fail(wrong, name)
 
 
 def _distinct(found: list[str], table: Table, what: str) -> None:
     for name in found:
         if found.count(name) > 1:
-            raise table.fail(f"two of {what} {name}; give each a name of its own")
+            raise table.fail(f"{what} {name} appears twice; choose another name")

@@ -1,9 +1,9 @@
-"""How many seeds a point gets: so many, or as many as its mean needs.
+"""How many seeds a point gets: a fixed number, or as many as its mean needs.
 
 With `seeds = { until = "5%", of = "fct_mean_ms", at_least = 3, at_most = 20 }` a point gets seeds
 1, 2, ... until half of the 95% confidence interval of the mean over seeds is below 5% of the mean.
-What is asked for follows from the runs' results alone, seed by seed: an experiment that is
-resumed, or whose store holds more seeds than it needs, ends with the same ones.
+The decision depends only on the results, seed by seed. So an experiment that is resumed, or whose
+store has more seeds than it needs, ends with the same ones.
 """
 
 from collections import defaultdict
@@ -17,39 +17,39 @@ if TYPE_CHECKING:
     from weft_scenarios.matrix import Run
 
 AT_LEAST, AT_MOST = 3, 20
-"""Seeds, unless a file says otherwise. Two say little of how seeds differ."""
+"""Defaults. Two seeds say little about the variance between seeds."""
 OF = "fct_mean_ms"
 
 Known = Mapping[int, float | None]
-"""By seed, what it gave; nothing if its run failed or gave no such number."""
+"""The value of each seed; None if its run failed or lacks this metric."""
 
 
 @dataclass(frozen=True)
 class Seeds:
-    """Which seeds a point gets."""
+    """The seeds of a point."""
 
     at_least: int
     at_most: int
     percent: float = 0.0
-    """Half of the confidence interval, of the mean, below which there are enough."""
+    """Seeds are enough if half of the confidence interval is below this share of the mean."""
     of: str = OF
-    """Which number's mean."""
+    """The metric."""
 
     @classmethod
     def fixed(cls, count: int) -> "Seeds":
-        """So many, whatever they give."""
+        """Give a fixed number of seeds."""
         return cls(count, count)
 
     def raised(self, count: int) -> "Seeds":
-        """Ask for `count` at the least."""
+        """Raise the minimum to `count`."""
         return replace(self, at_least=max(self.at_least, count), at_most=max(self.at_most, count))
 
     def is_fixed(self) -> bool:
-        """Whether it is known from the start how many."""
+        """Whether the number does not depend on results."""
         return self.at_least == self.at_most
 
     def __str__(self) -> str:
-        """Say it for the table of parameters."""
+        """Describe it for the table of parameters."""
         if self.is_fixed():
             return str(self.at_most)
         return (
@@ -58,7 +58,7 @@ class Seeds:
         )
 
     def wanted(self, known: Known) -> int:
-        """Give the last seed that is wanted, by what is known of those before."""
+        """Give the last seed that is needed, given the values of those before."""
         for last in range(self.at_least, self.at_most):
             some = range(1, last + 1)
             if not all(seed in known for seed in some):
@@ -76,7 +76,7 @@ class Seeds:
 
 
 def wanted(runs: Iterable["Run"], known: Callable[["Run"], float | None]) -> list["Run"]:
-    """Keep the runs that are wanted; `known` raises LookupError for one that was not done."""
+    """Keep the runs that are needed; `known` raises LookupError for a run that was not done."""
     points: dict[tuple[object, ...], list[Run]] = defaultdict(list)
     for run in runs:
         points[run.scenario, run.experiment, *run.at.items()].append(run)

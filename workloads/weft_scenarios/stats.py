@@ -35,7 +35,7 @@ class Spread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Give mean and confidence interval of at least one value."""
+    """Compute mean and confidence interval of at least one value."""
     count = len(values)
     if count == 1:
         return Spread(values[0], None, 1)

@@ -1,13 +1,13 @@
-"""The folders of runs: finished ones, and what failed ones said.
+"""The store: folders of finished runs, and logs of failed ones.
 
 | in the store          | what                                                             |
 |-----------------------|------------------------------------------------------------------|
 | `KEY/`                | a finished run: what `weft run` wrote, and `measured.json`        |
-| `KEY.partial/`        | a run that is going on, or was killed; never read                |
+| `KEY.partial/`        | a run in progress, or one that was killed; never read             |
 | `failed/KEY/`         | of a run that failed: `run.log` and what the lab had written      |
 | `.lock`               | held by the experiment that is running                            |
 
-A run is finished when its folder has its name: that is the last thing that happens to it.
+A run is finished when its folder has its final name; renaming is the last step.
 """
 
 import contextlib
@@ -26,14 +26,14 @@ from weft_scenarios.metrics import Measured, code, measure
 _MEASURED = "measured.json"
 _LOG = "run.log"
 _LOCK_PATIENCE_S = 20.0
-"""How long the labs of an experiment that was killed may take to stop."""
+"""Time that the labs of a killed experiment may take to stop."""
 
 
 class Store:
     """The folders of finished runs."""
 
     def __init__(self, folder: Path) -> None:
-        """Create `folder` if it is not there."""
+        """Create `folder` if it does not exist."""
         self.folder = folder
         self._code = code()
         self._lock: int | None = None
@@ -44,10 +44,10 @@ class Store:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep others out: two experiments would write the same folders.
+        """Lock the store, because two experiments would write the same folders.
 
-        The labs inherit the lock, so that it lasts until the last of them has stopped, also
-        after this process was killed.
+        Labs inherit the lock. So it lasts until the last lab has stopped, even if this process is
+        killed.
         """
         self._lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -58,7 +58,7 @@ class Store:
             self._lock = None
 
     def inherited(self) -> tuple[int, ...]:
-        """Give the file descriptors that labs have to inherit."""
+        """Give the file descriptors that labs must inherit."""
         return () if self._lock is None else (self._lock,)
 
     def _wait_for(self, lock: int) -> None:
@@ -76,7 +76,7 @@ class Store:
                 time.sleep(0.5)
 
     def find(self, key: str) -> Measured | None:
-        """Give what a finished run gave; measured again if what measures has changed."""
+        """Give the measurements of a finished run, computed again if the code has changed."""
         folder = self.folder / key
         try:
             measured = Measured.from_json((folder / _MEASURED).read_text())
@@ -90,20 +90,20 @@ class Store:
         return measured
 
     def begin(self, key: str) -> Path:
-        """Give the folder that the run `key` may write; it does not exist."""
+        """Give the path that the run `key` may write; nothing exists there."""
         shutil.rmtree(self.folder / key, ignore_errors=True)
         working = self.folder / f"{key}.partial"
         self.abandon(working)
         return working
 
     def finish(self, key: str, working: Path, measured: Measured) -> None:
-        """Keep the folder of the run `key`, whole."""
+        """Give the folder of the run `key` its final name."""
         write_whole(working / _MEASURED, measured.to_json())
         working.rename(self.folder / key)
         shutil.rmtree(self._failed(key), ignore_errors=True)
 
     def keep_failed(self, key: str, working: Path, said: str) -> None:
-        """Keep what a failed run said and wrote, but for captured packets."""
+        """Keep the output and files of a failed run, except captured packets."""
         kept = self._failed(key)
         shutil.rmtree(kept, ignore_errors=True)
         kept.mkdir(parents=True)
@@ -113,12 +113,12 @@ class Store:
         write_whole(kept / _LOG, said)
 
     def log(self, key: str) -> Path | None:
-        """Give what a failed run said, if it is there."""
+        """Give the log of a failed run, if there is one."""
         log = self._failed(key) / _LOG
         return log if log.exists() else None
 
     def abandon(self, working: Path) -> None:
-        """Remove what an unfinished run wrote."""
+        """Remove the files of an unfinished run."""
         for path in self._parts(working):
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
@@ -126,7 +126,7 @@ class Store:
                 path.unlink(missing_ok=True)
 
     def _parts(self, working: Path) -> list[Path]:
-        """Give the run's folder, and the lab's beside it."""
+        """Give the folder of the run, and that of its lab."""
         return list(self.folder.glob(f"*{working.name}*"))
 
     def _failed(self, key: str) -> Path:

@@ -1,7 +1,7 @@
-"""Colours, markers and names: the same scheduler looks the same in every plot.
+"""Colours, markers and names: a scheduler looks the same in every plot.
 
-Colours are Okabe and Ito's, which colour-blind readers can tell apart; relatives share a
-colour and differ by line and marker.
+The colours are Okabe and Ito's, which colour-blind readers can distinguish. Related schedulers
+share a colour, and differ by line and marker.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from weft_scenarios.scenario import Axis
 
 @dataclass(frozen=True)
 class Look:
-    """How a series is drawn."""
+    """Name, colour, marker and line of a series."""
 
     name: str
     colour: str
@@ -46,13 +46,13 @@ SCHEDULERS: dict[str, Look] = {
 }
 
 _SHADES = ("#C6DBEF", "#6BAED6", "#2171B5", "#08306B", "#000000")
-"""Of an axis of numbers: the darker, the more."""
+"""For an axis of numbers: darker is more."""
 _NAMED = (_BLUE, _ORANGE, _GREEN, _RED, _SKY, _PINK, _BLACK, _BROWN, _GREY)
-"""Of an axis of names."""
+"""For an axis of names."""
 _MARKERS = "osD^vP"
 
 SHEET = Path(__file__).with_name("weft.mplstyle")
-"""Everything else about how plots look."""
+"""The style sheet for everything else."""
 
 
 def looks(axis: Axis, values: list[str]) -> dict[str, Look]:
@@ -73,7 +73,7 @@ def looks(axis: Axis, values: list[str]) -> dict[str, Look]:
 
 
 def _shades(count: int) -> tuple[str, ...]:
-    """Give so many different ones, from light to dark."""
+    """Give `count` different shades, from light to dark."""
     if count <= len(_SHADES):
         step = (len(_SHADES) - 1) / max(count - 1, 1)
         return tuple(_SHADES[round(i * step)] for i in range(count)) if count > 1 else _SHADES[-1:]

@@ -1,4 +1,4 @@
-"""Numbers as text: for the terminal and for RESULTS.md."""
+"""Formats numbers and tables, for the terminal and for RESULTS.md."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ _PERCENTS = [50.0, 90.0, 99.0, 100.0]
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Write a number with so many significant digits, never with an exponent."""
+    """Format a number with this many significant digits, never with an exponent."""
     if value == 0:
         return "0"
     text = f"{value:.{digits}g}"
@@ -25,14 +25,14 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def with_spread(value: Spread) -> str:
-    """Write a mean and half the width of its 95% confidence interval."""
+    """Format a mean and half of its 95% confidence interval."""
     if value.half is None:
         return number(value.mean)
     return f"{number(value.mean)} ± {number(value.half, 2)}"
 
 
 def plain(rows: Sequence[Row]) -> str:
-    """Lay a table out for a terminal; the first row is its head."""
+    """Format a table for a terminal; the first row is its head."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -42,13 +42,13 @@ def plain(rows: Sequence[Row]) -> str:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Lay a table out for Markdown; the first row is its head."""
+    """Format a table as Markdown; the first row is its head."""
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
     return "\n".join([lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]])
 
 
 def of_plot(scenario: Scenario, plot: Plot, results: Results) -> list[Row]:
-    """Give the numbers of a plot: a row per point, a column per series; none of a course."""
+    """Give the numbers of a plot: a row per point, a column per series. None for a time series."""
     experiment = scenario.experiment(plot.experiment)
     if plot.kind == "course":
         return []

@@ -1,7 +1,7 @@
-"""Where in a TOML file a key stands, for messages that name the line.
+"""Finds the line of a key in a TOML file, for error messages.
 
-`tomllib` keeps no positions. But the statement that makes a key is the last of the shortest
-run of whole lines, from the top of the file, that parses and has the key.
+`tomllib` keeps no positions. So this parses growing prefixes of the file, line by line. The first
+one that has the key ends with the statement that sets it.
 """
 
 import tomllib
@@ -18,11 +18,11 @@ class Source:
     """A file that was read."""
 
     name: str
-    """How messages name it."""
+    """Its name in error messages."""
     text: str
 
     def at(self, path: Path) -> str:
-        """Give `file:line` of the statement that makes `path`, or of the innermost table there."""
+        """Give `file:line` of the statement that sets `path`, or of the table around it."""
         while path:
             line = self._line(path)
             if line:
@@ -37,7 +37,7 @@ class Source:
             try:
                 content = tomllib.loads("\n".join(lines[:end]))
             except tomllib.TOMLDecodeError:
-                continue  # In the middle of a text or an array.
+                continue  # Inside a multi-line string or array.
             if _has(content, path):
                 return before + 1
             before = end

@@ -1,4 +1,4 @@
-"""Reads a table of a scenario file, and says where and what is wrong in it."""
+"""Reads tables of scenario files; errors name the line and what would be right."""
 
 import difflib
 import re
@@ -10,18 +10,18 @@ from weft_scenarios.toml_positions import Path, Source
 
 T = TypeVar("T")
 Value = str | int | float
-"""What a point of an axis is: a number, or a name."""
+"""A point of an axis: a number or a name."""
 
 _REQUIRED: Any = object()
 
 
 class Table:
-    """A table whose keys are taken one by one; `end` refuses what was not taken."""
+    """A table whose keys are taken one by one; `end` refuses unknown keys."""
 
     def __init__(
         self, content: Mapping[str, Any], source: Source, path: Path = (), place: str = ""
     ) -> None:
-        """`path` is the table's in the file; `place` names it in complaints."""
+        """`path` is the table's path in the file; `place` names it in errors."""
         self._content = dict(content)
         self._known: list[str] = []
         self._source = source
@@ -29,12 +29,12 @@ class Table:
         self._place = place
 
     def fail(self, what: str, key: str | None = None) -> ScenarioError:
-        """Give the error that says `what` is wrong here, at `key` if it is one key's fault."""
+        """Make an error about this table, or about one `key` of it."""
         at = self._source.at(self._path if key is None else (*self._path, key))
         return ScenarioError(f"{at}: {self._place}{what}")
 
     def take(self, key: str, kind: Callable[[Any], T | None], right: str, default: Any) -> T:
-        """Take the value of `key`, as `kind` makes it; `right` says what would be right."""
+        """Take the value of `key`, converted by `kind`; `right` describes a valid value."""
         self._known.append(key)
         if key not in self._content:
             if default is _REQUIRED:
@@ -47,22 +47,22 @@ class Table:
         return made
 
     def text(self, key: str, default: Any = _REQUIRED) -> str:
-        """Take a text."""
-        return self.take(key, _text, 'a text, such as "..."', default)
+        """Take a string."""
+        return self.take(key, _text, 'a string, such as "..."', default)
 
     def count(self, key: str, default: Any = _REQUIRED) -> int:
         """Take a whole number from 1."""
         return self.take(key, _count, "a whole number from 1", default)
 
     def count_or_table(self, key: str, default: int | None = None) -> "int | Table":
-        """Take a whole number from 1, or a table that says more."""
+        """Take a whole number from 1, or a table with details."""
         right = "a whole number from 1, or a table"
         kind = lambda v: v if isinstance(v, dict) else _count(v)  # noqa: E731
         found: Any = self.take(key, kind, right, _REQUIRED if default is None else default)
         return self._inner(found, (key,), key) if isinstance(found, dict) else found
 
     def percent(self, key: str) -> float:
-        """Take a text such as 5%: above 0, at most 100."""
+        """Take a percentage such as "5%": above 0, at most 100."""
         return self.take(key, _percent, 'a share above 0, such as "5%"', _REQUIRED)
 
     def number(self, key: str, default: Any = _REQUIRED) -> Any:
@@ -81,7 +81,7 @@ class Table:
         return self.take(key, kind, f"one of {', '.join(names)}", default)
 
     def names(self, key: str, default: Any = _REQUIRED) -> list[str]:
-        """Take a list of texts without repetition."""
+        """Take a list of different strings."""
         return self.take(
             key, _names, 'a list of different names, such as ["rb", "minrtt"]', default
         )
@@ -100,11 +100,11 @@ class Table:
         return self.take(key, _flags, 'flags of `weft run`, such as { send-buffer = "64KiB" }', {})
 
     def mapping(self, key: str, default: Any = _REQUIRED) -> dict[str, Any]:
-        """Take a table as it is."""
+        """Take a table as a dictionary."""
         return self.take(key, _mapping, f"a table [{key}]", default)
 
     def tables(self, key: str) -> list["Table"]:
-        """Take an array of tables; each says its place by `name`, or by its number from 1."""
+        """Take an array of tables; errors name each by its `name`, or by its number from 1."""
         rows = self.take(key, _rows, f"tables [[{key}]]", [])
         return [
             self._inner(row, (key, index), f"{key} {row.get('name', index + 1)}")
@@ -120,15 +120,15 @@ class Table:
         return Table(content, self._source, self._path + path, f"{self._place}{place}: ")
 
     def content(self) -> dict[str, Any]:
-        """Give what nobody took yet."""
+        """Give all keys that were not taken yet."""
         return dict(self._content)
 
     def end(self) -> None:
-        """Refuse keys that mean nothing."""
+        """Refuse unknown keys."""
         for key in self._content:
             near = difflib.get_close_matches(key, self._known, 1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self._known)}"
-            raise self.fail(f"{key} means nothing here; {hint}", key)
+            raise self.fail(f"{key} is not a key here; {hint}", key)
 
 
 def _text(value: Any) -> str | None:
