@@ -10,23 +10,23 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_S = 300
-"""Of real time, for one command; a hang is a failure."""
+"""Real time limit of one command, because a hang is a failure."""
 SCHEDULERS = sorted(
     name[1]
     for file in (ROOT / "host" / "kernel").glob("*.c")
     if (name := re.search(r"struct mptcp_sched_ops .*\.name\t*= \"(\w+)\"", file.read_text(), re.S))
 )
-"""Of the module, one file each."""
+"""The schedulers of the module, each in a file of its own."""
 
 
 def rows(file: Path) -> list[dict[str, str]]:
-    """Read a table that a run has left."""
+    """Read a CSV file of a run."""
     with file.open() as table:
         return list(csv.DictReader(table))
 
 
 def sent_bytes(out: Path, switch: str) -> dict[str, int]:
-    """Give what a switch has sent to each of its peers."""
+    """Give the bytes that a switch sent to each of its peers."""
     return {
         row["peer"]: int(row["tx_bytes"])
         for row in rows(out / "queues.csv")
@@ -35,7 +35,7 @@ def sent_bytes(out: Path, switch: str) -> dict[str, int]:
 
 
 def processes_of(name: str) -> list[str]:
-    """Give the command lines of processes that have `name` in one of their words."""
+    """Give the command lines of processes with `name` in an argument."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -48,10 +48,10 @@ def processes_of(name: str) -> list[str]:
 
 
 class Weft:
-    """The command line, started in a folder of the test's own."""
+    """The command line `weft`, started in a folder of the test's own."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` gets the results that have no other place."""
+        """`folder` gets results without --out."""
         self.program = ROOT / "target" / "release" / "weft"
         self.folder = folder
 
@@ -60,7 +60,7 @@ class Weft:
         return [str(self.program), *arguments]
 
     def try_run(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        """Run to the end, whatever that is."""
+        """Run to the end, and return also if it fails."""
         return subprocess.run(
             self.command(*arguments),
             input=stdin,
@@ -71,21 +71,21 @@ class Weft:
         )
 
     def run(self, *arguments: str, stdin: str = "") -> str:
-        """Run; must succeed. Gives its output."""
+        """Run; it must succeed. Gives its output."""
         done = self.try_run(*arguments, stdin=stdin)
         assert done.returncode == 0, f"{arguments}: {done.stdout}\n{done.stderr}"
         return done.stdout
 
     def json(self, *arguments: str) -> Any:
-        """Run with `--json`; gives what was printed."""
+        """Run with `--json`; gives the parsed output."""
         return json.loads(self.run(*arguments, "--json"))
 
 
 class Lab:
-    """A lab that is up, under a name of its own."""
+    """A running lab with a unique name."""
 
     def __init__(self, weft: Weft, name: str, said: str) -> None:
-        """The lab `name` is up already, and `said` that when it was started."""
+        """The lab `name` is up; `said` is the output of its start."""
         self.weft = weft
         self.name = name
         self.said = said
@@ -99,7 +99,7 @@ class Lab:
         return self.weft.json(*arguments, "--name", self.name)
 
     def shell(self, *lines: str) -> str:
-        """Type lines at the Mininet prompt; gives everything on the screen."""
+        """Type lines at the Mininet prompt; gives the whole output."""
         text = "".join(f"{line}\n" for line in (*lines, "exit"))
         return self.weft.run("shell", "--name", self.name, stdin=text)
 
@@ -109,10 +109,10 @@ class Lab:
 
 
 class Labs:
-    """Starts labs."""
+    """Starts labs, and stops them at the end."""
 
     def __init__(self, weft: Weft) -> None:
-        """Stops what it started in `down`."""
+        """`down` stops the labs."""
         self._weft = weft
         self._names: list[str] = []
 

@@ -1,17 +1,16 @@
-"""One MPTCP connection and one TCP connection into one host: who gets how much of its link.
+"""Fairness: how an MPTCP and a TCP connection to the same host share its link.
 
 Runs inside a plain lab, on virtual time, and prints a JSON object: for each congestion control
-named on the command line, what each connection received, in bits per second, after slow start.
-The MPTCP connection has the kernel's default scheduler, or the one before a "+": weft+cubic.
+on the command line, the goodput of each connection after slow start, in bits per second. The MPTCP
+connection uses the kernel's default scheduler, or the one before a "+", as in weft+cubic.
 
     mptcp  10.0.1.2, .3 ---.
                             router --- 10.0.9.2 receiver
     tcp    10.0.2.2     ---'
 
-The MPTCP connection has two subflows, one from each address. Whatever is sent waits in one
-drop-tail queue for the link to the receiver. The TCP connection uses Reno beside a coupled
-congestion control, which is to be as fair to it as another TCP connection would be, and the
-same one beside an uncoupled one.
+The MPTCP connection has two subflows, one from each address. All data passes one drop-tail queue
+in front of the link to the receiver. Beside a coupled congestion control, which has to be as fair
+as another TCP connection, the TCP connection uses Reno. Beside an uncoupled one, both use the same.
 """
 
 import json
@@ -32,13 +31,13 @@ from weft_topology import namespaces, offloads
 RATE_BPS = 50_000_000
 RTT_MS = 4
 JITTER_MS = 1
-"""Without any, flows fall into step and the drop-tail queue always hits the same one."""
+"""Without jitter, flows synchronise, and the drop-tail queue always hits the same one."""
 QUEUE_PACKETS = 30
 FRAME_BYTES = 1514
 WARM_UP_S = 2.0
 MEASURE_S = 30.0
 READ_BYTES = 64 * 1024
-"""Data that wake a receiver: a wake-up costs real time."""
+"""Data after which a receiver wakes up; a wake-up costs real time."""
 
 COUPLED = ("lia", "olia", "balia", "wvegas")
 ADDRESSES = {
@@ -51,7 +50,7 @@ PORT = 5001
 
 
 def build() -> None:
-    """Make the network."""
+    """Build the network."""
     namespaces.prepare()
     for name in ("router", *ADDRESSES):
         namespaces.create(name)
@@ -74,7 +73,7 @@ def build() -> None:
                 offloads.disable(control, interface)
     queue = f"limit {QUEUE_PACKETS * FRAME_BYTES} burst {FRAME_BYTES}"
     batch("tc", "router", f"qdisc add dev receiver root tbf rate {RATE_BPS}bit {queue}")
-    # All of the delay is on the way of the ACKs, whose link is never full.
+    # The whole delay is on the path of the ACKs, whose link is never full.
     delay = f"delay {RTT_MS}ms {JITTER_MS}ms limit 100000"
     batch("tc", "receiver", f"qdisc add dev eth0 root netem {delay}")
 
@@ -88,7 +87,7 @@ def batch(program: str, namespace: str | None, *commands: str) -> None:
 
 @contextmanager
 def inside(name: str) -> Iterator[None]:
-    """Have the thread in a network namespace."""
+    """Run in a network namespace."""
     with namespaces.opened(name) as namespace, namespaces.inside(namespace):
         yield
 
@@ -101,7 +100,7 @@ def setting(namespace: str, name: str, value: str) -> None:
 
 @dataclass
 class Connection:
-    """Both ends of a connection, and what the far one has received."""
+    """Both ends of a connection, and the bytes that the far one has received."""
 
     near: socket.socket
     far: socket.socket
@@ -132,7 +131,7 @@ def connected(sender: str, protocol: int, port: int) -> Iterator[Connection]:
 
 
 def transfer(connections: list[Connection], seconds: float) -> None:
-    """Send on all connections, as much as they take."""
+    """Send as much as possible on all connections."""
     data = bytes(256 * 1024)
     buffer = bytearray(1024 * 1024)
     end = time.monotonic() + seconds

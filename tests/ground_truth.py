@@ -1,16 +1,15 @@
-"""What RTTs and queues really were in a run that was captured.
+"""The true RTTs and queues of a captured run, against which telemetry is compared.
 
-All of it follows from the frames on the hosts' cables and the arrivals at the switches' queues,
-without a look at what any switch has measured.
+They are computed from the frames on the links of hosts and the arrivals at the queues of switches,
+and use nothing that a switch has measured.
 
-RTT of a segment at its sender's leaf: between the arrival there of the packet with which the
-receiver had everything up to some byte, and the arrival of the ACK that says so, less the time that
-the receiver's kernel sat on it with an idle network card. Which packet that is follows from the
-order in which packets reached the receiver; retransmissions, reordering, losses and delayed ACKs
-are what they were.
+The RTT of a segment at its sender's leaf is the time between two arrivals there: of the packet that
+completed the data up to some byte at the receiver, and of the ACK for that byte. The time that the
+receiver's kernel delayed the ACK while its NIC was idle is subtracted. The order of arrivals at the
+receiver tells which packet completed the data, so that retransmissions, reordering, losses and
+delayed ACKs are accounted for.
 
-Queues: a packet begins to leave when the one before it has left; that is all there is to a queue
-in front of a link with a rate.
+In a queue in front of a link, a packet starts to leave when the one before it has left.
 """
 
 import csv
@@ -27,39 +26,39 @@ from typing import Any
 
 SEQUENCE_NUMBERS = 1 << 32
 Subflow = tuple[int, int, int, int]
-"""Addresses and ports: source, destination, source port, destination port."""
+"""Source address, destination address, source port, destination port."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A TCP segment on a cable."""
+    """A TCP segment on the link of a host."""
 
     at_ns: int
-    """When its last bit passed the host's end."""
+    """When its last bit passed the end of the link at the host."""
     frame_bytes: int
     subflow: Subflow
     sign: bytes
-    """The same wherever it is seen: IPv4's identification, or the whole header of TCP where
-    there are no data, since switches write into the identification how long ACKs have waited."""
+    """Does not change on the way: the IPv4 identification, or the TCP header if there is no data,
+    because switches write the delay of ACKs into the identification."""
     sequence: int
     acknowledgement: int
     space: int
-    """Sequence numbers that it takes."""
+    """Sequence numbers that it occupies."""
     acknowledges: bool
 
     @property
     def end(self) -> int:
-        """The sequence number after it."""
+        """The next sequence number."""
         return (self.sequence + self.space) % SEQUENCE_NUMBERS
 
     @property
     def identity(self) -> tuple[Subflow, bytes, int, int]:
-        """What tells it from all others, wherever it is seen."""
+        """Identifies the segment wherever it is captured."""
         return self.subflow, self.sign, self.sequence, self.acknowledgement
 
 
 def _frames(path: Path) -> Iterator[tuple[bool, Frame | None]]:
-    """Give every frame of a cable, and whether the host sent it; no TCP gives no frame."""
+    """Give every frame of a capture, and whether the host sent it; None if it is not TCP."""
     data = path.read_bytes()
     at = 24
     while at + 16 <= len(data):
@@ -94,7 +93,7 @@ def _frames(path: Path) -> Iterator[tuple[bool, Frame | None]]:
 
 
 class Cable:
-    """One host's cable."""
+    """The link of one host."""
 
     def __init__(self, path: Path) -> None:
         """Read the capture at `path`."""
@@ -108,20 +107,19 @@ class Cable:
 
     @cached_property
     def sent_at(self) -> dict[Any, Frame]:
-        """What the host sent, by identity."""
+        """The segments that the host sent, by identity."""
         return {frame.identity: frame for frame in self.sent}
 
     @cached_property
     def sent_times(self) -> list[int]:
-        """When the host's frames had left."""
+        """When each of these segments had left the host."""
         return [frame.at_ns for frame in self.sent]
 
     @cached_property
     def completions(self) -> dict[Subflow, tuple[list[int], list[Frame]]]:
-        """For each subflow to this host, when it had how much.
+        """For each subflow to this host, how its data became complete.
 
-        Ends of what was there without a gap, counted from its first byte, and the frames that
-        brought it so far.
+        Lengths of data without a hole, from the first byte on, and the frames that completed them.
         """
         streams: dict[Subflow, _Stream] = defaultdict(_Stream)
         for frame in self.received:
@@ -130,7 +128,7 @@ class Cable:
         return {subflow: (s.ends, s.frames) for subflow, s in streams.items()}
 
     def idle_ns(self, from_ns: int, last: Frame, rate_bps: int) -> int:
-        """Time that the card did nothing, from `from_ns` until it began with the frame `last`."""
+        """Time that the NIC was idle, from `from_ns` until it started to send the frame `last`."""
         index = bisect_left(self.sent_times, last.at_ns)
         idle, until = 0, last.at_ns
         while index >= 0 and until > from_ns:
@@ -143,7 +141,7 @@ class Cable:
 
 @dataclass
 class _Stream:
-    """What a receiver has of a subflow."""
+    """The data of a subflow that a receiver has."""
 
     first: int | None = None
     next: int = 0
@@ -167,22 +165,22 @@ class _Stream:
 
 
 class Queue:
-    """What came to an egress queue, and when it began to leave."""
+    """An egress queue: when packets entered, and when they started to leave."""
 
     def __init__(self, rate_bps: int) -> None:
         """An empty queue in front of a link of this rate."""
         self._rate_bps = rate_bps
         self._free = 0
-        """When the link is free, in units of 1 / rate nanoseconds."""
+        """When the link becomes idle, in units of 1 / rate nanoseconds."""
         self.entered: list[int] = []
         self.left: list[int] = []
         self.busy: list[tuple[int, int]] = []
-        """Since when it was busy when each left, and what it had sent since then, with that."""
+        """For each packet, since when the link was busy, and the bytes sent since then."""
 
     def enter(self, at_ns: int, frame_bytes: int) -> None:
-        """Take a packet that was not dropped."""
+        """Enqueue a packet that was not dropped."""
         start = max(at_ns * self._rate_bps, self._free)
-        # The link counts in whole nanoseconds, and keeps what is left over while it is busy.
+        # The link counts whole nanoseconds, and carries the remainder over while it is busy.
         if self._free // self._rate_bps < at_ns:
             start = at_ns * self._rate_bps
         self.entered.append(at_ns)
@@ -193,17 +191,17 @@ class Queue:
         self._free = start + frame_bytes * 8 * 1_000_000_000
 
     def waiting(self, at_ns: int) -> range:
-        """How many packets may wait at a moment: without what comes or goes just then, and with."""
+        """Possible queue lengths at a time, because events at the same time have no order."""
         with_ties = bisect_right(self.entered, at_ns) - bisect_left(self.left, at_ns)
         without = bisect_left(self.entered, at_ns) - bisect_right(self.left, at_ns)
         return range(max(0, without), max(0, with_ties) + 1)
 
     def delays_ns(self, at_ns: int) -> list[int]:
-        """How long the packet had waited that left last; both answers, if one leaves just then."""
+        """Queueing delay of the last packet that left; two values if one leaves at that time."""
         return [self.left[index] - self.entered[index] for index in self._last(at_ns)]
 
     def sent(self, at_ns: int) -> list[tuple[int, int]]:
-        """Since when the link was busy, and what it had sent; as many answers."""
+        """Since when the link was busy, and the bytes sent since then; likewise."""
         return [self.busy[index] for index in self._last(at_ns)]
 
     def _last(self, at_ns: int) -> list[int]:
@@ -212,7 +210,7 @@ class Queue:
 
 
 class GroundTruth:
-    """A captured run."""
+    """The true RTTs and queues of a captured run."""
 
     def __init__(self, capture: Path) -> None:
         """Read the folder `capture`."""
@@ -225,9 +223,9 @@ class GroundTruth:
         }
         self.queues: dict[tuple[str, int], Queue] = {}
         self.links: dict[str, dict[str, Any]] = {}
-        """The cables of hosts."""
+        """The link of each host."""
         self.leaf_port: dict[str, tuple[str, int]] = {}
-        """Leaf and port where each host hangs."""
+        """Leaf and port of each host."""
         links = self.topology["links"]
         for switch in self.topology["switches"]:
             for port in switch["ports"]:
@@ -257,16 +255,16 @@ class GroundTruth:
         return leaf[self.owner[source]], leaf[self.owner[destination]]
 
     def rtt_ns(self, subflow: Subflow, at_ns: int) -> int | None:
-        """Give the RTT of the segment whose ACK came to the leaf of `subflow`'s sender at a moment.
+        """Give the RTT of the segment whose ACK reached the leaf of `subflow`'s sender at a time.
 
-        Nothing when none came, or it was for what was not captured.
+        None if no ACK arrived then, or if it was for a segment that was not captured.
         """
         sender, receiver = self.owner[subflow[0]], self.owner[subflow[1]]
         queue = self.queues[self.leaf_port[sender]]
         cable = self.cables[sender]
         back = (subflow[1], subflow[0], subflow[3], subflow[2])
         first = bisect_left(queue.entered, at_ns)
-        # What enters a queue leaves it in the same order, by the cable of the host.
+        # Packets leave a queue in order, and appear so on the link of the host.
         for index in range(first, min(bisect_right(queue.entered, at_ns), len(cable.received))):
             ack = cable.received[index]
             if ack is not None and ack.subflow == back and ack.acknowledges:
@@ -289,7 +287,7 @@ class GroundTruth:
         return at_ns - passed_ns - held_ns
 
     def last_rtt_ns(self, subflow: Subflow, before_ns: int) -> int | None:
-        """Give the RTT of the last segment of `subflow` that was acknowledged before a moment."""
+        """Give the RTT of the last segment of `subflow` that was acknowledged before a time."""
         sender, receiver = self.owner[subflow[0]], self.owner[subflow[1]]
         queue, cable = self.queues[self.leaf_port[sender]], self.cables[sender]
         back = (subflow[1], subflow[0], subflow[3], subflow[2])

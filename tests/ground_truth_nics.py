@@ -1,9 +1,8 @@
-"""What RTTs from card to card really were in a run that was captured.
+"""The true RTTs from NIC to NIC of a captured run.
 
-Captures are of the buses between hosts and their cards: what was on one is in the card, or came
-out of it, a known time later. When a frame began to leave a card for the network follows from what
-the card had to send before. RTT of a segment: from that moment to its arrival at the other card,
-and the same for the packet that left the other card next, whatever that is.
+The captures are from the buses between hosts and their NICs, at a known delay from the NIC. When a
+frame started to leave a NIC follows from the frames before it. The RTT of a segment is the time
+from then to its arrival at the other NIC, plus the same time of the next packet back.
 """
 
 from bisect import bisect_left, bisect_right
@@ -13,18 +12,18 @@ from typing import Any
 from ground_truth import Frame, GroundTruth, Queue, Subflow
 
 HEADER_BYTES = 18
-"""Frames are longer by it from card to card."""
+"""Added to frames between NICs."""
 
 
 class Nic:
-    """The network card of a host."""
+    """The NIC of a host."""
 
     def __init__(self, truth: GroundTruth, host: dict[str, Any]) -> None:
-        """Find out when it has sent and got what."""
+        """Compute when it sent and received each frame."""
         nic = host["nic"]
         link = truth.links[host["name"]]
         self.delay_ns = int(nic["delay_ns"])
-        """Between card and kernel."""
+        """Between NIC and kernel."""
         self._bus_bps = int(nic["rate_bps"])
         cable = truth.cables[host["name"]]
         wire = Queue(int(link.get("rate_from_a_bps", link["rate_bps"])))
@@ -35,14 +34,14 @@ class Nic:
         }
         self.received: dict[Subflow, list[Frame]] = defaultdict(list)
         self.arrivals: dict[Subflow, list[int]] = defaultdict(list)
-        """When the received frames had come out of the network."""
+        """When the received frames arrived from the network."""
         for frame in filter(None, cable.received):
             self.received[frame.subflow].append(frame)
             bus_ns = frame.frame_bytes * 8 * 1_000_000_000 // self._bus_bps
             self.arrivals[frame.subflow].append(frame.at_ns - self.delay_ns - bus_ns)
 
     def last_segment(self, subflow: Subflow, at_ns: int) -> tuple[Frame, int] | None:
-        """Give the last segment of a subflow that had come by then, and when it did."""
+        """Give the last segment of a subflow that had arrived by then, and its arrival time."""
         arrivals = self.arrivals[subflow]
         for index in range(bisect_right(arrivals, at_ns) - 1, -1, -1):
             if self.received[subflow][index].space:
@@ -51,18 +50,18 @@ class Nic:
 
 
 class Nics:
-    """All cards of a captured run."""
+    """All NICs of a captured run."""
 
     def __init__(self, truth: GroundTruth) -> None:
-        """Take what is known of the hosts."""
+        """Compute the times of all hosts' frames."""
         self._truth = truth
         self._nics = {host["name"]: Nic(truth, host) for host in truth.hosts}
 
     def rtt_ns(self, subflow: Subflow, at_ns: int) -> int | None:
-        """Give the RTT that the card of a subflow's sender could tell at a moment.
+        """Give the RTT that the NIC of a subflow's sender could know at a time.
 
-        It is that of the last packet of the subflow's receiver which had come by then; nothing if
-        there was none, or if it answered no segment.
+        It is that of the last packet that had arrived from the receiver by then; None if there was
+        none, or if it did not answer a segment.
         """
         near, far = (self._nics[self._truth.owner[address]] for address in subflow[:2])
         back = (subflow[1], subflow[0], subflow[3], subflow[2])
@@ -82,6 +81,6 @@ class Nics:
         return arrived_ns - near.left_at[segment.identity] + back_ns
 
     def beyond_ns(self, subflow: Subflow) -> int:
-        """Give what an RTT between kernels has more, over idle hosts."""
+        """Give the extra RTT between kernels, on idle hosts."""
         ends = (self._nics[self._truth.owner[address]] for address in subflow[:2])
         return 2 * sum(nic.delay_ns for nic in ends)

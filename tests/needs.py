@@ -1,7 +1,7 @@
-"""What some tests need and not every machine has: they are skipped there, with the reason.
+"""Tools that some tests need and that not every machine has: such tests are skipped there.
 
-A run that claims to have it says so in the variable WEFT_REQUIRE, as `WEFT_REQUIRE=p4c,bmv2`. Then
-such a test fails instead of being skipped, so that nothing is green that was not checked.
+The variable WEFT_REQUIRE lists the tools that a machine is supposed to have: `p4c,bmv2`. If one of
+them is missing, tests that need it fail instead, so that nothing is green without being checked.
 """
 
 import os
@@ -20,14 +20,14 @@ COMPILED = Path(__file__).resolve().parent.parent / "p4" / "compiled"
 
 
 def require(tool: str) -> None:
-    """Go on if the machine has it; otherwise skip the test, or fail it where it is required."""
+    """Skip the test if the machine lacks a tool, or fail it if the tool is required."""
     why = _why_not(tool)
     if why is not None:
         skip(tool, why)
 
 
 def skip(tool: str, why: str) -> NoReturn:
-    """Skip the test because the machine lacks a tool, or fail it where that is required."""
+    """Skip the test for this reason, or fail it if the tool is required."""
     if tool in required():
         pytest.fail(f"{VARIABLE} names {tool}, but {why}", pytrace=False)
     pytest.skip(why)
@@ -91,4 +91,4 @@ _TOOLS: dict[str, Callable[[], str | None]] = {
     "chromium": _chromium,
     "namespaces": _namespaces,
 }
-"""What a test can need; each says what the machine lacks, or nothing."""
+"""All tools, each with a function that says why it is missing, or gives None."""

@@ -1,4 +1,4 @@
-"""A lab that runs one command, for tests of the kernel: plain, without a network, or with one."""
+"""Labs that run one command, for tests of the kernel: plain ones, or with a network."""
 
 import json
 import os
@@ -23,7 +23,7 @@ COMPLAINT = re.compile(
     r"|INFO: task|self-detected stall|refcount_t|list_(add|del) corruption"
     r"|unregister_netdevice: waiting|sleeping function called|Segfault with no mm"
 )
-"""What the kernel says when something is wrong with it."""
+"""Signs of a bug in the kernel log."""
 
 
 class LabError(Exception):
@@ -40,32 +40,32 @@ class Kernel:
 
     @property
     def tree(self) -> Path:
-        """What modules are built against."""
+        """The kernel tree that modules are built against."""
         return self.image.parent
 
     def module(self, name: str) -> Path:
-        """Find one of the modules that were built, loaded or not."""
+        """Find a built module, loaded or not."""
         return self.modules[0].with_name(f"{name}.ko")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command in a lab went."""
+    """The outcome of a command in a lab."""
 
     exit_code: int
-    """Its status; 128 + signal when killed by one."""
+    """Exit status; 128 + signal if a signal killed it."""
     output: str
     """Its standard output and error."""
     console: str
     """The kernel log."""
 
     def complaints(self) -> list[str]:
-        """Give the lines of the kernel log that say that something is wrong."""
+        """Give the lines of the kernel log that report a bug."""
         return [line for line in self.console.splitlines() if COMPLAINT.search(line)]
 
 
 def kernel() -> Kernel:
-    """Build the lab's kernel and modules, if that is not done."""
+    """Build the lab's kernel and modules, unless they are built."""
     done = subprocess.run(
         [sys.executable, KERNEL / "build.py", "--json"], stdout=subprocess.PIPE, text=True
     )
@@ -87,8 +87,8 @@ def run(
 ) -> Outcome:
     """Run a command in a lab of its own, on virtual time; the same `seed` gives the same run.
 
-    `needs` are folders that it reads outside the repository, `arguments` are for
-    the kernel's command line, `topology` is the TopologySpec of a fabric.
+    `needs` are folders outside the repository that it reads, `arguments` go to the kernel's command
+    line, and `topology` is the TopologySpec of a fabric.
     """
     with tempfile.TemporaryDirectory(prefix="weft-") as name:
         folder = Path(name)
@@ -108,9 +108,9 @@ def run(
 
 @contextmanager
 def pool(jobs: int) -> Iterator[ThreadPoolExecutor]:
-    """Give threads for several labs at a time; what has not begun at an interrupt never does.
+    """Give threads for several labs in parallel; after an interrupt no further one starts.
 
-    The labs that run get the terminal's interrupt too, and stop.
+    The running labs get the terminal's interrupt too, and stop.
     """
     executor = ThreadPoolExecutor(jobs)
     try:
@@ -126,9 +126,9 @@ def run_program(
     seed: int = 1,
     kernel_arguments: Sequence[str] = ("slab_debug=FZPU",),
 ) -> list[str]:
-    """Run a program of kernel_tests; return what is wrong: failed claims, the kernel's words.
+    """Run a program of kernel_tests; give its failed claims, and bugs in the kernel log.
 
-    By default every object of the kernel is checked when it is given out and freed.
+    By default the kernel checks every slab object on allocation and free.
     """
     outcome = run(
         kernel,
@@ -141,7 +141,7 @@ def run_program(
 
 
 def wrong(outcome: Outcome) -> list[str]:
-    """Give what is wrong with a run that prints TAP."""
+    """Give the failures of a program that prints TAP."""
     found = [f"kernel: {line}" for line in outcome.complaints()]
     lines = outcome.output.splitlines()
     for line, after in zip(lines, [*lines[1:], ""], strict=False):
@@ -183,7 +183,7 @@ def description(
 
 
 def tail_of_logs(folder: Path) -> str:
-    """Give the last lines of whatever a lab that failed has left."""
+    """Give the last lines of all logs of a failed lab."""
     parts = []
     for log in sorted(folder.rglob("*.log")):
         lines = text(log).splitlines()[-30:]
@@ -192,5 +192,5 @@ def tail_of_logs(folder: Path) -> str:
 
 
 def text(file: Path) -> str:
-    """Give a file's text, whatever bytes are in it."""
+    """Read a file as text, with invalid bytes replaced."""
     return file.read_text(errors="replace")

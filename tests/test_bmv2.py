@@ -1,4 +1,4 @@
-"""The same circle on BMv2, where that is installed: a simple_switch_grpc for every switch."""
+"""The closed loop on BMv2, where it is installed: every switch is a simple_switch_grpc."""
 
 import re
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_every_switch_is_a_process_of_its_own(lab: Lab) -> None:
 
 
 def test_a_ping_takes_the_time_that_its_path_has(lab: Lab) -> None:
-    """Frames wait nowhere, and take no time but the delays of four links each way."""
+    """Without queueing, a frame takes only the delays of four links each way."""
     ways = {path: lab.shell(f"h1_1 ping -c 5 -i 0.01 -I 10.1.1.{path} 10.2.1.1") for path in (1, 2)}
     found = {
         float(ms[0])
@@ -57,8 +57,8 @@ def test_patterns_follow_what_its_leaves_measure_and_queues_keep_their_rates(
     lab.run(*"workload --pattern bulk --bytes 3000000 --scheduler rb --out".split(), str(out))
     (flow,) = rows(out / "flows.csv")
     assert flow["subflows"] == "2"
-    # Two paths of 16513 frames a second, with 1448 bytes each at most, and queues that start
-    # empty: what fits into those goes at the host's rate.
+    # Two paths carry 16513 frames a second, each with up to 1448 bytes. Queues start empty, and
+    # what fits into them is sent at the host's rate.
     fastest_ns = (3_000_000 / 1448 - 2 * 100) / (2 * 16_513) * 1e9
     assert int(flow["fct_ns"]) > fastest_ns
     (there, _) = lab.json("paths")

@@ -28,7 +28,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def forbid(*system_calls: int) -> Callable[[], None]:
-    """Return what makes system calls fail with EPERM, as a container's seccomp profile does."""
+    """Return a function that makes system calls fail with EPERM, as a container's seccomp does."""
     load_number = struct.pack("HBBI", 0x20, 0, 0, 0)
     jumps = [
         struct.pack("HBBI", 0x15, len(system_calls) - index, 0, number)
@@ -56,7 +56,7 @@ def run(
     forbidden: tuple[int, ...] = (),
     **variables: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command in a checkout, in namespaces of its own that `prepare` has changed."""
+    """Run a command in a checkout, in new namespaces that the script `prepare` sets up."""
     isolated = ["unshare", "--map-root-user", *namespaces.split()] if namespaces else []
     if isolated and subprocess.run([*isolated, "true"], capture_output=True).returncode:
         needs.skip("namespaces", "user namespaces are not allowed here")
@@ -74,13 +74,13 @@ def run(
 
 
 def line_of(done: subprocess.CompletedProcess[str], words: str) -> str:
-    """Return the one line with these words; there may be others, of the machine that tests."""
+    """Return the only line with these words; other lines may concern the test's own machine."""
     assert done.returncode == 1
     [line] = [line for line in done.stderr.splitlines() if words in line]
     return line
 
 
-# The command is argument 0 of the script that prepares.
+# The script gets the command as its argument 0.
 COMMAND = '"$0"'
 CHECK = "bash ci/check-machine"
 CHECK_LAB = f"{CHECK} lab"
@@ -134,7 +134,7 @@ def test_no_folder_for_the_memory_of_a_lab_is_told_with_what_each_lacks(checkout
     line = line_of(done, "no room for the lab's memory of 2048 MiB ")
     assert "(/none is missing, /dev/shm has 64 MiB free, /tmp is mounted noexec)" in line
     assert "--shm-size=3g" in line
-    # Whoever says how much it is to have is told by the lab itself.
+    # With MEMORY, the lab itself checks whether there is room.
     done = run(checkout, CHECK_LAB, prepare=no_room, TMPDIR="/none", MEMORY="60MiB")
     assert "no room" not in done.stderr
 
@@ -143,7 +143,7 @@ def test_a_container_that_fixes_no_addresses_is_told(checkout: Path) -> None:
     done = run(checkout, CHECK_LAB, forbidden=(PERSONALITY,))
     line = line_of(done, "address randomisation cannot be switched off")
     assert "--security-opt seccomp=unconfined" in line
-    # It is enough to build in.
+    # Building is possible there.
     assert "randomisation" not in run(checkout, CHECK, forbidden=(PERSONALITY,)).stderr
 
 

@@ -1,4 +1,4 @@
-"""Coupled congestion control: fair to TCP, at work with rb, and Reno where nothing is coupled."""
+"""Coupled congestion control: fair to TCP, usable with rb, and Reno on plain TCP."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ LINK_BPS = 50_000_000
 
 
 def in_plain_lab(*argv: str | Path) -> str:
-    """Run a command in a plain lab; it and the kernel have nothing to complain about."""
+    """Run a command in a plain lab; it must succeed without a bug in the kernel log."""
     done = plain_lab.run(plain_lab.kernel(), argv)
     assert done.exit_code == 0, done.output
     assert done.complaints() == []
@@ -28,7 +28,7 @@ def in_plain_lab(*argv: str | Path) -> str:
 
 @pytest.fixture(scope="module")
 def ratios() -> dict[str, float]:
-    """How much two subflows get beside one TCP connection on the same link, for each."""
+    """Goodput of two subflows, divided by that of one TCP connection on the same link."""
     program = ROOT / "tests" / "fairness.py"
     shares = json.loads(in_plain_lab(sys.executable, program, *COUPLED, *UNCOUPLED, *WEFT))
     assert list(shares) == [*COUPLED, *UNCOUPLED, *WEFT]
@@ -124,7 +124,7 @@ with opened() as listener, opened() as near:
     with listener.accept()[0] as far:
         near.sendall(bytes(100_000))
         print(far.recv(1) == bytes(1), remove())
-# Its sockets outlive it for a while.
+# Sockets of a closed connection stay for a while.
 time.sleep(120)
 print(remove())
 """

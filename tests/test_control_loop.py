@@ -1,4 +1,4 @@
-"""From a sample in a switch to the pattern in every kernel concerned."""
+"""The control loop: from a sample in a switch to the pattern in every kernel that needs it."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -14,11 +14,11 @@ STEP = "20ms:2:delay=100us;200ms:2:delay=10us"
 MS_NS = 1_000_000
 BOUND_NS = 200_000
 DIGEST_WAIT_NS = 20_000
-"""A digest may wait so long in its switch; `sampled_ns` counts it in full."""
+"""Maximum time that a digest waits in its switch; it is part of the time since `sampled_ns`."""
 
 
 def loops(weft: Weft, out: Path, flags: str = "") -> list[dict[str, str]]:
-    """Run that step; give the rows of `loop.csv`."""
+    """Run with that step; give the rows of `loop.csv`."""
     weft.run(
         "run", *TRAFFIC.split(), "--hosts", "2", "--change", STEP, *flags.split(), "--out", str(out)
     )
@@ -26,7 +26,7 @@ def loops(weft: Weft, out: Path, flags: str = "") -> list[dict[str, str]]:
 
 
 def delays_ns(rows: list[dict[str, str]]) -> list[int]:
-    """From sample to kernel, of patterns that had not to wait for the one before."""
+    """Delays from sample to kernel, of patterns that did not wait for the one before."""
     return [
         int(row["applied_ns"]) - int(row["sampled_ns"])
         for row in rows
@@ -44,7 +44,7 @@ def test_a_sample_that_moves_a_gap_is_in_the_kernels_within_200_us(
     assert max(delays) <= BOUND_NS
     # Digest and pattern have both crossed the control network.
     assert min(delays) >= 2 * 20_000
-    # Both hosts of a leaf have every pattern of theirs.
+    # Both hosts of a leaf got every pattern of it.
     hosts_of: dict[tuple[str, str, str], set[str]] = {}
     for row in rows:
         key = (row["source_leaf"], row["destination_leaf"], row["version"])
@@ -82,7 +82,7 @@ def test_a_dead_path_leaves_the_patterns_and_returns(weft: Weft, tmp_path: Path)
     assert returned
     for row in failed + returned:
         assert int(row["applied_ns"]) - int(row["decided_ns"]) <= MS_NS
-    # Silence of 12 ms, and probes that wait as long as full queues hold them.
+    # After 12 ms of silence the controller probes; probes wait in full queues.
     assert 100 * MS_NS < int(failed[0]["decided_ns"]) < 150 * MS_NS
     assert 400 * MS_NS < int(returned[0]["decided_ns"]) < 430 * MS_NS
     gaps = {(row["version"], row["via"]): row["gap"] for row in rows(out / "patterns.csv")}
@@ -94,11 +94,11 @@ ALONE = (
     "--hosts 1 --host-rate 10gbit --sender-rate 1gbit "
     "--pattern incast --senders 1 --bytes 40MB --scheduler rb"
 )
-"""One flow at half the rate of its two paths, and to a faster link: no queues stay."""
+"""One flow at half the rate of its two paths, to a faster link: queues do not build up."""
 
 
 def shares(out: Path) -> list[tuple[float, str]]:
-    """Give when there was a new pattern from the first leaf, in ms, and its sequence."""
+    """Give the time of each new pattern from the first leaf, in ms, and its sequence."""
     from_leaf = [row for row in rows(out / "patterns.csv") if row["source_leaf"] == "1"]
     return [(int(r["time_ns"]) / MS_NS, r["sequence"]) for r in from_leaf if r["path"] == "0"]
 
@@ -128,7 +128,7 @@ def test_a_link_that_was_slow_gets_its_part_again_as_soon_as_it_carries_its_rate
     slow = [sequence for ms, sequence in patterns if 60 <= ms < 150]
     slow = slow or [[sequence for ms, sequence in patterns if ms < 150][-1]]
     assert all(sequence.count("A") >= 2 * sequence.count("B") for sequence in slow)
-    # It is told from the first packets that are too fast, in the digests of 10 ms.
+    # The first packets above the slow rate show it, in digests every 10 ms.
     assert next(ms for ms, sequence in patterns if ms >= 150 and sequence == "AB") < 200
 
 
@@ -138,8 +138,8 @@ def test_a_link_at_half_its_rate_is_told_from_what_it_sends(labs: Labs, tmp_path
     lab.run(*flags.split(), "--out", str(tmp_path / "x"))
     fast, slow = lab.patterns()[1, 2]["paths"]
     assert fast["slow_percent"] is None
-    # A share of 47 to 53, for a window knows it to a packet in 16; and what the controller
-    # said stays until it is off by an eighth (slow_links.rs), so from 47 / 1.125 to 53 / 0.875.
+    # A window of 16 packets gives a share of 47 to 53. The controller keeps a value until it is
+    # wrong by an eighth (slow_links.rs), so the share is from 47 / 1.125 to 53 / 0.875.
     assert 41 <= slow["slow_percent"] <= 61
 
 
@@ -149,7 +149,7 @@ HERD = "--pattern bulk --flows 8 --hosts 8 --duration 300ms --scheduler rb --see
 def test_many_hosts_do_not_chase_the_emptier_path_back_and_forth(
     weft: Weft, tmp_path: Path
 ) -> None:
-    """Eight hosts fill two equal paths and all follow one pattern: its own queues move it."""
+    """Eight hosts with one pattern fill two equal paths, so that their own queues could move it."""
     out = tmp_path / "x"
     weft.run("run", *HERD.split(), "--out", str(out))
     patterns = {row["version"] for row in rows(out / "patterns.csv") if row["source_leaf"] == "1"}
@@ -157,7 +157,7 @@ def test_many_hosts_do_not_chase_the_emptier_path_back_and_forth(
     paths = [[row for row in ports if row["peer"] == spine] for spine in ("spine1", "spine2")]
     for path in paths:
         depths = [int(row["queue_packets"]) for row in path]
-        # There is something to chase.
+        # Queues vary enough to be chased.
         assert sum(abs(b - a) >= 10 for a, b in pairwise(depths)) > 20
     assert len(patterns) <= 15
     first, second = (int(path[-1]["tx_bytes"]) for path in paths)

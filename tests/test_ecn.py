@@ -1,4 +1,4 @@
-"""Switches mark packets in long queues, and senders that understand it keep the queue short."""
+"""Switches mark packets in long queues, and senders that use ECN keep queues short."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ BULK = (
 
 
 def bottleneck(weft: Weft, out: Path, arguments: str) -> tuple[pl.DataFrame, int]:
-    """Give the queue of the shared link once the flows have settled, and what it dropped."""
+    """Give the queue of the shared link after the flows have converged, and its drops."""
     weft.run("run", *f"{BULK} {arguments}".split(), "--out", str(out))
     queues = pl.read_csv(out / "queues.csv")
     link = queues.filter((pl.col("switch") == "leaf1") & (pl.col("peer") == "spine1"))
@@ -37,7 +37,7 @@ def test_dctcp_keeps_the_queue_at_the_threshold(
     settled, dropped = bottleneck(weft, tmp_path / "x", dctcp)
     longest = settled["queue_max_packets"]
     assert dropped == 0
-    # RFC 8257: above the threshold by what flows send in a round trip before they hear of it.
+    # RFC 8257: flows exceed the threshold by what they send in one RTT before they react.
     assert THRESHOLD <= longest.max() <= THRESHOLD + 25  # type: ignore[operator]
     assert 5 <= longest.mean() <= THRESHOLD + 10  # type: ignore[operator]
 

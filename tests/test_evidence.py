@@ -36,7 +36,7 @@ def summary(run: Path) -> dict[str, Any]:
 def test_packets_interleaved_by_a_pattern_wait_less_for_each_other(
     weft: Weft, tmp_path: Path
 ) -> None:
-    # Where queues overflow, packets wait for lost ones.
+    # With overflowing queues, packets would wait for lost ones.
     runs = captured(weft, tmp_path / "runs", INCAST.replace("--queue 60", "--queue 100"))
     delay = {s: summary(runs / s)["out_of_order_delay_ns"] for s in ("rb", "roundrobin")}
     assert delay["rb"]["p99"] < delay["roundrobin"]["p99"]
@@ -72,14 +72,14 @@ def test_losses_agree_with_the_switches_counters_and_the_kernels(
     assert found["dropped_packets"] > 0
     assert found["lost_packets"] == found["dropped_packets"]
     again = sum(int(flow["retransmissions"]) for flow in rows(run / "flows.csv"))
-    # The kernel is asked when a flow is complete; a subflow may go on to send again what another
-    # one has brought meanwhile.
+    # The kernel's count is from the end of the flow. After that, a subflow may still retransmit
+    # data that another one has delivered.
     assert again <= found["retransmitted_packets"] <= again + found["duplicate_packets"]
 
 
 def test_the_longest_queue_is_that_of_the_switches_own_log(runs: Path) -> None:
     longest = max(int(r["queue_max_packets"]) for r in rows(runs / "rb/queues.csv"))
-    # An arrival meets what waits before it; where it is dropped, that is the whole queue.
+    # An arrival sees the queue in front of it; a dropped one sees the full queue.
     assert summary(runs / "rb")["queue_packets"]["max"] == longest == 60
 
 
@@ -97,7 +97,7 @@ def test_percentiles_and_counts_of_one_run_agree_with_its_packets(weft: Weft, ru
 
 
 def test_a_capture_does_not_change_what_it_captures(weft: Weft, runs: Path, tmp_path: Path) -> None:
-    """And is the same every time."""
+    """A repeated capture is also identical."""
     bare = "run --scheduler rb --out"
     weft.run(*bare.split(), str(tmp_path / "bare"), *INCAST.split())
     assert not (tmp_path / "bare/capture").exists()
@@ -121,7 +121,7 @@ def test_a_capture_does_not_change_what_it_captures(weft: Weft, runs: Path, tmp_
 
 
 def test_a_capture_opens_in_other_tools(runs: Path) -> None:
-    """It is tcpdump that understands every segment by the bytes that were kept."""
+    """All segments can be decoded by tcpdump from the captured bytes."""
     path = runs / "rb/capture/h2_1.pcap"
     text = subprocess.run(
         ["tcpdump", "-n", "-r", str(path)], capture_output=True, text=True, check=True

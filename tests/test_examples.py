@@ -73,7 +73,7 @@ def test_an_experiment_of_ones_own_judges_its_claim_with_its_own_flow_sizes(
     for folder in folders:
         sizes = [int(flow["bytes"]) for flow in rows(folder / "flows.csv")]
         assert len(sizes) == 100
-        # The smallest and largest size of rpc.csv, and none between two of its points.
+        # rpc.csv has sizes from 200 B to 4 MB, and none between 256 kB and 1 MB.
         assert all(200 <= size <= 256_000 or 1_000_000 <= size <= 4_000_000 for size in sizes)
 
 
@@ -102,7 +102,7 @@ def test_the_notebook_draws_two_runs_of_the_same_flows(weft: Weft, tmp_path: Pat
     assert re.search(r"geometric mean \d\.\d{3}", said)
     figure = (runs / "fct-by-size.svg").read_text()
     assert "FCT by flow size" in figure
-    # A point for each flow and scheduler, drawn as the use of a marker.
+    # Each flow is a point, drawn as a `use` of a marker.
     assert figure.count("<use ") >= 2 * 40
 
 

@@ -1,4 +1,4 @@
-"""What happens to patterns and flows when the network or the controller changes."""
+"""Patterns and flows survive failures of paths, switches, agents and controllers."""
 
 import subprocess
 import time
@@ -19,7 +19,7 @@ SECOND_NS = 1_000_000_000
 def long_flows(
     lab: Lab, out: Path, size_bytes: int = 60_000_000, senders: int = 3
 ) -> Iterator[subprocess.Popen[str]]:
-    """Run flows into one host; three of 60 MB: 1.4 s of virtual time at least."""
+    """Run flows into one host; three flows of 60 MB take at least 1.4 s of virtual time."""
     pattern = f"--pattern incast --senders {senders} --bytes {size_bytes}"
     flags = f"workload {pattern} --scheduler rb --out"
     command = lab.weft.command(*flags.split(), str(out), "--name", lab.name)
@@ -34,12 +34,12 @@ def long_flows(
 
 
 def sources(lab: Lab) -> set[str]:
-    """Give where the senders' patterns come from."""
+    """Give the sources of the senders' patterns."""
     return sources_of(lab.json("flows"))
 
 
 def sources_of(flows: list[dict[str, Any]]) -> set[str]:
-    """The same, of connections that are known already."""
+    """Give the sources of the patterns of connections with data."""
     return {flow["source"] for flow in flows if any(s["packets"] > 10 for s in flow["subflows"])}
 
 
@@ -50,7 +50,7 @@ def gaps(lab: Lab) -> set[tuple[int, ...]]:
 
 
 def wait_until(load: subprocess.Popen[str], condition: Callable[[], bool], what: str) -> None:
-    """Look again and again, as long as the flows run."""
+    """Poll a condition while the flows run."""
     deadline = time.monotonic() + LIMIT_S
     while not condition():
         assert load.poll() is None, f"the flows ended before {what}"
@@ -65,8 +65,8 @@ def virtual_ns(lab: Lab) -> int:
 
 def test_a_slow_spine_gets_its_share_and_the_kernel_follows(labs: Labs, tmp_path: Path) -> None:
     lab = labs.up("--spine-delay", "2=40us")
-    # One sender is no faster than each of its paths. Where these meet again a packet or two
-    # may queue all the time, by when the flow began; the lowest RTT leaves them out.
+    # The sender is as fast as one path. Where the paths meet again, a packet or two may queue all
+    # the time, which the lowest RTT excludes.
     with long_flows(lab, tmp_path / "x", senders=1) as load:
         wait_until(load, lambda: sources(lab) == {"controller"}, "the controller's patterns in use")
         assert gaps(lab) == {(1, 2)}
@@ -78,7 +78,7 @@ def test_a_slow_spine_gets_its_share_and_the_kernel_follows(labs: Labs, tmp_path
         fast, slow = pattern["paths"]
         for path in (fast, slow):
             assert path["rtt_min_ns"] == pytest.approx(path["rtt_configured_ns"], rel=0.05)
-        # Two links of that spine, there and back, are 30 us longer each.
+        # Two links of that spine, each way, have 30 us more delay.
         assert slow["rtt_configured_ns"] - fast["rtt_configured_ns"] == 120_000
     sent = sent_bytes(tmp_path / "x", "leaf1")
     assert sent["spine1"] / sent["spine2"] == pytest.approx(2, rel=0.1)
@@ -107,12 +107,12 @@ class Versions:
     """Versions that connections use; none may be older than the one before."""
 
     def __init__(self, lab: Lab) -> None:
-        """Nothing is known yet."""
+        """No version is known yet."""
         self._lab = lab
         self._seen: dict[str, int] = {}
 
     def follow(self) -> set[str]:
-        """Look at them now; gives where the senders' patterns come from."""
+        """Check the versions now; gives the sources of the senders' patterns."""
         flows = self._lab.json("flows")
         found, told = newest(flows), sources_of(flows)
         assert found or told != {"controller"}, "patterns of the controller without a version"
@@ -131,7 +131,7 @@ def test_a_second_controller_takes_over_and_the_first_takes_back(
         wait_until(load, lambda: versions.follow() == {"controller"}, "the first one's patterns")
         lab.shell("daemon kill weft-controller")
         killed_ns = virtual_ns(lab)
-        # Past the time to live of what the first had pushed.
+        # The patterns of the first controller have expired.
         wait_until(load, lambda: virtual_ns(lab) - killed_ns > SECOND_NS // 2, "half a second")
         assert versions.follow() == {"controller"}
         lab.shell("daemon start weft-controller")
@@ -148,7 +148,7 @@ def test_hosts_leave_a_controller_that_is_cut_off_and_do_not_go_back_in_time(
         wait_until(load, lambda: versions.follow() == {"controller"}, "the first one's patterns")
         lab.shell("daemon pause weft-controller")
         wait_until(load, lambda: versions.follow() == {"local"}, "patterns past their time")
-        # Switches and hosts need twice 200 ms to notice, and some to come back.
+        # Switches and hosts notice after twice 200 ms, and reconnect a little later.
         wait_until(load, lambda: versions.follow() == {"controller"}, "the second one's patterns")
         lab.shell("daemon resume weft-controller")
         resumed_ns = virtual_ns(lab)
@@ -180,7 +180,7 @@ def test_flows_telemetry_and_patterns_survive_a_restart_of_the_switches(
     with long_flows(lab, tmp_path / "x") as load:
         wait_until(load, lambda: versions.follow() == {"controller"}, "the controller's patterns")
         lab.shell("daemon kill weft-switch", "daemon start weft-switch")
-        # Programs, entries and digests have to be there again for that.
+        # That needs programs, table entries and digests again.
         before = samples(lab)
         wait_until(load, lambda: samples(lab) > before + 10, "RTTs that the new switches measure")
         wait_until(load, lambda: versions.follow() == {"controller"}, "patterns in use")
@@ -192,7 +192,7 @@ def test_queries_ask_the_controller_that_is_primary(labs: Labs, tmp_path: Path) 
     lab = labs.up("--controllers", "2")
     with long_flows(lab, tmp_path / "x", 200_000_000) as load:
         wait_until(load, lambda: bool(lab.patterns()), "patterns of the first")
-        # One that is dead refuses, one that hangs says nothing.
+        # A dead controller refuses connections, one that hangs does not answer.
         for stop, go_on in (("kill", "start"), ("pause", "resume")):
             lab.shell(f"daemon {stop} weft-controller")
             wait_until(load, lambda: bool(lab.patterns()), f"patterns of the second ({stop})")

@@ -1,4 +1,4 @@
-"""Fat-trees: of k = 4, with four paths between pods and two through one, of k = 6 and k = 16."""
+"""Fat-trees with k = 4 (four paths between pods, two within a pod), k = 6 and k = 16."""
 
 import json
 from collections import defaultdict
@@ -32,7 +32,7 @@ def test_flows_between_pods_use_four_paths_and_patterns_name_them(
     for pattern in patterns:
         assert pattern["paths"]
         for path in pattern["paths"]:
-            # What links alone take, but for rounding; its own traffic may have queued.
+            # At least the delay of the links, except for rounding; queues may add to it.
             assert path["rtt_min_ns"] >= 0.99 * path["rtt_configured_ns"]
 
 
@@ -48,7 +48,7 @@ def core_of(via: str) -> str:
 
 
 def most_sent_by_cores(out: Path) -> dict[str, int]:
-    """Give what the busiest port of each core has sent."""
+    """Give the bytes sent by the busiest port of each core."""
     sent = defaultdict[str, int](int)
     for row in rows(out / "queues.csv"):
         if row["switch"].startswith("core"):
@@ -56,7 +56,7 @@ def most_sent_by_cores(out: Path) -> dict[str, int]:
     return sent
 
 
-# Into one host, from edge switches of all pods.
+# Senders are at edge switches of all pods.
 INCAST = "run --topology fat-tree --pattern incast --senders 6 --bytes 6MB --scheduler rb"
 
 
@@ -66,12 +66,12 @@ def test_all_cores_carry_a_connections_data(weft: Weft, tmp_path: Path) -> None:
     assert [flow["error"] for flow in rows(out / "flows.csv")] == [""] * 6
     sent = most_sent_by_cores(out)
     assert sorted(sent) == ["core1", "core2", "core3", "core4"]
-    # Equal paths carry a quarter each, but for what their queues moved; some senders
-    # are in the receiver's pod.
+    # Equal paths carry a quarter each, apart from shifts by their queues. Some senders are in the
+    # receiver's pod.
     assert min(sent.values()) > max(sent.values()) / 2 > 36e6 / 16, sent
 
 
-# Of nine paths each pair of leaves has two, and leaves and aggregation both choose which.
+# Each pair of leaves uses two of nine paths; leaves and aggregation switches both choose.
 ONE_FLOW = "run --topology fat-tree --k 6 --subflows 2 --pattern incast --senders 1 --bytes 3MB"
 
 

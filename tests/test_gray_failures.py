@@ -1,4 +1,4 @@
-"""Links that lose packets: noticed from what switches count, and from nothing else."""
+"""Gray failures: the controller notices links that lose packets from the counters of switches."""
 
 from pathlib import Path
 from statistics import fmean
@@ -13,7 +13,7 @@ MS_NS = 1_000_000
 
 
 def decided_ns(out: Path, rule: str, leaf: str = "1") -> list[int]:
-    """When patterns from a leaf followed from a rule."""
+    """Give the times of patterns from a leaf that a rule decided."""
     return [
         int(row["decided_ns"])
         for row in rows(out / "loop.csv")
@@ -33,7 +33,7 @@ def test_a_path_that_loses_a_hundredth_leaves_the_patterns_and_returns(
     ]
     gray = next(decision for decision in history if decision["rule"] == "gray")
     assert [gap > 0 for gap in gray["gaps"]] == [True, False, True, True]
-    # The switch behind the link has counted it.
+    # The switch at the end of the link has counted the loss.
     assert gray["trigger"]["switch"] == "spine2"
     loss = gray["trigger"]["loss"]
     assert 0.005 < loss["lost_packets"] / loss["packets"] < 0.02
@@ -58,7 +58,7 @@ def test_a_gray_path_is_explained(labs: Labs, tmp_path: Path) -> None:
 
 
 def test_flows_end_sooner_when_a_gray_path_is_avoided(weft: Weft, tmp_path: Path) -> None:
-    # One path of four; where it is one of two, the other has too little rate for all.
+    # One of four paths; with two, the other one could not carry all the traffic.
     traffic = "--spines 4 --workload websearch --scale 0.05 --load 0.3 --flows 600 --seed 1"
     change = "at 1ms link leaf1-spine2 loss 1%"
     means = {}
@@ -73,7 +73,7 @@ def test_flows_end_sooner_when_a_gray_path_is_avoided(weft: Weft, tmp_path: Path
 
 def test_what_full_queues_drop_is_not_taken_for_losses_of_links(weft: Weft, tmp_path: Path) -> None:
     out = tmp_path / "x"
-    # Hosts of two leaves send to one of the third: spines drop, too.
+    # Hosts of two leaves send to one host of the third, so that spines drop too.
     fabric = "--leaves 3 --hosts 3 --queue 30 --spine-rate 1=300mbit --spine-rate 2=300mbit"
     traffic = "--pattern incast --senders 6 --bytes 3000000 --scheduler roundrobin --seed 1"
     weft.run("run", *fabric.split(), *traffic.split(), "--capture", "all", "--out", str(out))

@@ -1,7 +1,7 @@
-"""Noise in hosts does not touch what network cards measure.
+"""Scheduling noise in hosts does not affect what NICs measure.
 
-A leaf's RTTs contain what the receiver's hypervisor holds up, a kernel's those of both ends; cards
-that run a program take their own hosts out.
+A leaf's RTTs include delays in the receiver's hypervisor, and a kernel's RTTs those at both ends.
+NICs that run a P4 program exclude the delays in their hosts.
 """
 
 import json
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.lab
 WEB_SEARCH = "--pattern random --workload websearch --load 0.3 --flows 60 --seed 3"
 JITTERS_NS = (0, 50_000, 500_000)
 MANY = 80
-"""Samples that say something about a p99."""
+"""Samples that a 99th percentile needs."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Run:
     truth: GroundTruth
 
     def rtt_samples(self) -> Iterator[Digest]:
-        """Give the RTTs that were told."""
+        """Give the RTT samples."""
         samples = digests(self.out / "capture")
         return (digest for digest in samples if digest.name == "rtt_sample_t")
 
@@ -46,7 +46,7 @@ def run(weft: Weft, folder: Path, jitter_ns: int, nic: str) -> Run:
 
 
 def kernels_errors_ns(run: Run, nics: Nics) -> list[int]:
-    """Of the smoothed RTTs at the ends of flows, against what the network took last."""
+    """Errors of smoothed RTTs at the ends of flows, against the last RTT of the network."""
     outcome = json.loads((run.out / "run.json").read_text())["outcome"]
     errors = []
     for row in rows(run.out / "subflows.csv"):
@@ -97,5 +97,5 @@ def test_leaves_take_noise_of_receivers_for_the_network(
         if true_ns is not None:
             errors.append(abs(rtt_ns - true_ns))
     print(f"jitter {jitter_ns} ns: {len(errors)} RTTs of leaves: {spread(errors)}")
-    # It does not use sudden RTTs that no other confirms; so not half of them are wrong.
+    # Leaves reject sudden RTTs that no other sample confirms, so fewer than half are wrong.
     assert quantile(errors, 0.99) > jitter_ns

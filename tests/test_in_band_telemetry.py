@@ -1,4 +1,4 @@
-"""What packets tell of the queues that they met is what they met, and hosts see nothing of it."""
+"""In-band telemetry reports the true queueing delays, and hosts see nothing of it."""
 
 from bisect import bisect_left, bisect_right
 from pathlib import Path
@@ -13,10 +13,10 @@ pytestmark = pytest.mark.lab
 RUN = "--pattern random --workload websearch --load 0.5 --flows 40 --seed 3 --int md"
 MEMBERS_OF_HOP = 4
 LONGEST_FRAME_NS = 13_000
-"""On the wire at 1 Gbps, telemetry included."""
+"""Transmission time at 1 Gbit/s, including telemetry."""
 INT_PORT = (54321).to_bytes(2)
 MANY = 80
-"""Hops that say something about a p99."""
+"""Samples that a 99th percentile needs."""
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def truth(capture: Path) -> GroundTruth:
 
 
 def test_packets_tell_how_long_they_have_waited(capture: Path, truth: GroundTruth) -> None:
-    """The last queue, which the packet left one wire before its report."""
+    """Checks the last queue, which the packet left one link before its report."""
     names = {switch["device_id"]: switch["name"] for switch in truth.topology["switches"]}
     (delay_ns,) = {link["delay_ns"] for link in truth.topology["links"]}
     errors, paths = [], set()
@@ -71,7 +71,7 @@ def test_hosts_get_no_telemetry(capture: Path, truth: GroundTruth) -> None:
 
 
 def _destination_ports(pcap: Path) -> set[bytes]:
-    """Of all UDP packets."""
+    """Give the destination ports of all UDP packets."""
     data, at, ports = pcap.read_bytes(), 24, set()
     while at + 16 <= len(data):
         kept = int.from_bytes(data[at + 8 : at + 12], "little")

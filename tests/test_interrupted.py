@@ -27,7 +27,7 @@ def start(weft: Weft, name: str) -> subprocess.Popen[bytes]:
 
 
 def left_of(name: str) -> list[str]:
-    """Give what still runs for a lab after it had time to end."""
+    """Give the processes of a lab that are left after it had time to end."""
     end = time.monotonic() + LEFT_S
     while (left := processes_of(name)) and time.monotonic() < end:
         time.sleep(0.05)

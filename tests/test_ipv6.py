@@ -34,7 +34,7 @@ def test_leaves_measure_its_rtts(out: Path) -> None:
             source, destination, _, _, _, _, rtt_ns, *_ = digest.fields
             ends = (str(IPv4Address(source)), str(IPv4Address(destination)))
             rtts_ns.setdefault(ends, []).append(rtt_ns)
-    # Two hops there and back of 10 us, or of 40 us; and the frames' own time on the wires.
+    # Two hops each way, of 10 us or 40 us, and transmission times.
     for sender, links_ns in (("10.1.1.1", 60_000), ("10.1.1.2", 180_000)):
         assert links_ns <= min(rtts_ns[sender, "10.2.1.1"]) <= links_ns + 60_000
 
@@ -44,7 +44,7 @@ def test_captures_have_every_byte_and_no_packet_that_nobody_sent(weft: Weft, out
     summary = json.loads((out / "evidence" / "summary.json").read_text())
     assert summary["data_bytes"] == 5_000_000
     assert summary["connections"] == 1
-    # Of hosts that are in no flow: no solicitations, no reports of multicast listeners.
+    # Hosts without flows send no neighbor solicitations and no multicast listener reports.
     assert {(out / "capture" / f"{host}.pcap").stat().st_size for host in ("h1_2", "h2_2")} == {
         PCAP_HEADER_BYTES
     }

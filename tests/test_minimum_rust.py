@@ -1,4 +1,4 @@
-"""The oldest Rust that Weft builds with is said in Cargo.toml, and holds everywhere else."""
+"""Cargo.toml names the oldest Rust that Weft builds with, and everything else agrees."""
 
 import json
 import re
@@ -12,7 +12,7 @@ MINIMUM = WORKSPACE["package"]["rust-version"]
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """Return a version such that versions compare, 1.85 as 1.85.0."""
+    """Parse a version, so that versions can be compared; 1.85 is 1.85.0."""
     major, minor, *patch = map(int, version.split("."))
     return (major, minor, *(patch or [0]))
 
@@ -27,7 +27,7 @@ def test_the_installer_names_no_rust_of_its_own() -> None:
 
 
 def test_no_dependency_wants_a_newer_rust() -> None:
-    # Those of other systems are in Cargo.lock, but nobody here has them.
+    # Cargo.lock also has dependencies of other systems, which are not built here.
     command = "cargo metadata --locked --format-version 1 --filter-platform".split()
     metadata = subprocess.run(
         [*command, "x86_64-unknown-linux-gnu"], cwd=REPOSITORY, capture_output=True, check=True
@@ -44,5 +44,5 @@ def test_no_dependency_wants_a_newer_rust() -> None:
 
 
 def test_cargo_updates_only_to_what_the_minimum_builds() -> None:
-    # Resolver 3 passes over versions of dependencies that want a newer Rust.
+    # Resolver 3 skips versions of dependencies that need a newer Rust.
     assert int(WORKSPACE["resolver"]) >= 3

@@ -38,7 +38,7 @@ def test_it_says_that_it_is_native(lab: Lab) -> None:
 
 
 def test_a_host_reaches_others_at_its_leaf_and_over_every_spine(lab: Lab) -> None:
-    """Until one answer has come: how soon, is the machine's affair."""
+    """Pings until one answer arrives, however long the machine takes."""
     pings = [
         f"h1_1 ping -c 1 -w 60 -I {source} {destination}"
         for source, destination in (

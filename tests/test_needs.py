@@ -1,4 +1,4 @@
-"""A test that needs what the machine lacks is skipped, or fails where the run claims to have it."""
+"""Tests that need a missing tool are skipped, or fail if WEFT_REQUIRE names it."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What is generated from the specification of the netlink family is as it says."""
+"""Everything generated from the specification of the family `mptcp_pattern` agrees with it."""
 
 import re
 import subprocess
@@ -20,7 +20,7 @@ def spec_of_the_repository() -> Spec:
 
 
 def changed(folder: Path, old: str, new: str) -> Spec:
-    """Read the specification with one thing in it changed."""
+    """Read the specification with one change."""
     assert TEXT.count(old) == 1, old
     path = folder / "mptcp_pattern.yaml"
     path.write_text(TEXT.replace(old, new))
@@ -28,7 +28,7 @@ def changed(folder: Path, old: str, new: str) -> Spec:
 
 
 def numbers(spec: Spec) -> dict[str, int]:
-    """Give every number that both ends have to agree on, by its name in C."""
+    """Give all numbers of the protocol, by their names in C."""
     members = [
         (c.macro(one.prefix, attribute.name), attribute.value)
         for one in spec.numbered_sets()

@@ -1,4 +1,4 @@
-"""As many subflows per path as bring throughput: adaptive against fixed numbers."""
+"""The adaptive path manager opens more subflows per path as long as they add throughput."""
 
 import json
 import subprocess
@@ -39,7 +39,7 @@ def test_with_loss_adaptive_beats_one_subflow_per_path(weft: Weft, tmp_path: Pat
 
 def test_only_the_path_that_loses_gets_more(weft: Weft, tmp_path: Path) -> None:
     _, subflows = run(weft, tmp_path / "x", "adaptive:max=3", "--bytes 40MB --spine-loss 2=1%")
-    # drops of a full queue are losses too: the other path may just be trying a second one
+    # Drops of a full queue are losses too: the other path may be trying a second subflow.
     assert 1 + 3 <= subflows < 3 + 3
 
 
@@ -57,7 +57,7 @@ def test_more_subflows_than_a_connection_has_are_refused(weft: Weft) -> None:
 
 
 def per_path(lab: Lab) -> list[int]:
-    """Give how many subflows the connections have, path by path."""
+    """Give the number of subflows on each path."""
     return [len(path["subflows"]) for path in lab.json("flows", "--subflows")]
 
 

@@ -1,4 +1,4 @@
-"""What a release names."""
+"""The version numbers of a release agree."""
 
 import re
 import tomllib

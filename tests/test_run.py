@@ -1,4 +1,4 @@
-"""`weft run`: what an experiment gives."""
+"""`weft run`: deterministic results, interrupts, and what it refuses."""
 
 import contextlib
 import json
@@ -37,14 +37,14 @@ def test_the_same_seed_gives_the_same_bytes(weft: Weft, tmp_path: Path) -> None:
 def test_what_else_python_has_installed_changes_no_byte(
     weft: Weft, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Looking for modules leaves work to the kernel, which must not reach into the run."""
+    """Searching for modules leaves work to the kernel, which must not affect the run."""
     flags = "--workload websearch --load 0.5 --flows 40 --seed 7"
     run(weft, tmp_path / "here", flags)
     elsewhere = tmp_path / "root"
     (elsewhere / ".venv" / "bin").mkdir(parents=True)
     for name in ("topology", "p4", "host", "target"):
         (elsewhere / name).symlink_to(ROOT / name)
-    # A lab covers `/tmp`, and shows in it what links of the checkout lead to.
+    # A lab has its own /tmp, but makes the targets of links in the checkout visible.
     (elsewhere / "environment").symlink_to(ROOT / ".venv")
     python = elsewhere / ".venv" / "bin" / "python"
     more = ":".join(f"/nowhere/{number}" for number in range(60))
@@ -59,7 +59,7 @@ def test_what_else_python_has_installed_changes_no_byte(
 
 
 def descendants(pid: int) -> list[int]:
-    """Give the processes that a process has started, and theirs."""
+    """Give all descendants of a process."""
     found: list[int] = []
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -68,7 +68,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def command_line(pid: int) -> bytes:
-    """Give what a process was started with: nothing, once it is dead."""
+    """Give the command line of a process; empty once it is dead."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -76,7 +76,7 @@ def command_line(pid: int) -> bytes:
 
 
 def supervisors(pid: int) -> list[int]:
-    """Give those of the labs that a process has started."""
+    """Give the lab supervisors that a process has started."""
     return [each for each in descendants(pid) if b"\0supervise\0" in command_line(each)]
 
 
@@ -92,7 +92,7 @@ def test_an_interrupt_at_any_time_stops_it_and_leaves_nothing(
     labs = 2 if command != "run" else 1
     while len(supervisors(child.pid)) < labs:
         assert child.poll() is None, child.communicate()
-    # At the labs' first instruction, or, unless the machine is slow, while flows run.
+    # As labs start to boot or, unless the machine is slow, while flows run.
     time.sleep(later_s)
     started = descendants(child.pid)
     child.send_signal(signal.SIGINT)
@@ -126,7 +126,7 @@ def test_time_passes_in_a_network_without_delay(weft: Weft, tmp_path: Path) -> N
 def test_a_run_may_have_more_connections_than_processes_usually_may_open_files(
     weft: Weft, tmp_path: Path
 ) -> None:
-    """Linux lets a process have 4096, and a connection takes two."""
+    """The usual limit is 4096 files, and a connection takes two."""
     incast = "--pattern incast --senders 2100 --bytes 1000 --queue 5000 --protocol tcp"
     done = run(weft, tmp_path / "a", incast)
     assert len(done) == 2100

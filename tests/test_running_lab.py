@@ -1,4 +1,4 @@
-"""The whole circle in a running lab: kernel, switch, controller, agent, kernel."""
+"""The closed loop in a running lab: kernel, switch, controller, agent, kernel."""
 
 import re
 import subprocess
@@ -34,8 +34,8 @@ def test_a_ping_takes_the_time_that_the_links_have(lab: Lab) -> None:
 
 
 def test_iperf3_runs_between_two_hosts(lab: Lab) -> None:
-    # Not by an amount (-n): with that a thread of iperf3 from 3.16 on waits in a loop without any
-    # system call, and virtual time stands still meanwhile.
+    # With an amount (-n), a thread of iperf3 from 3.16 on polls without a system call, which stops
+    # virtual time.
     text = lab.shell("h2_2 iperf3 --server --one-off --daemon", "h1_2 iperf3 -c h2_2 -t 1 -f m")
     (mbps,) = re.findall(r"([\d.]+) Mbits/sec.*receiver", text)
     assert 800 < float(mbps) < 1000
@@ -95,6 +95,6 @@ def test_down_leaves_no_process_and_no_folder(labs: Labs) -> None:
     assert Path(status["rundir"]).exists()
     lab.run("topo", "down")
     assert not Path(status["rundir"]).exists()
-    # One that has ended and whose parent has not asked yet has no command line any more.
+    # A zombie has no command line, so pgrep does not list it.
     left = subprocess.run(["pgrep", "-f", status["rundir"]], capture_output=True, text=True)
     assert left.stdout == ""

@@ -1,4 +1,4 @@
-"""The scheduler weft: short queues, full links, and no waiting for timeouts."""
+"""The scheduler weft keeps queues short and links full, and does not wait for timeouts."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def test_an_incast_takes_what_its_link_takes(
         tmp_path / "x",
         f"--pattern incast --senders {senders} --hosts {senders} --spines {spines}",
     )
-    # Frames carry 1424 bytes, or less, and take 1514 bytes of time on the link.
+    # A frame of 1514 bytes carries at most 1424 bytes of data.
     ideal_ns = senders * int(flows[0]["bytes"]) * 1514 / 1424 * 8
     assert max(int(flow["fct_ns"]) for flow in flows) <= 1.1 * ideal_ns
     assert sum(int(flow["timeouts"]) for flow in flows) == 0
@@ -55,7 +55,7 @@ h1_4,h2_4,10000000,10000000
 def test_data_that_come_the_other_way_do_not_slow_a_flow_down(
     weft: Weft, tmp_path: Path, ip: int
 ) -> None:
-    """Its ACKs wait in the others' queue, which is none on the way of its data."""
+    """Its ACKs share a queue with their data, but its own data does not pass that queue."""
     (tmp_path / "flows").write_text(BOTH_WAYS)
     replay = f"--pattern replay --flow-list {tmp_path / 'flows'} --ip {ip}"
     flows = run(weft, tmp_path / "x", replay)
@@ -75,14 +75,16 @@ h1_2,h2_1,2000000,100000000
 
 
 @pytest.mark.parametrize("off", ["weft_even_kb=0", "weft_send_buffer=N"])
-def test_who_has_less_to_send_is_done_sooner(weft: Weft, tmp_path: Path, off: str) -> None:
-    """Of two flows to one host, which has to see what the application has written."""
+def test_the_connection_with_less_data_left_completes_sooner(
+    weft: Weft, tmp_path: Path, off: str
+) -> None:
+    """Two flows go to one host; the scheduler has to see what the application has written."""
     (tmp_path / "flows").write_text(LONG_AND_SHORT)
     replay = f"--pattern replay --flow-list {tmp_path / 'flows'}"
     long, short = run(weft, tmp_path / "with", replay)
     _, even = run(weft, tmp_path / "without", f"{replay} --scheduler-options {off}")
     assert int(short["fct_ns"]) <= 0.85 * int(even["fct_ns"])
-    # The long one is done when the link has carried both.
+    # The long flow completes when the link has carried both.
     both_ns = int(long["ideal_fct_ns"]) + int(short["ideal_fct_ns"])
     assert int(long["fct_ns"]) <= 1.05 * both_ns
 
@@ -98,7 +100,7 @@ def test_a_send_buffer_that_the_application_sets_is_left_alone(weft: Weft, tmp_p
 
 def test_a_path_that_fails_costs_no_timeout(weft: Weft, tmp_path: Path) -> None:
     (flow,) = run(weft, tmp_path / "x", "--pattern bulk --bytes 20MB --change 30ms:2:down")
-    # What the path had is missed after 5 ms and two round trips, and sent hole by hole.
+    # Data on the failed path counts as lost after 5 ms and two RTTs, and is sent again.
     assert int(flow["fct_ns"]) <= int(flow["ideal_fct_ns"]) + 20_000_000
 
 

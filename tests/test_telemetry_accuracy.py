@@ -1,4 +1,4 @@
-"""What switches measure is what happened: every RTT and queue sample, packet by packet."""
+"""Telemetry is accurate: every RTT and queue sample against the packets of the run."""
 
 import json
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ RATES = ("1gbit", "10gbit")
 """Of all links."""
 CPU_PORT = 510
 MANY = 80
-"""Samples that say something about a quantile."""
+"""Samples that a quantile needs."""
 
 
 def queue_samples(capture: Path) -> Iterator[Digest]:
-    """All but those of the controller's port, which has no cable."""
+    """Give all queue samples, except those of the controller's port, which has no link."""
     for digest in digests(capture):
         if digest.name == "queue_sample_t" and digest.fields[0] != CPU_PORT:
             yield digest
@@ -61,7 +61,7 @@ def test_rtts_of_segments_are_what_the_network_took(capture: Path, truth: Ground
                 continue
             errors.append(abs(rtt_ns - true))
     print(f"{len(errors)} RTTs: {spread(errors)}")
-    # An ACK is measured, and then may find the queue to its host full: no cable has it.
+    # A measured ACK may be dropped by the queue to its host; no link has captured it.
     assert unexplained <= len(errors) // 100
     assert len(errors) > MANY
     assert quantile(errors, 0.5) <= 1_000
@@ -76,7 +76,7 @@ def test_depths_and_delays_of_queues_are_those_of_the_queues(
         port, depth, delay_ns, *_ = digest.fields
         queue = truth.queues[digest.switch, port]
         waiting = queue.waiting(digest.at_ns)
-        # Ingress takes for queued what a full queue has dropped, until the next one leaves.
+        # Ingress counts packets that a full queue has dropped, until the next one leaves.
         wrong_depths += depth not in waiting and not (depth > full and full in waiting)
         true = queue.delays_ns(digest.at_ns) if depth else [0]
         errors.append(min(abs(delay_ns - ns) for ns in true or [0]))
@@ -90,12 +90,12 @@ def test_depths_and_delays_of_queues_are_those_of_the_queues(
 def test_what_links_have_sent_since_they_were_idle_is_what_they_have_sent(
     capture: Path, truth: GroundTruth
 ) -> None:
-    # An empty queue says nothing of its link.
+    # A sample of an empty queue has no link data.
     told = [digest for digest in queue_samples(capture) if digest.fields[1]]
     assert len(told) > MANY
     for digest in told:
         port, _, _, at_ns, busy_since_ns, sent_bytes = digest.fields
-        # The switch's clock began with the switch.
+        # The clock of a switch starts with the switch.
         since_ns = busy_since_ns + digest.at_ns - at_ns
         assert (since_ns, sent_bytes) in truth.queues[digest.switch, port].sent(digest.at_ns)
 
@@ -108,7 +108,7 @@ def test_a_kernels_smoothed_rtt_is_further_off_than_a_leafs(
     paths = {digest.fields[:2]: digest.fields[4] for digest in told}
     kernels, leaves = [], []
     for row in rows(capture.parent / "subflows.csv"):
-        # What both say when a flow ends, against the RTT that the network showed last.
+        # Both RTTs at the end of a flow, against the last true RTT.
         end_ns = run["outcome"]["start_ns"] + int(row["time_ns"])
         ends = (int(IPv4Address(row["source"])), int(IPv4Address(row["destination"])))
         ports = (int(row["source_port"]), int(row["destination_port"]))

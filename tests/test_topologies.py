@@ -1,4 +1,4 @@
-"""Fabrics that are no plain leaf-spine, and links that change by name, as `weft` takes them."""
+"""Fabrics other than a plain leaf-spine, and changes of links by name."""
 
 from pathlib import Path
 from xml.etree import ElementTree
@@ -19,7 +19,7 @@ def run(weft: Weft, out: Path, arguments: str, *more: str) -> Rows:
 
 
 def sent_bytes(out: Path) -> dict[tuple[str, str], int]:
-    """Give what each switch's port has sent, which is named by its peer."""
+    """Give the bytes that each port sent, by switch and peer."""
     return {(r["switch"], r["peer"]): int(r["tx_bytes"]) for r in rows(out / "queues.csv")}
 
 
@@ -43,7 +43,7 @@ def test_both_links_of_a_host_carry_what_the_switch_sends(weft: Weft, tmp_path: 
     (receiver,) = {flow["dst"] for flow in flows}
     leaf = receiver[1:].split("_")[0]
     sent = sent_bytes(out)
-    # Half of 8 MB on each.
+    # Each carries half of 8 MB.
     for spine in ("spine1", "spine2"):
         assert sent[spine, f"leaf{leaf}"] > 3e6
     last_ns = max(int(flow["start_ns"]) + int(flow["fct_ns"]) for flow in flows)
@@ -73,7 +73,7 @@ def test_queues_of_bytes_hold_more_small_packets(weft: Weft, tmp_path: Path) -> 
     flags = "--hosts 2 --spines 1 --rate 100mbit --queue 30280B --pattern bulk --duration 500ms"
     run(weft, out, flags)
     depths = [int(row["queue_max_packets"]) for row in rows(out / "queues.csv")]
-    # Twenty full-size frames, and ACKs besides.
+    # Twenty full-size frames, and some ACKs.
     assert max(depths) >= 20
 
 

@@ -1,4 +1,4 @@
-"""Paths that differ, lose packets, change and fail, as the flags of `weft run` say."""
+"""Paths that differ, lose packets, change and fail, by flags of `weft run`."""
 
 from collections import defaultdict
 from math import sqrt
@@ -19,7 +19,7 @@ def run(weft: Weft, out: Path, arguments: str) -> None:
 
 
 def last(queues: Rows) -> dict[tuple[str, str], dict[str, int]]:
-    """Give the final counts of each switch's port, which is named by its peer."""
+    """Give the final counters of each port, by switch and peer."""
     counts = ("tx_packets", "tx_bytes", "dropped_packets", "lost_packets")
     return {(r["switch"], r["peer"]): {c: int(r[c]) for c in counts} for r in queues}
 
@@ -47,7 +47,7 @@ def test_rates_and_queues_of_a_spine_are_its_own(weft: Weft, tmp_path: Path) -> 
     counts = last(queues)
     for spine, rate_bps, depth in (("spine1", 100e6, 50), ("spine2", 20e6, 10)):
         sent_bps = counts["leaf1", spine]["tx_bytes"] * 8
-        # The last row is 20 ms after the stop.
+        # The last row is from 20 ms after the end.
         assert 0.8 * rate_bps < sent_bps <= 1.03 * rate_bps
         depths = [int(r["queue_max_packets"]) for r in queues if r["peer"] == spine]
         assert max(depths) == depth
@@ -87,8 +87,8 @@ def test_a_spine_that_fails_costs_a_flow_at_most_one_timeout(
     run(weft, out, f"--pattern bulk --bytes 20MB --change 30ms:2:down --scheduler {scheduler}")
     (flow,) = rows(out / "flows.csv")
     assert flow["error"] == ""
-    # The host's link carries no more with both paths. Linux waits 200 ms after the
-    # last acknowledgement, which its receivers delay by 40 ms; queues take the rest.
+    # Both paths together do not exceed the host's link. The RTO of Linux is 200 ms after the last
+    # ACK, which receivers delay by up to 40 ms; queues add the rest.
     timeout_ns = 270_000_000
     assert int(flow["fct_ns"]) < int(flow["ideal_fct_ns"]) + timeout_ns
     assert last(rows(out / "queues.csv"))["spine2", "leaf2"]["lost_packets"] > 0
@@ -97,7 +97,7 @@ def test_a_spine_that_fails_costs_a_flow_at_most_one_timeout(
 def test_with_the_kernels_own_scheduler_a_flow_survives_a_spine_that_fails(
     weft: Weft, tmp_path: Path
 ) -> None:
-    """It may wait until the kernel takes the subflow for stale: four timeouts, ever longer."""
+    """It may wait until the kernel marks the subflow as stale: four timeouts with backoff."""
     run(
         weft, tmp_path / "x", "--pattern bulk --bytes 20MB --change 30ms:2:down --scheduler default"
     )

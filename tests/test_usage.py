@@ -1,4 +1,4 @@
-"""Wrong input gets one line that says what is wrong and what would be right, and status 2."""
+"""Invalid input gets one line with the error and a valid choice, and exit status 2."""
 
 import re
 
@@ -54,7 +54,7 @@ def helps(weft: Weft, command: str = "weft") -> dict[str, str]:
 
 def test_every_command_has_help_that_says_what_it_does_and_takes(weft: Weft) -> None:
     found = helps(weft)
-    # All that the first page lists, and those below `topo`.
+    # The commands of the first page, and those of `topo`.
     assert {"weft run", "weft topo up", "weft experiment", "weft report"} <= set(found)
     assert len(found) >= 15
     for command, text in found.items():

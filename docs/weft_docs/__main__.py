@@ -1,4 +1,4 @@
-"""`generate`, `links`, `assemble` and `pages`: the steps of docs/build."""
+"""The steps of docs/build: `generate`, `links`, `assemble` and `pages`."""
 
 import argparse
 import sys
@@ -22,7 +22,7 @@ def _reference() -> dict[str, str]:
 
 
 def generate(is_check: bool) -> None:
-    """Write the pages of reference, or say which are stale."""
+    """Write the reference pages, or raise an error that lists stale ones."""
     stale = []
     for name, text in _reference().items():
         page = REFERENCE / name
@@ -33,7 +33,7 @@ def generate(is_check: bool) -> None:
             page.parent.mkdir(parents=True, exist_ok=True)
             page.write_text(text, encoding="utf-8")
     if is_check and stale:
-        raise DocsError(f"not what the programs say: {', '.join(stale)}; run docs/generate")
+        raise DocsError(f"out of date: {', '.join(stale)}; run docs/generate")
     print(f"docs: reference {'is up to date' if not stale else 'written: ' + ', '.join(stale)}")
 
 

@@ -37,7 +37,7 @@ def page(source: Path) -> str:
 
 
 def _blocks(proto: str) -> list[tuple[str, str, str, str]]:
-    """Give comment, kind, name and text of what stands at the top; empty messages are left out."""
+    """Give comment, kind, name and text of all top-level blocks except empty messages."""
     filled = _one_a_line(_EMPTY.sub("", proto))
     return [
         (_uncommented(found[1]), found[2], found[3], found[0].removesuffix("\n"))

@@ -1,4 +1,4 @@
-"""The pages of the book, and whether every link of the repository and of the book resolves."""
+"""Assembles the pages of the book, and checks every link of the repository and of the book."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ SUMMARY = Path("docs/src/SUMMARY.md")
 
 
 def tracked(root: Path) -> list[Path]:
-    """Give the files of the repository, new ones too."""
+    """List the files of the repository, including new ones."""
     listed = subprocess.run(
         ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         check=True,
@@ -27,7 +27,7 @@ def tracked(root: Path) -> list[Path]:
 
 
 def broken_links(root: Path, files: list[Path]) -> list[str]:
-    """Say which links of Markdown files lead nowhere, and which paths in them do not exist."""
+    """List broken links of Markdown files, and paths in them that do not exist."""
     known = {*files, *(folder for file in files for folder in file.parents)}
     tops = {file.parts[0] for file in files if len(file.parts) > 1}
     pages = {file: (root / file).read_text("utf-8") for file in files if file.suffix == ".md"}
@@ -46,7 +46,7 @@ def broken_links(root: Path, files: list[Path]) -> list[str]:
 
 
 def _is_made(name: str) -> bool:
-    """Whether a path is that of something that is built."""
+    """Whether a path is a build product or a result."""
     return name.startswith(("target/", "runs/"))
 
 
@@ -76,7 +76,7 @@ def _within(folder: Path, name: str) -> Path:
 
 
 def assemble(root: Path, files: list[Path], out: Path) -> None:
-    """Lay the pages that the summary names, and what they show, where mdBook reads them.
+    """Copy the pages of the summary, and the files that they link to, to where mdBook reads them.
 
     A page keeps its path in the repository, so that the links of READMEs and of docs/src work in
     the book as they do in the repository.
@@ -115,7 +115,7 @@ def _write(path: Path, text: str) -> None:
 
 
 class _Page(HTMLParser):
-    """The anchors of a page of the book, and what it links to."""
+    """The anchors and links of a page of the book."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ class _Page(HTMLParser):
 
 
 def broken_pages(book: Path) -> list[str]:
-    """Say which links of the built book lead nowhere."""
+    """List broken links of the built book."""
     pages = {path: _Page(path.read_text(encoding="utf-8")) for path in book.rglob("*.html")}
     if len(pages) < 2:
         raise DocsError(f"{book} has no pages")
@@ -141,7 +141,7 @@ def broken_pages(book: Path) -> list[str]:
 
 def _broken(book: Path, pages: dict[Path, _Page]) -> Iterator[str]:
     for path, page in pages.items():
-        # Pages that every page includes, with links from the top; and one for printing.
+        # Pages that other pages include, with links relative to the top; and the print page.
         if path.name in ("toc.html", "404.html", "print.html"):
             continue
         for link in page.links:

@@ -1,5 +1,5 @@
-"""What can be wrong with the documentation."""
+"""Errors in the documentation."""
 
 
 class DocsError(Exception):
-    """Something that whoever runs it has to mend; the message says what and where."""
+    """An error that the user can fix; the message says what and where."""

@@ -17,7 +17,7 @@ RUN = [
     ("subflows.csv", "SubflowRow"),
     ("samples.csv", "SampleRow"),
 ]
-"""Tables of a run, and the struct that is a row of each."""
+"""Tables of a run, each with the struct of its rows."""
 
 RUN_JSON = [
     ("run.json", "RunInfo"),
@@ -33,12 +33,12 @@ QUEUES = {
     "port": "number of its port",
     "peer": "what is at the other end of the link",
     "queue_packets": "packets in the queue at that time",
-    "queue_max_packets": "the most that there were in that millisecond",
-    "tx_packets": "packets sent in all",
-    "tx_bytes": "bytes sent in all",
-    "dropped_packets": "packets dropped by the full queue in all",
-    "lost_packets": "packets lost on the link in all",
-    "oversize_packets": "packets dropped in all because they are longer than the link's MTU",
+    "queue_max_packets": "maximum in that millisecond",
+    "tx_packets": "packets sent so far",
+    "tx_bytes": "bytes sent so far",
+    "dropped_packets": "packets that the full queue has dropped so far",
+    "lost_packets": "packets lost on the link so far",
+    "oversize_packets": "packets dropped so far because they exceed the link's MTU",
 }
 PATTERNS = {
     "time_ns": "when the pattern was decided; 0 for those in force at the start",
@@ -48,7 +48,7 @@ PATTERNS = {
     "path": "number of the path, from 0",
     "via": "switches between the leaves on that path",
     "rtt_ns": "RTT of the path",
-    "queue_packets": "deepest recent queue on the way there",
+    "queue_packets": "longest recent queue on the way there",
     "gap": "packets on that path in each round of the pattern",
     "sequence": "the pattern: A is path 0, B is path 1, ...",
 }
@@ -60,15 +60,15 @@ LOOP = {
     "sampled_ns": "when the sample was taken; empty if time or probes led to the pattern",
     "decided_ns": "when the controller decided",
     "applied_ns": "when the kernel had the pattern",
-    "rested": "whether it had to wait because the one before was too young",
-    "rule": "which rule led to it",
+    "rested": "whether it had to wait because the pattern before it was too recent",
+    "rule": "rule that decided it",
 }
 WRITTEN = [
     ("queues.csv", r'const HEADER: &str = "(time_ns,switch,port,peer,queue_packets.*?)";', QUEUES),
     ("patterns.csv", r"const PATTERN_COLUMNS: [^=]*= \[(.*?)\];", PATTERNS),
     ("loop.csv", r"const LOOP_COLUMNS: [^=]*= \[(.*?)\];", LOOP),
 ]
-"""Tables of a run whose columns are a constant: what finds it, and what the columns are."""
+"""Tables whose columns are a constant: file, pattern of the constant, descriptions."""
 
 
 def page(root: Path) -> str:
@@ -110,7 +110,7 @@ def _sources(root: Path) -> list[Path]:
 
 
 def fields(sources: Iterable[str], struct: str) -> tuple[str, list[list[str]]]:
-    """Give what a public struct is, and its fields, from the comments that document them."""
+    """Give the documentation of a public struct and of its fields."""
     pattern = re.compile(_STRUCT.format(name=struct), re.M | re.S)
     found = [match for source in sources for match in pattern.finditer(source)]
     found = [match for match in found if "Serialize" in match[0] or "Deserialize" in match[0]]
@@ -129,7 +129,7 @@ def fields(sources: Iterable[str], struct: str) -> tuple[str, list[list[str]]]:
 
 
 def columns(sources: Iterable[str], constant: str, known: dict[str, str]) -> list[tuple[str, str]]:
-    """Give the columns that the program writes, each with what is known of it."""
+    """Give the columns that the program writes, each with its description."""
     found = [match[1] for s in sources for match in re.finditer(constant, s, re.S)]
     if len(found) != 1:
         raise DocsError(f"{len(found)} constants are like {constant}; one was expected")
@@ -147,7 +147,7 @@ def _doc(comment: str) -> str:
 def _docstring(source: Path) -> str:
     doc = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8")))
     if not doc:
-        raise DocsError(f"{source} does not say what its columns are")
+        raise DocsError(f"{source} has no docstring with its columns")
     return doc
 
 

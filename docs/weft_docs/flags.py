@@ -1,4 +1,4 @@
-"""Reference of the commands: what each program says with `--help`."""
+"""Reference of the commands, from the `--help` of each program."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ PROGRAMS = {
     "weft-controller": "The controller of a fabric.",
     "weft-agent": "Brings patterns into the kernels of hosts, and opens subflows.",
 }
-"""Every program that has a page, and what it is."""
+"""All documented programs."""
 
 _SECTION = re.compile(r"^([A-Z][\w ]*):\s*$")
 _ITEM = re.compile(r"^ {2,6}((?:-\w, )?--[a-z]\S*(?: \S+)?|[<\[]\S+)(?: {2,}(\S.*))?$")
@@ -34,7 +34,7 @@ class Item:
 
 @dataclass
 class Help:
-    """What a command says about itself."""
+    """The parsed help of a command."""
 
     about: list[str]
     usage: list[str]
@@ -43,7 +43,7 @@ class Help:
 
 
 def parse(said: str) -> Help:
-    """Read what `--help` prints."""
+    """Parse the output of `--help`."""
     found = Help([], [], {}, {})
     section = ""
     for line in said.splitlines():
@@ -92,8 +92,8 @@ def page(programs: Path) -> str:
 
 
 def _commands(binary: Path, words: list[str], printed: dict[str, str]) -> list[str]:
-    """Describe a command and those below it; equal lists of flags are printed once."""
-    # Without variables of whoever runs this, whose values helps would show.
+    """Describe a command and its subcommands; equal lists of flags appear once."""
+    # In an empty environment, because help texts show the values of variables.
     said = subprocess.run(
         [binary, *words, "--help"], check=True, capture_output=True, text=True, env={}, timeout=60
     )
@@ -120,7 +120,7 @@ def _section(title: str, listed: str, first: str, name: str) -> list[str]:
 
 
 def _item(item: Item) -> str:
-    """Write a flag: an entry of a list, and its values below."""
+    """Format a flag as an entry of a list, with its values below."""
     about = [line for line in item.lines if not line.startswith(("- ", "Possible values:"))]
     values = [line.removeprefix("- ") for line in item.lines if line.startswith("- ")]
     said = _NOTE.sub(r"(\1: `\2`)", " ".join(about))

@@ -1,4 +1,4 @@
-"""Pieces of Markdown, written and read."""
+"""Reads and writes Markdown."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def text(plain: str) -> str:
-    """Write plain text, in which backquotes mark code, so that nothing else is markup."""
+    """Escape plain text, except code in backquotes."""
     parts = re.split(r"(`[^`]*`)", plain)
     return "".join(
         part if part.startswith("`") else re.sub(r"([*<])", r"\\\1", part) for part in parts
@@ -27,7 +27,7 @@ def text(plain: str) -> str:
 
 
 def prose(source: str) -> list[tuple[int, str]]:
-    """Give the lines that are no code blocks, with their numbers; spans of code are blanked."""
+    """Give the lines outside code blocks, with their numbers; code spans become spaces."""
     kept: list[tuple[int, str]] = []
     fence = ""
     before = ""
@@ -46,7 +46,7 @@ def prose(source: str) -> list[tuple[int, str]]:
 
 
 def links(source: str) -> list[tuple[int, str]]:
-    """Give the targets of all links and pictures, with the numbers of their lines."""
+    """Give the targets of all links and images, with line numbers."""
     found = []
     for number, line in prose(source):
         reference = _REFERENCE.match(line)
@@ -56,7 +56,7 @@ def links(source: str) -> list[tuple[int, str]]:
 
 
 def paths(source: str, tops: Iterable[str]) -> list[tuple[int, str]]:
-    """Give the spans of code that name a file or folder below one of these, with their lines."""
+    """Give the code spans that name a file or folder below `tops`, with line numbers."""
     spelled = re.compile(rf"`((?:{'|'.join(map(re.escape, sorted(tops)))})/[\w./-]*)`")
     return [
         (number, path)
@@ -82,7 +82,7 @@ def anchors(source: str) -> set[str]:
 
 
 def slug(heading: str) -> str:
-    """Name the anchor of a heading."""
+    """Give the anchor of a heading."""
     shown = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading)
     kept = re.sub(r"[^\w\- ]", "", shown.lower())
     return kept.replace(" ", "-")

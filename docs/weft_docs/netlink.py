@@ -1,4 +1,4 @@
-"""Reference of the generic netlink family: what the UAPI header says."""
+"""Reference of the generic netlink family, from the UAPI header."""
 
 import re
 from pathlib import Path
@@ -43,7 +43,7 @@ def _rows(body: str, notes: dict[str, str]) -> list[list[str]]:
 
 
 def _kernel_doc(comment: str) -> tuple[str, dict[str, str]]:
-    """Split what stands above an enum into what it is, and what each value is."""
+    """Split the comment of an enum into its description and those of its values."""
     about, *entries = re.split(r"\n \* @", comment)
     notes = {}
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Reference of the scenarios: which file makes which figure."""
+"""Reference of the scenarios: the figure of each file."""
 
 import tomllib
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from weft_docs import markdown
 
 _WHEN = {True: "only by its name", "figures": "by `make figures`", False: "by `make scenarios`"}
-"""By the key `apart`, what runs a scenario besides `make scenario`."""
+"""What runs a scenario besides `make scenario`, by its key `apart`."""
 
 
 def page(folder: Path, results: Path) -> str:
@@ -22,7 +22,7 @@ def page(folder: Path, results: Path) -> str:
         rows.append([name, scenario["title"], scenario["source"], when])
     parts = [
         "# All scenarios",
-        "`make scenario SCENARIO=NAME` runs one; its results are behind its name.",
+        "`make scenario SCENARIO=NAME` runs one. Its name links to its results.",
         markdown.table(["scenario", "what", "source", "is run"], rows),
     ]
     return "\n\n".join(parts) + "\n"

@@ -1,18 +1,18 @@
-"""Verdicts, from numbers that are known."""
+"""Verdicts on known numbers."""
 
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from small import SMALL, read
+from small_scenario import SMALL, read
 from weft_scenarios import matrix, results
 from weft_scenarios.claims import Verdict, judge
 from weft_scenarios.metrics import Measured
 from weft_scenarios.stats import spread
 
 Numbers = Mapping[tuple[str, int], Sequence[float]]
-"""Mean FCT by scheduler and flows: one number per seed, NaN of a run that failed."""
+"""Mean FCT by scheduler and flows, for each seed; NaN where a run failed."""
 
 
 def verdict(folder: Path, numbers: Numbers, claim: str = "") -> Verdict:
@@ -47,7 +47,7 @@ def test_a_claim_holds_when_every_point_is_clearly_on_its_side(tmp_path: Path) -
 
 
 def test_seeds_are_compared_pairwise(tmp_path: Path) -> None:
-    # The seeds differ by far more than the schedulers, but each the same way.
+    # Seeds differ far more than schedulers, but each seed shows the same difference.
     rb = [10.0, 50.0, 90.0]
     found = verdict(
         tmp_path,

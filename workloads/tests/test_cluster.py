@@ -1,4 +1,4 @@
-"""An experiment on a Dask cluster of two workers with folders of their own."""
+"""An experiment on a Dask cluster of two workers, each with its own folder."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import distributed
 import pytest
-from conducting import (
+from experiment_driver import (
     HEALTHY,
     RUNS,
     WAITS_AT_THE_FIFTH,
@@ -33,7 +33,7 @@ installation.find = lambda: Installation(Path(weft), digest)
 from distributed.cli.dask_worker import main
 main()
 """
-"""`dask worker ...` of a machine where the stand-in is installed."""
+"""`dask worker ...` on a machine with the fake `weft`."""
 
 
 class Cluster:
@@ -54,7 +54,7 @@ class Cluster:
         self.address = json.loads(file.read_text())["address"]
 
     def worker(self, name: str, digest: str = "digest") -> "subprocess.Popen[bytes]":
-        """Start a worker with a folder of its own."""
+        """Start a worker with its own folder."""
         return self._start(
             ["-c", WORKER, str(self._folder / "weft"), digest, self.address, "--no-nanny"],
             ["--no-dashboard", "--nthreads", "1", "--name", name],
@@ -69,7 +69,7 @@ class Cluster:
         return process
 
     def stop(self) -> None:
-        """End what was started."""
+        """Stop all processes."""
         for process in reversed(self._processes):
             process.kill()
             process.wait()

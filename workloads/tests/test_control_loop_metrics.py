@@ -1,4 +1,4 @@
-"""What is made of the patterns of a run, and of the time that they took."""
+"""Metrics of the patterns of a run, and of the delays of the control loop."""
 
 from pathlib import Path
 

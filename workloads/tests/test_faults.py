@@ -1,8 +1,7 @@
-"""What an experiment leaves behind when something goes wrong in the middle.
+"""Experiments survive faults: results stay readable, and the same command continues.
 
-The faults are real: signals, a file system without space, a `weft` that is killed. What runs
-is a stand-in for `weft`, so that no lab is needed. After each fault the folder of results
-reads, and the same command does what is missing.
+The faults are real: signals, a full file system, a `weft` that is killed. Only `weft` is a fake, so
+that the tests need no lab.
 """
 
 import os
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import needs
 import pytest
-from conducting import (
+from experiment_driver import (
     CONDUCT,
     HEALTHY,
     IMPATIENT,

@@ -1,4 +1,4 @@
-"""What flows would take if links were shared as a fluid."""
+"""Flow completion times of the fluid model, for cases with known answers."""
 
 import polars as pl
 import pytest
@@ -6,7 +6,7 @@ from weft_scenarios import fluid
 
 RATE_BPS = 1_000_000_000
 MB_MS = 8e9 / RATE_BPS * 1514 / 1424
-"""Time of a megabyte on a link, in milliseconds."""
+"""Transmission time of a megabyte on a link, in milliseconds."""
 TOPOLOGY = {
     "kind": "leaf-spine", "leaves": 2, "hosts": 4, "spines": 2, "spine_rate_bps": {},
     "rate_bps": RATE_BPS, "host_rate_bps": RATE_BPS,
@@ -14,14 +14,14 @@ TOPOLOGY = {
 
 
 def at(megabytes: float) -> int:
-    """Give the time of so many megabytes in nanoseconds."""
+    """Give the transmission time of megabytes in nanoseconds."""
     return int(megabytes * MB_MS * 1e6)
 
 
 def ratios(
     *flows: tuple[str, str, int, float, float], pattern: str = "random", **topology: object
 ) -> dict[str, float]:
-    """Compare flows: from, to, MB, start and FCT in the time of a megabyte."""
+    """Compare flows: source, destination, MB, start and FCT in units of a megabyte's time."""
     rows = [
         {
             "src": source,
@@ -47,13 +47,13 @@ def test_flows_share_a_link_evenly_or_the_shortest_goes_first() -> None:
 
 
 def test_rates_follow_as_flows_come_and_go() -> None:
-    # The first one alone for 1, then both at half the rate until it is done at 3.
+    # The first flow is alone until 1, then both have half the rate until it completes at 3.
     found = ratios(("h1_1", "h2_1", 2, 0, 3), ("h1_2", "h2_1", 2, 1, 3))
     assert found["fct_mean_by_even"] == pytest.approx(1)
 
 
 def test_a_flow_has_all_paths_and_those_of_a_rack_share_them() -> None:
-    # Three links' worth of flows over paths of 1 and 0.5 times the rate: half of it each.
+    # Flows for three links share paths of 1 and 0.5 times the rate: half the rate for each.
     flows = [(f"h1_{host}", f"h2_{host}", 1, 0, 2) for host in (1, 2, 3)]
     found = ratios(*flows, spine_rate_bps={"2": RATE_BPS // 2})
     assert found["fct_mean_by_even"] == pytest.approx(1)
@@ -67,12 +67,12 @@ def test_a_flow_that_stays_in_its_rack_crosses_no_path() -> None:
 
 
 def test_rates_follow_as_paths_fail_return_and_change() -> None:
-    # Two hosts and two paths of the rate of a host: without the second they share one.
+    # Two hosts, and two paths with the rate of a host. Without the second path they share one.
     flows = [(f"h1_{host}", f"h2_{host}", 2, 0, 3) for host in (1, 2)]
     fails = {"at_ns": at(1), "target": "spine2", "up": False}
     returns = {"at_ns": at(3), "target": "spine2", "up": True}
     assert ratios(*flows, changes=[fails])["fct_mean_by_even"] == pytest.approx(1)
-    # Of 3 each: 1 until then, 1 in the next 2, 1 in the 1 after it.
+    # Each has 3 MB: 1 MB before the failure, 1 MB in the next 2 units, 1 MB in the last unit.
     slower = [(source, to, size + 1, start, 4) for source, to, size, start, _ in flows]
     found = ratios(*slower, changes=[fails, returns])
     assert found["fct_mean_by_even"] == pytest.approx(1)

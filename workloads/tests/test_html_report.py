@@ -1,4 +1,4 @@
-"""The page of an experiment: what is on it, and that a browser shows it."""
+"""The report of an experiment: its content, and that a browser shows it."""
 
 import json
 import re
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import needs
 import pytest
-from conducting import HEALTHY, conduct, install
-from small import SMALL
+from experiment_driver import HEALTHY, conduct, install
+from small_scenario import SMALL
 from weft_scenarios import html_report
 from weft_scenarios.errors import ScenarioError
 
@@ -23,12 +23,12 @@ onload = () => {
 </script>
 """
 FIGURES = 6
-"""Of the small scenario: its plot, CDF, tails, size classes, heat map, queue."""
+"""Figures of the small scenario: its plot, CDF, tails, size classes, heat map, queue."""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the results of an experiment, with its page."""
+    """Give the results of an experiment, with its report."""
     folder = tmp_path_factory.mktemp("page")
     # Two sizes of flows, and schedulers that differ.
     varied = HEALTHY.replace("4000000,2", '%d,2" % (3000000 + 1000000 * ("rb" in sys.argv)) + "')
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Seen(HTMLParser):
-    """What is on a page."""
+    """The content of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,20 +50,20 @@ class Seen(HTMLParser):
         self.text = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what is loaded, and linked."""
+        """Record sources and links."""
         for name, value in attrs:
             {"src": self.sources, "href": self.links, "id": self.ids}.get(name, []).append(
                 value or ""
             )
 
     def handle_data(self, data: str) -> None:
-        """Note what is read."""
+        """Record text."""
         self.text += data
 
 
 @pytest.fixture(scope="module")
 def seen(folder: Path) -> Seen:
-    """Give what is on the page."""
+    """Parse the report."""
     seen = Seen()
     seen.feed((folder / html_report.FILE).read_text())
     return seen

@@ -1,4 +1,4 @@
-"""How plots name what they show."""
+"""Labels of plots fit and do not overlap."""
 
 import itertools
 

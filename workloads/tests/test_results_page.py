@@ -1,15 +1,15 @@
-"""RESULTS.md: what it keeps of what it said before."""
+"""RESULTS.md keeps sections of scenarios that were not run again."""
 
 from pathlib import Path
 
-from small import SMALL, read
+from small_scenario import SMALL, read
 from weft_scenarios import matrix, results, results_page
 from weft_scenarios.metrics import Measured
 from weft_scenarios.scenario import Scenario
 
 
 def measured(folder: Path, scenario: Scenario, fct_ms: float, full: bool = False) -> None:
-    """Write results in which every run took so long."""
+    """Write results in which every run has this FCT."""
     done = [
         (run, Measured({"fct_mean_ms": fct_ms}, {}, "Linux 7", "abc123"))
         for run in matrix.runs(scenario, quick=False)

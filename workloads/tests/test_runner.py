@@ -1,13 +1,13 @@
-"""How runs are done, kept, failed and interrupted, with a stand-in for `weft`.
+"""Runs are done, kept, retried and interrupted, with a fake `weft`.
 
-The stand-in is a script that writes the folder of a run, so that these tests boot no lab.
+The fake is a script that writes the folder of a run, so that these tests boot no lab.
 """
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from small import SMALL, WRITES_A_RUN, read
+from small_scenario import SMALL, WRITES_A_RUN, read
 from weft_scenarios import matrix, store
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.installation import Installation

@@ -1,4 +1,4 @@
-"""What is made of samples of subflows, and of gaps as they were sent."""
+"""Metrics of the samples of subflows, and of the gaps that STMS sent."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def test_free_window_and_gap_are_those_of_the_first_flows_fast_and_slow_subflow(
     assert metrics["fast_free_window_max_packets"] == 6
     assert metrics["fast_cwnd_mean_packets"] == 15
     assert curves["slow_cwnd_packets"] == ([0, 5], [40, 40])
-    # Equation 2: 10 packets in 20 ms are sent for 40 ms, and twice as many.
+    # Equation 2: 10 packets per 20 ms, for 40 ms; and twice as many.
     assert curves["true_gap_packets"][1] == pytest.approx([20, 40])
 
 

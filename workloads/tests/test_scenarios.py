@@ -1,9 +1,9 @@
-"""Scenario files: what is refused, and which runs they mean."""
+"""Scenario files: invalid ones are refused, valid ones become runs."""
 
 from pathlib import Path
 
 import pytest
-from small import SMALL, read
+from small_scenario import SMALL, read
 from weft_scenarios import matrix, results, scenario, tables
 from weft_scenarios.errors import ScenarioError
 

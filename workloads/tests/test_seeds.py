@@ -1,10 +1,10 @@
-"""Seeds that are added until a mean is known, as a stand-in for `weft` gives them numbers."""
+"""Seeds are added until a mean is known; a fake `weft` gives the numbers."""
 
 from pathlib import Path
 
 import pytest
-from conducting import HEALTHY, conduct, install, started, table
-from small import SMALL
+from experiment_driver import HEALTHY, conduct, install, started, table
+from small_scenario import SMALL
 from weft_scenarios import results, scenario
 from weft_scenarios.seeds import Seeds
 from weft_scenarios.stats import spread
@@ -22,7 +22,7 @@ noise = (seed * 7919 % 5 - 2) * (700000 if "16" in sys.argv else 0)
     )
     .replace('"0,h1_1', 'f"0,h1_1')
 )
-"""With 16 flows seeds differ, with one they do not."""
+"""With 16 flows, seeds differ; with one flow, they do not."""
 
 
 def known(*values: float | None) -> dict[int, float | None]:

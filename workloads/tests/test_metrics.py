@@ -1,4 +1,4 @@
-"""Numbers that are computed, from cases whose answers are known."""
+"""Metrics of runs, for cases with known answers."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ LINKS = [
 def folder_of_a_run(
     folder: Path, fcts_ms: Sequence[int | None], gap_ms: int = 0, **workload: object
 ) -> Path:
-    """Write the folder of a run whose flows start together, or so far apart."""
+    """Write the folder of a run whose flows start together, or with an interval."""
     info = {"kernel": "Linux 7", "revision": "1", "workload": workload}
     info |= {"topology": {"links": LINKS}}
     (folder / "run.json").write_text(json.dumps(info))
@@ -57,7 +57,7 @@ def test_flows_that_are_no_queries_have_none(tmp_path: Path) -> None:
 
 
 def test_the_load_that_flows_are_is_that_of_their_sizes_and_starts(tmp_path: Path) -> None:
-    # 1000 B every 10 ms: 0.8 Mbit/s, of one host with 1 Mbit/s, or of four.
+    # 1000 B every 10 ms are 0.8 Mbit/s; one host, or each of four, has 1 Mbit/s.
     one = folder_of_a_run(tmp_path, [1, 2, 3], 10, pattern="many-to-one", load=0.5)
     assert measure(one).metrics["offered_load"] == pytest.approx(0.8)
     four = folder_of_a_run(tmp_path, [1, 2, 3], 10, pattern="random", load=0.5)
@@ -69,7 +69,7 @@ def test_the_load_that_flows_are_is_that_of_their_sizes_and_starts(tmp_path: Pat
 FIG_12 = Setting(
     flows=15, subflows=6, window_packets=8, queue_packets=60, rtt_ms=6, subflow_packets=500
 )
-"""Of MPTCP-RB, Fig. 12(b), its right end."""
+"""The right end of MPTCP-RB, Fig. 12(b)."""
 
 
 def test_the_model_gives_the_thirty_percent_that_the_paper_reads_from_it() -> None:

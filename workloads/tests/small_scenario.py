@@ -1,4 +1,4 @@
-"""A scenario that is small, and a stand-in for `weft` that runs it without a lab."""
+"""A small scenario, and a fake `weft` that runs it without a lab."""
 
 from pathlib import Path
 
@@ -60,7 +60,7 @@ usage.write_text('{"cpu_s": 1.5, "memory_bytes": 3000000}')
     "1000000,leaf2,1,h2_1,5,9,90,90000,10\\n"
     "2000000,leaf2,1,h2_1,0,7,190,190000,10\\n")
 """
-"""Refuses minrtt with 16 flows."""
+"""The fake; it fails with minrtt and 16 flows."""
 
 
 def read(folder: Path, text: str, name: str = "x") -> scenario.Scenario:

@@ -1,11 +1,11 @@
-"""Conducts an experiment as `weft experiment` does, with a stand-in for `weft`."""
+"""Conducts an experiment like `weft experiment`, with a fake `weft`."""
 
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from small import SMALL, WRITES_A_RUN
+from small_scenario import SMALL, WRITES_A_RUN
 from weft_scenarios import flows, results, scenario
 
 CONDUCT = """
@@ -15,7 +15,7 @@ from weft_scenarios import experiment, installation, matrix, scenario
 from weft_scenarios.experiment import Experiment, Options
 from weft_scenarios.installation import Installation
 folder, store = map(Path, sys.argv[1:3])
-experiment.check = lambda *_: None  # The stand-in knows no flags.
+experiment.check = lambda *_: None  # The fake does not know flags.
 installation.find = lambda: Installation(folder / "weft", "digest")
 one = scenario.read_file(folder / "x.toml")
 plan = Experiment(one, store / "out", list(matrix.runs(one, quick=False)))
@@ -26,7 +26,7 @@ sys.exit(experiment.conduct([plan], options))
 """`weft experiment x.toml --out STORE/out --store STORE/runs [--cluster ADDRESS]`."""
 
 IMPATIENT = f"import weft_scenarios.store\nweft_scenarios.store._LOCK_PATIENCE_S = 0.0\n{CONDUCT}"
-"""The same, but it does not wait for another one to end."""
+"""The same, without waiting for another experiment to end."""
 
 HEALTHY = WRITES_A_RUN.replace('"minrtt" in sys.argv', "False")
 WAITS_AT_THE_FIFTH = HEALTHY.replace(
@@ -36,7 +36,7 @@ here = pathlib.Path(__file__)
 if len(here.with_name("log").read_text().splitlines()) >= 5:
     import os, signal, time
     def stop(number, frame):
-        # As `weft` does, only once: whoever has threads that die one by one asks more than once.
+        # Only once, as `weft` does: Dask's threads may ask again while they end.
         signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
     signal.signal(signal.SIGINT, stop)
@@ -56,11 +56,11 @@ out.mkdir()
 """,
 )
 RUNS = 12
-"""Of the small scenario."""
+"""Runs of the small scenario."""
 
 
 def install(folder: Path, script: str) -> None:
-    """Put the scenario and a stand-in into a folder."""
+    """Put the scenario and a fake `weft` into a folder."""
     (folder / "x.toml").write_text(SMALL)
     (folder / "weft").write_text(script)
     (folder / "weft").chmod(0o755)
@@ -75,14 +75,14 @@ def start(
 
 
 def conduct(folder: Path, store: Path, *cluster: str) -> tuple[int, str]:
-    """Do it all; gives the exit code and what it complained about."""
+    """Run to the end; gives the exit code and the errors."""
     child = start(folder, store, *cluster)
     _, said = child.communicate(timeout=120)
     return child.returncode, said
 
 
 def wait_for(path: Path, child: "subprocess.Popen[str]") -> str:
-    """Wait until somebody has written a file."""
+    """Wait until a file has content."""
     while not path.exists() or not path.read_text():
         assert child.poll() is None, child.communicate()
         time.sleep(0.02)
@@ -90,7 +90,7 @@ def wait_for(path: Path, child: "subprocess.Popen[str]") -> str:
 
 
 def table(folder: Path, store: Path) -> tuple[int, str]:
-    """Read the results as a user does; gives the number of runs in them, and the state."""
+    """Read the results; gives their number of runs, and their state."""
     found = results.read(scenario.read_file(folder / "x.toml"), store / "out")
     rows = flows.read(store / "out")
     assert rows["run"].n_unique() == len(found.runs)
@@ -99,5 +99,5 @@ def table(folder: Path, store: Path) -> tuple[int, str]:
 
 
 def started(folder: Path) -> int:
-    """Count the runs that were begun."""
+    """Count the runs that were started."""
     return len((folder / "log").read_text().splitlines())
