@@ -22,7 +22,7 @@ def lab(labs: Labs) -> Lab:
     return labs.up(*"--switch bmv2 --hosts 2 --rate 200mbit --spine-delay 2=300us".split())
 
 
-def test_what_it_cannot_do_is_said_at_start(lab: Lab) -> None:
+def test_limitations_of_bmv2_are_printed_at_start(lab: Lab) -> None:
     for what in ("nanoseconds", "bit rates", "200mbit is 16513 frames/s", "speed"):
         assert what in lab.said
 
@@ -74,7 +74,7 @@ def test_a_switch_that_restarts_gets_its_queues_and_its_entries_again(lab: Lab) 
     assert "0% dropped" in lab.shell("sh sleep 2", "pingall")
 
 
-def test_a_run_of_its_own_has_them_too(weft: Weft, tmp_path: Path) -> None:
+def test_weft_run_uses_bmv2_too(weft: Weft, tmp_path: Path) -> None:
     out = tmp_path / "x"
     flags = "--switch bmv2 --hosts 1 --rate 200mbit --pattern bulk --bytes 300000 --out"
     said = weft.run("run", *flags.split(), str(out))

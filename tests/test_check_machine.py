@@ -86,7 +86,7 @@ CHECK = "bash ci/check-machine"
 CHECK_LAB = f"{CHECK} lab"
 
 
-def test_a_machine_on_which_weft_builds_hears_only_what_space_that_takes(checkout: Path) -> None:
+def test_on_a_suitable_machine_only_the_needed_disk_space_is_printed(checkout: Path) -> None:
     if shutil.disk_usage(checkout).free < 8 << 30:
         pytest.skip("less than 8 GiB free here")
     done = run(checkout, CHECK)
@@ -98,7 +98,7 @@ def test_a_machine_on_which_weft_builds_hears_only_what_space_that_takes(checkou
 @pytest.mark.parametrize(
     ("options", "words"), [("ro", "is mounted read-only"), ("noexec", "is mounted noexec")]
 )
-def test_a_checkout_where_nothing_can_be_built_is_told(
+def test_a_checkout_where_nothing_can_be_built_is_reported(
     checkout: Path, options: str, words: str
 ) -> None:
     done = run(
@@ -111,7 +111,7 @@ def test_a_checkout_where_nothing_can_be_built_is_told(
     assert "clone into a folder" in line
 
 
-def test_a_disk_that_is_too_small_is_told_with_what_is_needed(checkout: Path) -> None:
+def test_a_disk_that_is_too_small_is_reported_with_the_space_needed(checkout: Path) -> None:
     small = f'mount -t tmpfs -o size=64m none "{checkout.parent}/cache"'
     done = run(checkout, CHECK, prepare=small)
     line = line_of(done, f"machine: 0.0 GiB free on {checkout.parent}/cache, but 0.8 GiB needed")
@@ -119,13 +119,15 @@ def test_a_disk_that_is_too_small_is_told_with_what_is_needed(checkout: Path) ->
     assert "set WEFT_CACHE" in line
 
 
-def test_less_memory_than_four_gigabytes_is_told(checkout: Path) -> None:
+def test_less_memory_than_four_gigabytes_is_reported(checkout: Path) -> None:
     (checkout / "meminfo").write_text("MemTotal: 2048000 kB\nSwapTotal: 1024000 kB\n")
     done = run(checkout, CHECK, prepare="mount --bind meminfo /proc/meminfo")
     assert line_of(done, "machine: 2.9 GiB of memory and swap, but 4 are needed: ")
 
 
-def test_no_folder_for_the_memory_of_a_lab_is_told_with_what_each_lacks(checkout: Path) -> None:
+def test_no_folder_for_the_memory_of_a_lab_is_reported_with_the_reason_for_each(
+    checkout: Path,
+) -> None:
     no_room = (
         "mount -t tmpfs -o size=64m none /dev/shm;"
         "mount --bind /tmp /tmp; mount -o remount,bind,noexec /tmp"
@@ -139,7 +141,7 @@ def test_no_folder_for_the_memory_of_a_lab_is_told_with_what_each_lacks(checkout
     assert "no room" not in done.stderr
 
 
-def test_a_container_that_fixes_no_addresses_is_told(checkout: Path) -> None:
+def test_a_container_that_cannot_disable_address_randomisation_is_reported(checkout: Path) -> None:
     done = run(checkout, CHECK_LAB, forbidden=(PERSONALITY,))
     line = line_of(done, "address randomisation cannot be switched off")
     assert "--security-opt seccomp=unconfined" in line
@@ -147,7 +149,7 @@ def test_a_container_that_fixes_no_addresses_is_told(checkout: Path) -> None:
     assert "randomisation" not in run(checkout, CHECK, forbidden=(PERSONALITY,)).stderr
 
 
-def test_ptrace_is_missed_only_where_nothing_stands_in_for_it(checkout: Path) -> None:
+def test_missing_ptrace_is_reported_only_without_an_alternative(checkout: Path) -> None:
     assert "ptrace" not in run(checkout, CHECK_LAB, forbidden=(PTRACE,)).stderr
     assert "ptrace" not in run(checkout, CHECK_LAB, forbidden=(SECCOMP,)).stderr
     both = run(checkout, CHECK_LAB, forbidden=(PTRACE, SECCOMP))
@@ -159,14 +161,14 @@ def test_ptrace_is_missed_only_where_nothing_stands_in_for_it(checkout: Path) ->
     assert "ptrace" in run(checkout, CHECK_LAB, forbidden=(PTRACE,)).stderr
 
 
-def test_namespaces_are_missed_only_by_a_native_network(checkout: Path) -> None:
+def test_missing_namespaces_are_reported_only_for_a_native_network(checkout: Path) -> None:
     done = run(checkout, CHECK_LAB, namespaces="", forbidden=(UNSHARE,))
     assert "namespaces" not in done.stderr
     done = run(checkout, CHECK_LAB, namespaces="", forbidden=(UNSHARE,), CLOCK="native")
     assert "leave CLOCK=native out" in line_of(done, "namespaces, which are not allowed here")
 
 
-def test_the_network_that_is_missing_is_told_in_one_line(checkout: Path) -> None:
+def test_a_missing_network_is_reported_in_one_line(checkout: Path) -> None:
     done = run(
         checkout,
         "source ci/install; install_python",
@@ -178,7 +180,7 @@ def test_the_network_that_is_missing_is_told_in_one_line(checkout: Path) -> None
     assert line.endswith("run again; what is installed stays")
 
 
-def test_crates_that_cannot_be_had_are_told_in_one_line(tmp_path: Path) -> None:
+def test_crates_that_cannot_be_downloaded_are_reported_in_one_line(tmp_path: Path) -> None:
     done = run(
         REPOSITORY,
         f'source "{REPOSITORY}/ci/install"; install_crates',
@@ -199,7 +201,7 @@ W: Some index files failed to download. They have been ignored, or old ones used
 """
 
 
-def test_package_lists_that_cannot_be_had_are_told_in_one_line(checkout: Path) -> None:
+def test_package_lists_that_cannot_be_downloaded_are_reported_in_one_line(checkout: Path) -> None:
     programs = checkout / "programs"
     programs.mkdir()
     (programs / "apt-get").write_text(f"#!/bin/sh\ncat <<'END'\n{UNREACHED}END\n")
@@ -212,7 +214,7 @@ def test_package_lists_that_cannot_be_had_are_told_in_one_line(checkout: Path) -
 
 
 @pytest.mark.parametrize("name", ["Fedora Linux 42", "Arch Linux", "Ubuntu 24.04.2 LTS"])
-def test_other_systems_are_told_what_is_missing_and_of_the_container(
+def test_other_systems_get_a_list_of_what_is_missing_and_the_container(
     checkout: Path, name: str
 ) -> None:
     (checkout / "os-release").write_text(f'ID={name.split()[0].lower()}\nPRETTY_NAME="{name}"\n')
@@ -226,7 +228,7 @@ def test_other_systems_are_told_what_is_missing_and_of_the_container(
     assert line.endswith("podman build -t weft .")
 
 
-def test_a_cargo_that_is_too_old_is_told_before_anything_is_installed(checkout: Path) -> None:
+def test_a_cargo_that_is_too_old_is_reported_before_anything_is_installed(checkout: Path) -> None:
     programs = checkout / "programs"
     programs.mkdir()
     (programs / "cargo").write_text("#!/bin/sh\necho cargo 1.63.0\n")

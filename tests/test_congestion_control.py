@@ -39,19 +39,19 @@ def ratios() -> dict[str, float]:
 
 
 @pytest.mark.parametrize("name", COUPLED)
-def test_coupled_subflows_take_what_one_tcp_flow_takes(ratios: dict[str, float], name: str) -> None:
+def test_coupled_subflows_are_fair_to_one_tcp_flow(ratios: dict[str, float], name: str) -> None:
     assert ratios[name] <= 1.2, ratios
 
 
 @pytest.mark.parametrize("name", WEFT)
-def test_the_scheduler_weft_takes_what_one_tcp_flow_takes(
-    ratios: dict[str, float], name: str
-) -> None:
+def test_the_scheduler_weft_is_fair_to_one_tcp_flow(ratios: dict[str, float], name: str) -> None:
     assert 0.4 <= ratios[name] <= 1.2, ratios
 
 
 @pytest.mark.parametrize("name", UNCOUPLED)
-def test_uncoupled_subflows_take_more(ratios: dict[str, float], name: str) -> None:
+def test_uncoupled_subflows_take_more_than_their_fair_share(
+    ratios: dict[str, float], name: str
+) -> None:
     assert ratios[name] > 1.4, ratios
 
 
@@ -90,14 +90,16 @@ def test_timeouts_are_as_short_as_the_smallest_that_is_asked_for(
 
 
 @pytest.mark.parametrize("name", COUPLED)
-def test_an_incast_ends_under_rb(weft: Weft, tmp_path: Path, name: str) -> None:
+def test_an_incast_completes_under_rb_with_each_coupled_control(
+    weft: Weft, tmp_path: Path, name: str
+) -> None:
     flows = run(weft, tmp_path / "x", f"--pattern incast --scheduler rb --congestion {name}")
     assert len(flows) == 10
     assert all(flow["fct_ns"] and int(flow["subflows"]) == 2 for flow in flows), flows
     assert json.loads((tmp_path / "x" / "run.json").read_text())["workload"]["congestion"] == name
 
 
-def test_plain_tcp_is_reno_under_each(weft: Weft, tmp_path: Path) -> None:
+def test_plain_tcp_behaves_like_reno_under_each_coupled_control(weft: Weft, tmp_path: Path) -> None:
     tcp = "--pattern incast --protocol tcp --bytes 500KB --queue 60"
     flows = {
         name: run(weft, tmp_path / name, f"{tcp} --congestion {name}")
@@ -134,7 +136,9 @@ def test_the_module_stays_while_a_connection_uses_it() -> None:
     assert in_plain_lab(sys.executable, "-c", REMOVE).split() == ["True", "False", "True"]
 
 
-def test_an_unknown_one_is_refused_with_those_that_there_are(weft: Weft, tmp_path: Path) -> None:
+def test_an_unknown_congestion_control_is_refused_with_a_list_of_all(
+    weft: Weft, tmp_path: Path
+) -> None:
     done = weft.try_run("run", "--flows", "1", "--congestion", "newreno", "--out", f"{tmp_path}/x")
     assert done.returncode != 0
     for name in ("newreno", *COUPLED, *UNCOUPLED):

@@ -48,7 +48,9 @@ def test_without_marks_the_same_flows_fill_the_queue(weft: Weft, tmp_path: Path)
     assert dropped > 0
 
 
-def test_who_answers_marks_as_losses_keeps_the_queue_short_too(weft: Weft, tmp_path: Path) -> None:
+def test_senders_that_treat_marks_as_losses_keep_the_queue_short_too(
+    weft: Weft, tmp_path: Path
+) -> None:
     marked = f"--protocol tcp --congestion cubic --ecn {THRESHOLD}"
     settled, dropped = bottleneck(weft, tmp_path / "x", marked)
     assert dropped == 0

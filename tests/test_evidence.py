@@ -57,9 +57,7 @@ def test_every_byte_of_every_flow_is_in_the_captures(runs: Path, scheduler: str)
 
 
 @pytest.mark.parametrize("scheduler", ["rb", "roundrobin"])
-def test_losses_agree_with_the_switches_counters_and_the_kernels(
-    runs: Path, scheduler: str
-) -> None:
+def test_losses_agree_with_the_counters_of_switches_and_kernels(runs: Path, scheduler: str) -> None:
     run = runs / scheduler
     last = {(r["switch"], r["port"]): int(r["dropped_packets"]) for r in rows(run / "queues.csv")}
     seen = {
@@ -148,7 +146,7 @@ def test_a_run_without_captures_says_so(weft: Weft, tmp_path: Path) -> None:
     assert "no folder capture in it; run it with --capture all" in done.stderr
 
 
-def test_a_host_that_is_none_is_refused_by_name(weft: Weft, tmp_path: Path) -> None:
+def test_an_unknown_host_is_refused_by_name(weft: Weft, tmp_path: Path) -> None:
     done = weft.try_run("run", "--flows", "1", "--capture", "h9_9", "--out", str(tmp_path / "x"))
     assert done.returncode != 0
     assert "--capture h9_9: no such host; there are h1_1" in done.stderr

@@ -102,9 +102,7 @@ def guests(ancestor: int) -> list[int]:
     return [kernel for kernel in kernels if descends(kernel)]
 
 
-def test_a_guest_that_is_killed_costs_its_run_and_leaves_its_log(
-    weft: Weft, tmp_path: Path
-) -> None:
+def test_a_killed_guest_fails_its_run_and_leaves_its_log(weft: Weft, tmp_path: Path) -> None:
     (tmp_path / "sizes.toml").write_text(EXPERIMENT)
     child = subprocess.Popen(
         weft.command(*command(tmp_path)), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -139,7 +139,7 @@ def test_a_second_controller_takes_over_and_the_first_takes_back(
         assert versions.follow() == {"controller"}
 
 
-def test_hosts_leave_a_controller_that_is_cut_off_and_do_not_go_back_in_time(
+def test_hosts_leave_a_controller_that_is_cut_off_and_never_use_older_patterns(
     labs: Labs, tmp_path: Path
 ) -> None:
     lab = labs.up("--controllers", "2")

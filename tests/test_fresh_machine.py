@@ -53,7 +53,7 @@ def test_a_bare_system_makes_no_further_one_and_says_so() -> None:
     assert "SKIPPED, nothing was checked: this is a bare system itself" in said.stdout
 
 
-def test_where_nothing_can_be_tried_ci_fails_and_others_are_told(tmp_path: Path) -> None:
+def test_where_nothing_can_be_tried_ci_fails_and_others_get_a_message(tmp_path: Path) -> None:
     command = "import sys, runpy; from fresh_machine import reasons; " + (
         "reasons.TOOLS = ('no-such-tool',); sys.argv = ['fresh']; "
         f"runpy.run_path({str(FRESH)!r}, run_name='__main__')"

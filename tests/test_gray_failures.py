@@ -71,7 +71,7 @@ def test_flows_end_sooner_when_a_gray_path_is_avoided(weft: Weft, tmp_path: Path
     assert means["0.5%"] < 0.9 * means["100%"]
 
 
-def test_what_full_queues_drop_is_not_taken_for_losses_of_links(weft: Weft, tmp_path: Path) -> None:
+def test_drops_of_full_queues_do_not_count_as_losses_of_links(weft: Weft, tmp_path: Path) -> None:
     out = tmp_path / "x"
     # Hosts of two leaves send to one host of the third, so that spines drop too.
     fabric = "--leaves 3 --hosts 3 --queue 30 --spine-rate 1=300mbit --spine-rate 2=300mbit"

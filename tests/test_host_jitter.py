@@ -85,7 +85,7 @@ def test_nics_measure_the_network_whatever_hosts_do(
 
 
 @pytest.mark.parametrize("jitter_ns", JITTERS_NS[1:])
-def test_leaves_take_noise_of_receivers_for_the_network(
+def test_leaves_measure_the_noise_of_receivers_as_rtt_of_the_network(
     weft: Weft, tmp_path: Path, jitter_ns: int
 ) -> None:
     leaves_run = run(weft, tmp_path, jitter_ns, "plain")

@@ -32,7 +32,7 @@ def truth(capture: Path) -> GroundTruth:
     return GroundTruth(capture)
 
 
-def test_packets_tell_how_long_they_have_waited(capture: Path, truth: GroundTruth) -> None:
+def test_packets_report_their_queueing_delays(capture: Path, truth: GroundTruth) -> None:
     """Checks the last queue, which the packet left one link before its report."""
     names = {switch["device_id"]: switch["name"] for switch in truth.topology["switches"]}
     (delay_ns,) = {link["delay_ns"] for link in truth.topology["links"]}

@@ -39,7 +39,7 @@ def test_leaves_measure_its_rtts(out: Path) -> None:
         assert links_ns <= min(rtts_ns[sender, "10.2.1.1"]) <= links_ns + 60_000
 
 
-def test_captures_have_every_byte_and_no_packet_that_nobody_sent(weft: Weft, out: Path) -> None:
+def test_captures_have_every_byte_and_no_unexpected_packet(weft: Weft, out: Path) -> None:
     weft.run("evidence", str(out))
     summary = json.loads((out / "evidence" / "summary.json").read_text())
     assert summary["data_bytes"] == 5_000_000
@@ -58,7 +58,7 @@ def test_captures_have_every_byte_and_no_packet_that_nobody_sent(weft: Weft, out
         "--background-udp 1 --udp-rate 100mbit --background-tcp 1",
     ],
 )
-def test_it_goes_with_whatever_else_is_asked_for(weft: Weft, tmp_path: Path, more: str) -> None:
+def test_ipv6_works_with_other_options(weft: Weft, tmp_path: Path, more: str) -> None:
     weft.run("run", *SLOW_SPINE.split(), *more.split(), "--out", str(tmp_path / "x"))
     (flow,) = rows(tmp_path / "x" / "flows.csv")
     assert not flow["error"]

@@ -43,7 +43,7 @@ def test_kunit_tests_pass_in_the_kernel(kernel: Kernel) -> None:
     assert "ok 2 weft_connection" in lines
 
 
-def test_a_program_that_breaks_off_has_failed() -> None:
+def test_a_test_program_that_breaks_off_has_failed() -> None:
     good = Outcome(0, "ok 1 - one\n1..1\n", "[1.0] all is well\n")
     assert plain_lab.wrong(good) == []
     assert plain_lab.wrong(Outcome(0, "ok 1 - one\n", "")) == ["broke off: ok 1 - one"]
@@ -61,7 +61,7 @@ def test_a_lab_without_its_kernel_says_so(kernel: Kernel) -> None:
         plain_lab.run(missing, ["/bin/true"])
 
 
-def test_selftests_name_what_there_is() -> None:
+def test_unknown_selftests_are_refused_with_a_list_of_all() -> None:
     done = subprocess.run(
         [plain_lab.ROOT / "tests/selftests/run", "--tests", "nonsense"],
         capture_output=True,

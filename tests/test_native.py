@@ -33,7 +33,7 @@ def lab(labs: Labs, request: pytest.FixtureRequest) -> Iterator[Lab]:
     lab.run("topo", "down")
 
 
-def test_it_says_that_it_is_native(lab: Lab) -> None:
+def test_status_shows_that_it_is_native(lab: Lab) -> None:
     assert "clock   native" in lab.run("topo", "status")
 
 
@@ -50,7 +50,7 @@ def test_a_host_reaches_others_at_its_leaf_and_over_every_spine(lab: Lab) -> Non
     assert lab.shell(*pings).count(" 1 received") == len(pings)
 
 
-def test_flows_cross_it_and_its_leaves_measure_them(lab: Lab, tmp_path: Path) -> None:
+def test_flows_cross_the_fabric_and_its_leaves_measure_them(lab: Lab, tmp_path: Path) -> None:
     out = tmp_path / "x"
     lab.run(*"workload --pattern bulk --bytes 500000 --scheduler default --out".split(), str(out))
     (flow,) = rows(out / "flows.csv")
@@ -74,7 +74,7 @@ def test_a_clock_that_is_not_virtual_cannot_be_set(lab: Lab) -> None:
     assert "real time" in refused.stderr
 
 
-def test_a_program_that_is_not_installed_is_one_line_before_anything_starts(weft: Weft) -> None:
+def test_a_missing_bmv2_is_reported_in_one_line_before_anything_starts(weft: Weft) -> None:
     command = weft.command("topo", "up", "--name", "none", "--switch", "bmv2")
     environment = os.environ | {"PATH": "/nowhere"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)

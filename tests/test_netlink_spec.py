@@ -135,7 +135,7 @@ def test_all_numbers_of_the_kernel_tests_are_those_of_the_specification(spec: Sp
         ("kernel-policy: per-op", "kernel-policy: global", "per-op"),
     ],
 )
-def test_what_is_not_understood_is_an_error(
+def test_an_unsupported_specification_is_an_error(
     tmp_path: Path, old: str, new: str, complaint: str
 ) -> None:
     with pytest.raises(SpecError, match=complaint):

@@ -37,13 +37,13 @@ def test_with_loss_adaptive_beats_one_subflow_per_path(weft: Weft, tmp_path: Pat
     assert adaptive > 1.5 * one
 
 
-def test_only_the_path_that_loses_gets_more(weft: Weft, tmp_path: Path) -> None:
+def test_only_the_lossy_path_gets_more_subflows(weft: Weft, tmp_path: Path) -> None:
     _, subflows = run(weft, tmp_path / "x", "adaptive:max=3", "--bytes 40MB --spine-loss 2=1%")
     # Drops of a full queue are losses too: the other path may be trying a second subflow.
     assert 1 + 3 <= subflows < 3 + 3
 
 
-def test_what_was_chosen_is_in_the_results(weft: Weft, tmp_path: Path) -> None:
+def test_the_path_manager_is_recorded_in_the_results(weft: Weft, tmp_path: Path) -> None:
     run(weft, tmp_path / "x", "fixed:3", "--bytes 1MB")
     lab = json.loads((tmp_path / "x" / "run.json").read_text())["lab"]
     assert lab["path_manager"] == "fixed:3"
@@ -61,7 +61,7 @@ def per_path(lab: Lab) -> list[int]:
     return [len(path["subflows"]) for path in lab.json("flows", "--subflows")]
 
 
-def test_a_new_agent_takes_connections_over_as_they_are(labs: Labs, tmp_path: Path) -> None:
+def test_a_restarted_agent_takes_over_existing_connections(labs: Labs, tmp_path: Path) -> None:
     lab = labs.up(*FABRIC.split(), "--path-manager", "fixed:2")
     flags = f"workload {TRAFFIC} --bytes 400MB --name {lab.name} --out"
     command = lab.weft.command(*flags.split(), str(tmp_path / "x"))

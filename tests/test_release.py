@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def test_the_version_is_the_same_wherever_it_stands() -> None:
+def test_the_version_is_the_same_in_every_file() -> None:
     """Programs, Python packages and the citation are released together."""
     cargo = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
     python = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

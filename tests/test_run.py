@@ -34,7 +34,7 @@ def test_the_same_seed_gives_the_same_bytes(weft: Weft, tmp_path: Path) -> None:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes(), file
 
 
-def test_what_else_python_has_installed_changes_no_byte(
+def test_other_installed_python_packages_change_no_byte(
     weft: Weft, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Searching for modules leaves work to the kernel, which must not affect the run."""
@@ -107,7 +107,7 @@ def test_an_interrupt_at_any_time_stops_it_and_leaves_nothing(
 
 
 @pytest.mark.parametrize("choice", ["scheduler", "congestion"])
-def test_what_the_kernel_lacks_is_refused_in_one_line_that_says_what_it_has(
+def test_an_unknown_scheduler_or_congestion_control_is_refused_with_a_list_of_all(
     weft: Weft, tmp_path: Path, choice: str
 ) -> None:
     out = tmp_path / "x"
@@ -141,7 +141,7 @@ def test_another_seed_gives_other_flows(weft: Weft, tmp_path: Path) -> None:
     assert sizes[0] != sizes[1]
 
 
-def test_a_run_says_what_it_was(weft: Weft, tmp_path: Path) -> None:
+def test_a_run_records_its_parameters(weft: Weft, tmp_path: Path) -> None:
     run(weft, tmp_path / "x", "--flows 5 --scheduler minrtt --seed 3 --load 0.2")
     text = (tmp_path / "x" / "run.json").read_text()
     assert json.loads(text)

@@ -20,7 +20,7 @@ def longest_queue(out: Path) -> int:
 
 
 @pytest.mark.parametrize(("senders", "spines"), [(10, 2), (16, 2), (8, 4)])
-def test_an_incast_takes_what_its_link_takes(
+def test_an_incast_completes_in_the_transmission_time_of_its_link(
     weft: Weft, tmp_path: Path, senders: int, spines: int
 ) -> None:
     flows = run(
@@ -52,9 +52,7 @@ h1_4,h2_4,10000000,10000000
 
 
 @pytest.mark.parametrize("ip", [4, 6])
-def test_data_that_come_the_other_way_do_not_slow_a_flow_down(
-    weft: Weft, tmp_path: Path, ip: int
-) -> None:
+def test_reverse_traffic_does_not_slow_a_flow_down(weft: Weft, tmp_path: Path, ip: int) -> None:
     """Its ACKs share a queue with their data, but its own data does not pass that queue."""
     (tmp_path / "flows").write_text(BOTH_WAYS)
     replay = f"--pattern replay --flow-list {tmp_path / 'flows'} --ip {ip}"
@@ -110,9 +108,7 @@ def test_an_option_of_the_scheduler_can_be_set(weft: Weft, tmp_path: Path) -> No
     assert longest_queue(tmp_path / "x") > 50
 
 
-def test_an_option_that_is_not_there_is_named_beside_those_that_are(
-    weft: Weft, tmp_path: Path
-) -> None:
+def test_an_unknown_option_is_refused_with_a_list_of_all(weft: Weft, tmp_path: Path) -> None:
     out = tmp_path / "x"
     done = weft.try_run("run", "--scheduler-options", "wft_rescue_ms=0", "--out", str(out))
     assert done.returncode == 2

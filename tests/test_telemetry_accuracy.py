@@ -49,7 +49,7 @@ def truth(capture: Path) -> GroundTruth:
     return GroundTruth(capture)
 
 
-def test_rtts_of_segments_are_what_the_network_took(capture: Path, truth: GroundTruth) -> None:
+def test_rtt_samples_are_the_true_rtts_of_segments(capture: Path, truth: GroundTruth) -> None:
     errors, unexplained = [], 0
     for digest in digests(capture):
         if digest.name == "rtt_sample_t":
@@ -68,9 +68,7 @@ def test_rtts_of_segments_are_what_the_network_took(capture: Path, truth: Ground
     assert quantile(errors, 0.99) <= ERROR_NS
 
 
-def test_depths_and_delays_of_queues_are_those_of_the_queues(
-    capture: Path, truth: GroundTruth
-) -> None:
+def test_queue_samples_are_the_true_depths_and_delays(capture: Path, truth: GroundTruth) -> None:
     errors, wrong_depths, full = [], 0, queue_packets(truth)
     for digest in queue_samples(capture):
         port, depth, delay_ns, *_ = digest.fields
@@ -87,7 +85,7 @@ def test_depths_and_delays_of_queues_are_those_of_the_queues(
     assert quantile(errors, 0.99) <= 10_000
 
 
-def test_what_links_have_sent_since_they_were_idle_is_what_they_have_sent(
+def test_samples_of_sent_bytes_are_the_true_counts_since_the_link_was_idle(
     capture: Path, truth: GroundTruth
 ) -> None:
     # A sample of an empty queue has no link data.
@@ -100,7 +98,7 @@ def test_what_links_have_sent_since_they_were_idle_is_what_they_have_sent(
         assert (since_ns, sent_bytes) in truth.queues[digest.switch, port].sent(digest.at_ns)
 
 
-def test_a_kernels_smoothed_rtt_is_further_off_than_a_leafs(
+def test_a_leafs_smoothed_rtt_is_more_accurate_than_a_kernels(
     capture: Path, truth: GroundTruth
 ) -> None:
     run = json.loads((capture.parent / "run.json").read_text())

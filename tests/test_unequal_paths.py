@@ -24,7 +24,7 @@ def last(queues: Rows) -> dict[tuple[str, str], dict[str, int]]:
     return {(r["switch"], r["peer"]): {c: int(r[c]) for c in counts} for r in queues}
 
 
-def test_a_spine_loses_as_much_as_was_asked_for(weft: Weft, tmp_path: Path) -> None:
+def test_a_spine_loses_the_configured_share(weft: Weft, tmp_path: Path) -> None:
     run(weft, tmp_path / "x", "--pattern bulk --bytes 20MB --spine-loss 2=1% --rate 100mbit")
     counts = last(rows(tmp_path / "x" / "queues.csv"))
     for leaf in ("leaf1", "leaf2"):
@@ -36,7 +36,7 @@ def test_a_spine_loses_as_much_as_was_asked_for(weft: Weft, tmp_path: Path) -> N
         assert counts["spine1", leaf]["lost_packets"] == 0
 
 
-def test_rates_and_queues_of_a_spine_are_its_own(weft: Weft, tmp_path: Path) -> None:
+def test_a_spine_has_its_own_rate_and_queue(weft: Weft, tmp_path: Path) -> None:
     run(
         weft,
         tmp_path / "x",
@@ -64,7 +64,7 @@ def goodput_bps(queues: Rows, spine: str, start_ns: int, end_ns: int) -> float:
     return (bytes_ - first) * 8e9 / (last_ns - first_ns)
 
 
-def test_a_rate_that_changes_is_seen_when_it_does(weft: Weft, tmp_path: Path) -> None:
+def test_a_rate_change_takes_effect_at_its_time(weft: Weft, tmp_path: Path) -> None:
     run(
         weft,
         tmp_path / "x",
@@ -123,7 +123,7 @@ def test_hosts_can_send_faster_than_they_receive(weft: Weft, tmp_path: Path) -> 
     assert received_bps <= 1.01 * 100e6
 
 
-def test_a_stopped_flow_says_what_arrived_and_a_page_keeps_its_connections_busy(
+def test_a_stopped_flow_reports_its_bytes_and_a_page_keeps_its_connections_busy(
     weft: Weft, tmp_path: Path
 ) -> None:
     run(weft, tmp_path / "bulk", "--pattern bulk --flows 3 --duration 500ms --host-rate 100mbit")
@@ -159,7 +159,7 @@ def test_a_stopped_flow_says_what_arrived_and_a_page_keeps_its_connections_busy(
         ("--rate 100gbit --host-rate 100gbit --delay 2us --bytes 20MB", 0, 0.2),
     ],
 )
-def test_paths_may_be_as_long_slow_or_fast_as_they_come(
+def test_very_long_slow_and_fast_paths_work(
     weft: Weft, tmp_path: Path, arguments: str, rtt_ns: int, tolerance: float
 ) -> None:
     run(weft, tmp_path / "x", f"--pattern bulk {arguments}")

@@ -33,7 +33,7 @@ def test_wrong_input_is_refused_with_one_line(weft: Weft, command: str, said: st
 
 
 @pytest.mark.parametrize("command", ["patterns", "paths", "shell", "workload", "flows"])
-def test_without_a_lab_one_is_told_how_to_start_it(weft: Weft, command: str) -> None:
+def test_without_a_lab_the_error_says_how_to_start_one(weft: Weft, command: str) -> None:
     done = weft.try_run(command, "--name", "nosuchlab")
     assert done.returncode == 1
     assert "weft topo up" in done.stderr
@@ -52,7 +52,7 @@ def helps(weft: Weft, command: str = "weft") -> dict[str, str]:
     return found
 
 
-def test_every_command_has_help_that_says_what_it_does_and_takes(weft: Weft) -> None:
+def test_every_command_has_help_with_a_description_and_its_usage(weft: Weft) -> None:
     found = helps(weft)
     # The commands of the first page, and those of `topo`.
     assert {"weft run", "weft topo up", "weft experiment", "weft report"} <= set(found)

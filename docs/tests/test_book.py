@@ -36,7 +36,7 @@ def test_links_that_resolve_are_no_complaint(tmp_path: Path) -> None:
         ("`p4/spine.p4`", "`p4/spine.p4`: no such file"),
     ],
 )
-def test_what_leads_nowhere_is_named_with_its_line(tmp_path: Path, page: str, what: str) -> None:
+def test_broken_links_are_reported_with_their_line(tmp_path: Path, page: str, what: str) -> None:
     files = written(tmp_path, FILES | {"README.md": f"# Top\n\n{page}\n"})
     assert book.broken_links(tmp_path, files) == [f"README.md:3: {what}"]
 

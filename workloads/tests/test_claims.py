@@ -32,7 +32,7 @@ def verdict(folder: Path, numbers: Numbers, claim: str = "") -> Verdict:
     )
 
 
-def test_a_claim_holds_when_every_point_is_clearly_on_its_side(tmp_path: Path) -> None:
+def test_a_claim_holds_when_every_interval_is_on_its_side(tmp_path: Path) -> None:
     found = verdict(
         tmp_path,
         {
@@ -56,7 +56,7 @@ def test_seeds_are_compared_pairwise(tmp_path: Path) -> None:
     assert found.word() == "holds"
 
 
-def test_what_the_seeds_cannot_tell_apart_is_open(tmp_path: Path) -> None:
+def test_a_claim_whose_interval_contains_zero_is_open(tmp_path: Path) -> None:
     found = verdict(
         tmp_path,
         {("rb", n): [10.0, 30.0, 20.0] for n in (1, 16)}
@@ -90,7 +90,7 @@ def test_a_claim_that_holds_at_one_point_of_two_holds_in_part(tmp_path: Path) ->
     assert verdict(tmp_path, numbers).word() == "does not hold"
 
 
-def test_up_to_needs_one_point(tmp_path: Path) -> None:
+def test_an_up_to_claim_needs_one_point(tmp_path: Path) -> None:
     numbers = {
         ("rb", 1): [1.0, 1.0, 1.1],
         ("minrtt", 1): [2.0, 2.0, 2.0],
@@ -136,7 +136,7 @@ relation = ">="
     ]
 
 
-def test_a_confidence_interval_is_students() -> None:
+def test_the_confidence_interval_uses_students_t() -> None:
     # 1, 2, 3: s = 1, t(2) = 4.303, half = 4.303 / sqrt(3).
     assert spread([1.0, 2.0, 3.0]).half == pytest.approx(2.484, abs=1e-3)
     assert spread([5.0]).half is None

@@ -104,7 +104,7 @@ def test_runs_are_done_by_both_workers_and_their_results_come_back(
         assert not list((tmp_path / name).glob("*/worker-*/weft/*"))
 
 
-def test_a_worker_that_is_killed_costs_only_its_run(tmp_path: Path, cluster: Cluster) -> None:
+def test_a_killed_worker_fails_only_its_run(tmp_path: Path, cluster: Cluster) -> None:
     install(tmp_path, WAITS_AT_THE_FIFTH)
     workers = {name: cluster.worker(name) for name in ("one", "two")}
     wait_for_workers(cluster, 2)
@@ -138,9 +138,7 @@ def test_an_interrupt_stops_the_labs_of_the_workers(tmp_path: Path, cluster: Clu
     assert started(tmp_path) == RUNS + 1
 
 
-def test_a_worker_that_would_run_something_else_is_refused(
-    tmp_path: Path, cluster: Cluster
-) -> None:
+def test_a_worker_with_another_build_is_refused(tmp_path: Path, cluster: Cluster) -> None:
     install(tmp_path, HEALTHY)
     status, said = conduct(tmp_path, tmp_path / "mine", cluster.address)
     assert status != 0

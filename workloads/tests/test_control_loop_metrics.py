@@ -15,7 +15,9 @@ def written(folder: Path, patterns: list[str], loops: list[str]) -> Path:
     return folder
 
 
-def test_a_paths_part_is_that_of_the_first_pair_until_the_next_pattern(tmp_path: Path) -> None:
+def test_the_share_of_a_path_is_that_of_the_first_pair_until_the_next_pattern(
+    tmp_path: Path,
+) -> None:
     patterns = [
         "0,1,2,7,0,spine1,1,0,1,AB", "0,1,2,7,1,spine2,1,0,1,AB",
         "0,2,1,8,0,spine1,1,0,1,BBBA", "0,2,1,8,1,spine2,1,0,1,BBBA",
@@ -26,7 +28,7 @@ def test_a_paths_part_is_that_of_the_first_pair_until_the_next_pattern(tmp_path:
     assert metrics == {"patterns_per_s": 50}
 
 
-def test_patterns_that_had_to_rest_or_followed_no_sample_took_no_time(tmp_path: Path) -> None:
+def test_patterns_that_waited_or_had_no_sample_are_not_in_the_delays(tmp_path: Path) -> None:
     patterns = ["0,1,2,7,0,spine1,1,0,1,AB"]
     loops = [
         "1,2,7,h1_1,1000000,1050000,1070000,false,moved",
@@ -39,6 +41,6 @@ def test_patterns_that_had_to_rest_or_followed_no_sample_took_no_time(tmp_path: 
     assert metrics["sample_to_kernel_max_us"] == pytest.approx(90)
 
 
-def test_a_run_without_patterns_has_no_such_numbers(tmp_path: Path) -> None:
+def test_a_run_without_patterns_has_no_pattern_metrics(tmp_path: Path) -> None:
     assert control_loop.read(tmp_path, 20.0) == ({}, {})
     assert control_loop.read(written(tmp_path, [], []), 20.0) == ({}, {})

@@ -109,7 +109,7 @@ def test_a_guest_that_is_killed_costs_its_run_alone(tmp_path: Path) -> None:
     assert table(tmp_path, tmp_path) == (RUNS, "complete")
 
 
-def test_who_removes_a_run_in_the_middle_is_told_which_file_is_missing(tmp_path: Path) -> None:
+def test_a_run_removed_meanwhile_is_reported_with_the_missing_file(tmp_path: Path) -> None:
     removes_one = HEALTHY.replace(
         "out.mkdir()\n",
         """\
@@ -140,7 +140,7 @@ cp -r "$STORE" "$KEPT.resumed"
 """
 
 
-def test_a_full_disk_stops_the_experiment_and_what_is_there_reads(tmp_path: Path) -> None:
+def test_a_full_disk_stops_the_experiment_and_its_results_stay_readable(tmp_path: Path) -> None:
     store = tmp_path / "disk"
     store.mkdir()
     fat = HEALTHY.replace(

@@ -81,7 +81,7 @@ def test_rates_follow_as_paths_fail_return_and_change() -> None:
         assert found["fct_mean_by_even"] == pytest.approx(3 / (7 / 3))
 
 
-def test_what_the_model_does_not_have_is_not_compared() -> None:
+def test_runs_that_the_model_does_not_cover_are_not_compared() -> None:
     flow = ("h1_1", "h2_1", 1, 0, 1)
     assert ratios(flow)
     assert not ratios(flow, kind="fat-tree")

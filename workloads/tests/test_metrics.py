@@ -52,11 +52,11 @@ def test_a_query_without_all_answers_has_missed_its_deadline(tmp_path: Path) -> 
     assert metrics["deadline_missed_percent"] == 50
 
 
-def test_flows_that_are_no_queries_have_none(tmp_path: Path) -> None:
+def test_flows_that_are_not_queries_have_no_query_metrics(tmp_path: Path) -> None:
     assert "query_mean_ms" not in measure(folder_of_a_run(tmp_path, [1, 2])).metrics
 
 
-def test_the_load_that_flows_are_is_that_of_their_sizes_and_starts(tmp_path: Path) -> None:
+def test_the_offered_load_follows_from_sizes_and_start_times(tmp_path: Path) -> None:
     # 1000 B every 10 ms are 0.8 Mbit/s; one host, or each of four, has 1 Mbit/s.
     one = folder_of_a_run(tmp_path, [1, 2, 3], 10, pattern="many-to-one", load=0.5)
     assert measure(one).metrics["offered_load"] == pytest.approx(0.8)

@@ -32,7 +32,7 @@ def drawn(names: list[str]) -> Figure:
         (["MinRTT with PR", "BLEST", "DAPS", "OTIAS", "MPTCP-RB", "TCP, one path"], 3),
     ],
 )
-def test_names_of_places_are_wrapped_and_do_not_touch(names: list[str], lines: int) -> None:
+def test_tick_labels_are_wrapped_and_do_not_touch(names: list[str], lines: int) -> None:
     labels = drawn(names).axes[0].get_xticklabels()
     assert max(label.get_text().count("\n") + 1 for label in labels) == lines
     boxes = [label.get_window_extent() for label in labels]
@@ -41,7 +41,7 @@ def test_names_of_places_are_wrapped_and_do_not_touch(names: list[str], lines: i
 
 
 @pytest.mark.parametrize("count", [4, 9])
-def test_names_that_cannot_be_wrapped_stand_aslant(count: int) -> None:
+def test_labels_that_cannot_be_wrapped_are_slanted(count: int) -> None:
     labels = drawn(["a-distribution-of-sizes"] * count).axes[0].get_xticklabels()
     assert {label.get_rotation() for label in labels} == {30}
 
@@ -67,7 +67,7 @@ def test_a_panel_is_as_wide_as_its_bars_need() -> None:
     assert usual.get_figwidth() == pytest.approx(INCHES + 0.3)
 
 
-def test_a_break_between_number_and_unit_is_the_last_that_is_made() -> None:
+def test_labels_break_between_number_and_unit_last() -> None:
     labels = drawn(["Amazon, 1 MiB", "Wikipedia, 72 KiB", "all"]).axes[0].get_xticklabels()
     assert [label.get_text() for label in labels] == ["Amazon, 1 MiB", "Wikipedia,\n72 KiB", "all"]
 

@@ -37,7 +37,7 @@ def run(installation: Installation, folder: Path, runs: list[Run]) -> Outcome:
     return Runner(installation, Store(folder / "store"), 2, lambda *_: None).run(runs)
 
 
-def test_what_was_done_is_not_done_again(
+def test_finished_runs_are_not_repeated(
     tmp_path: Path, installed: Callable[[str], Installation]
 ) -> None:
     installation = installed(WRITES_A_RUN)
@@ -59,14 +59,14 @@ def test_all_points_get_a_seed_before_any_gets_another(
     assert seeds == ["1"] * 4 + ["2"] * 4 + ["3"] * 4
 
 
-def test_a_run_is_known_by_its_flags_and_its_programs(tmp_path: Path) -> None:
+def test_flags_and_programs_identify_a_run(tmp_path: Path) -> None:
     one, other = runs_of(tmp_path)[:2]
     before, after = Installation(tmp_path, "before"), Installation(tmp_path, "after")
     assert before.key(one) == before.key(one)
     assert len({before.key(one), before.key(other), after.key(one)}) == 3
 
 
-def test_a_run_is_known_by_what_stands_in_the_files_that_it_reads(tmp_path: Path) -> None:
+def test_the_content_of_input_files_identifies_a_run(tmp_path: Path) -> None:
     def key(folder: str, sizes: str) -> str:
         (tmp_path / folder).mkdir(exist_ok=True)
         (tmp_path / folder / "mine.csv").write_text(sizes)
@@ -117,7 +117,7 @@ def test_two_experiments_do_not_write_the_same_folders(
         pass
 
 
-def test_metrics_are_what_the_files_say(
+def test_metrics_are_computed_from_the_files_of_a_run(
     tmp_path: Path, installed: Callable[[str], Installation]
 ) -> None:
     outcome = run(installed(WRITES_A_RUN), tmp_path, runs_of(tmp_path)[:1])
@@ -131,7 +131,7 @@ def test_metrics_are_what_the_files_say(
     assert measured.metrics["queue_max_packets"] == 9
 
 
-def test_what_a_run_cost_is_kept_beside_what_it_measured(
+def test_the_cost_of_a_run_is_kept_with_its_metrics(
     tmp_path: Path, installed: Callable[[str], Installation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = runs_of(tmp_path)[:1]

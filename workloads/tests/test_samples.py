@@ -40,7 +40,7 @@ def test_a_single_subflow_has_no_gap(tmp_path: Path) -> None:
     assert curves.keys() == {"fast_cwnd_packets"}
 
 
-def test_a_run_that_was_not_sampled_has_no_such_numbers(tmp_path: Path) -> None:
+def test_a_run_without_samples_has_no_sample_metrics(tmp_path: Path) -> None:
     assert samples.read(tmp_path) == ({}, {})
     assert samples.read(sampled(tmp_path, [])) == ({}, {})
 
@@ -64,5 +64,5 @@ def test_gaps_are_in_packets_of_the_first_connection(tmp_path: Path) -> None:
     assert gaps["packets"].to_list() == [5, 7]
 
 
-def test_a_capture_of_which_no_packet_left_a_gap_has_none(tmp_path: Path) -> None:
+def test_a_capture_without_gaps_has_no_gap_metrics(tmp_path: Path) -> None:
     assert evidence.gap_packets(captured(tmp_path)).is_empty()

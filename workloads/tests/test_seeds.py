@@ -43,12 +43,12 @@ def test_later_seeds_change_nothing_once_there_are_enough() -> None:
     assert Seeds(3, 6, percent=5).wanted(known(10, 10, 10, 99, 1, 7)) == 3
 
 
-def test_a_seed_that_failed_is_made_up_for() -> None:
+def test_a_failed_seed_is_replaced_by_another() -> None:
     assert Seeds(3, 6, percent=5).wanted(known(10, None, 10)) == 4
     assert Seeds(3, 6, percent=5).wanted(known(10, None, 10, 10)) == 4
 
 
-def test_a_fixed_number_is_what_it_is() -> None:
+def test_a_fixed_number_of_seeds_does_not_depend_on_results() -> None:
     assert Seeds.fixed(4).wanted(known(1, 2, 3)) == 4
 
 

@@ -39,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
         "--jobs", type=_count, default=os.cpu_count() or 1, help="labs to run in parallel [CPUs]"
     )
     how.add_argument(
-        "--seeds", type=_count, default=0, help="minimum at every point [as in the file]"
+        "--seeds", type=_count, default=0, help="minimum number at every point [as in the file]"
     )
     how.add_argument(
         "--store",
