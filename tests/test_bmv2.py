@@ -54,7 +54,7 @@ def test_patterns_follow_what_its_leaves_measure_and_queues_keep_their_rates(
     lab: Lab, tmp_path: Path
 ) -> None:
     out = tmp_path / "x"
-    lab.run(*"workload --pattern bulk --bytes 3000000 --scheduler rb --out".split(), str(out))
+    lab.run(*"workload --traffic bulk --bytes 3000000 --scheduler rb --out".split(), str(out))
     (flow,) = rows(out / "flows.csv")
     assert flow["subflows"] == "2"
     # Two paths carry 16513 frames a second, each with up to 1448 bytes. Queues start empty, and
@@ -76,7 +76,7 @@ def test_a_switch_that_restarts_gets_its_queues_and_its_entries_again(lab: Lab) 
 
 def test_weft_run_uses_bmv2_too(weft: Weft, tmp_path: Path) -> None:
     out = tmp_path / "x"
-    flags = "--switch bmv2 --hosts 1 --rate 200mbit --pattern bulk --bytes 300000 --out"
+    flags = "--switch bmv2 --hosts 1 --rate 200mbit --traffic bulk --bytes 300000 --out"
     said = weft.run("run", *flags.split(), str(out))
     assert "switches are BMv2" in said
     (flow,) = rows(out / "flows.csv")

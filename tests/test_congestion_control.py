@@ -68,7 +68,7 @@ def test_subflows_begin_with_the_initial_window(
     weft: Weft, tmp_path: Path, asked: str, packets: int
 ) -> None:
     out = tmp_path / "x"
-    run(weft, out, f"--pattern incast --senders 1 --bytes 300KB --sample 20us {asked}")
+    run(weft, out, f"--traffic incast --senders 1 --bytes 300KB --sample 20us {asked}")
     windows: dict[str, list[int]] = {}
     for row in rows(out / "samples.csv"):
         windows.setdefault(row["source"], []).append(int(row["cwnd_packets"]))
@@ -80,7 +80,7 @@ def test_subflows_begin_with_the_initial_window(
 def test_timeouts_are_as_short_as_the_smallest_that_is_asked_for(
     weft: Weft, tmp_path: Path, ip: int
 ) -> None:
-    incast = f"--pattern incast --senders 24 --bytes 50KB --queue 20 --scheduler minrtt --ip {ip}"
+    incast = f"--traffic incast --senders 24 --bytes 50KB --queue 20 --scheduler minrtt --ip {ip}"
     longest = {}
     for name, asked in (("kernel", ""), ("short", "--rto-min 5ms")):
         flows = run(weft, tmp_path / name, f"{incast} {asked}")
@@ -93,14 +93,14 @@ def test_timeouts_are_as_short_as_the_smallest_that_is_asked_for(
 def test_an_incast_completes_under_rb_with_each_coupled_control(
     weft: Weft, tmp_path: Path, name: str
 ) -> None:
-    flows = run(weft, tmp_path / "x", f"--pattern incast --scheduler rb --congestion {name}")
+    flows = run(weft, tmp_path / "x", f"--traffic incast --scheduler rb --congestion {name}")
     assert len(flows) == 10
     assert all(flow["fct_ns"] and int(flow["subflows"]) == 2 for flow in flows), flows
     assert json.loads((tmp_path / "x" / "run.json").read_text())["workload"]["congestion"] == name
 
 
 def test_plain_tcp_behaves_like_reno_under_each_coupled_control(weft: Weft, tmp_path: Path) -> None:
-    tcp = "--pattern incast --protocol tcp --bytes 500KB --queue 60"
+    tcp = "--traffic incast --protocol tcp --bytes 500KB --queue 60"
     flows = {
         name: run(weft, tmp_path / name, f"{tcp} --congestion {name}")
         for name in ("reno", "cubic", *COUPLED)

@@ -73,7 +73,7 @@ FAILURE = "100ms:2:down;400ms:2:up"
 
 def test_a_dead_path_leaves_the_patterns_and_returns(weft: Weft, tmp_path: Path) -> None:
     out = tmp_path / "x"
-    traffic = "--pattern incast --senders 2 --bytes 40000000 --scheduler rb --hosts 2 --seed 1"
+    traffic = "--traffic incast --senders 2 --bytes 40000000 --scheduler rb --hosts 2 --seed 1"
     weft.run("run", *traffic.split(), "--change", FAILURE, "--out", str(out))
     changes = [row for row in rows(out / "loop.csv") if row["source_leaf"] == "1"]
     failed = [row for row in changes if row["rule"] == "failed"]
@@ -92,7 +92,7 @@ def test_a_dead_path_leaves_the_patterns_and_returns(weft: Weft, tmp_path: Path)
 
 ALONE = (
     "--hosts 1 --host-rate 10gbit --sender-rate 1gbit "
-    "--pattern incast --senders 1 --bytes 40MB --scheduler rb"
+    "--traffic incast --senders 1 --bytes 40MB --scheduler rb"
 )
 """One flow at half the rate of its two paths, to a faster link: queues do not build up."""
 
@@ -132,7 +132,7 @@ def test_a_link_that_recovers_its_rate_gets_its_share_again(weft: Weft, tmp_path
 
 def test_a_link_at_half_its_rate_is_detected_from_what_it_sends(labs: Labs, tmp_path: Path) -> None:
     lab = labs.up("--hosts", "2", "--host-rate", "2gbit", "--change", "20ms:2:rate=500mbit")
-    flags = "workload --pattern incast --senders 2 --bytes 20000000 --scheduler rb"
+    flags = "workload --traffic incast --senders 2 --bytes 20000000 --scheduler rb"
     lab.run(*flags.split(), "--out", str(tmp_path / "x"))
     fast, slow = lab.patterns()[1, 2]["paths"]
     assert fast["slow_percent"] is None
@@ -141,7 +141,7 @@ def test_a_link_at_half_its_rate_is_detected_from_what_it_sends(labs: Labs, tmp_
     assert 41 <= slow["slow_percent"] <= 61
 
 
-HERD = "--pattern bulk --flows 8 --hosts 8 --duration 300ms --scheduler rb --seed 1"
+HERD = "--traffic bulk --flows 8 --hosts 8 --duration 300ms --scheduler rb --seed 1"
 
 
 def test_many_hosts_do_not_chase_the_emptier_path_back_and_forth(

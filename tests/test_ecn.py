@@ -10,7 +10,7 @@ pytestmark = pytest.mark.lab
 
 QUEUE, THRESHOLD = 200, 20
 BULK = (
-    "--pattern bulk --flows 2 --duration 150ms --leaves 2 --hosts 2 --spines 1 "
+    "--traffic bulk --flows 2 --duration 150ms --leaves 2 --hosts 2 --spines 1 "
     f"--rate 1gbit --delay 20us --queue {QUEUE}"
 )
 """Two hosts of 1 Gbit/s share a link of 1 Gbit/s."""

@@ -11,7 +11,7 @@ from driver import Weft, rows
 
 pytestmark = pytest.mark.lab
 
-INCAST = "--pattern incast --senders 4 --bytes 225000 --send-buffer 65536 --queue 60"
+INCAST = "--traffic incast --senders 4 --bytes 225000 --send-buffer 65536 --queue 60"
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ setting = "An incast of three flows."
 
 [flags]
 hosts = 3
-pattern = "incast"
+traffic = "incast"
 senders = 3
 scale = 0.5
 
@@ -75,6 +75,7 @@ def test_a_mistake_is_refused_before_anything_runs(weft: Weft, tmp_path: Path) -
         ('"minrtt"', '"minrt"', "sizes.toml:17: experiment sizes: scheduler = 'minrt': there are"),
         ("hosts = 3", "hosts = 0", "sizes.toml:7: experiment sizes: "),
         ("senders", "sender", "no flag --sender; did you mean --senders?"),
+        ("traffic =", "pattern =", "sizes: pattern is now called traffic"),
     ):
         (tmp_path / "sizes.toml").write_text(EXPERIMENT.replace(old, new, 1))
         done = weft.try_run(*command(tmp_path))

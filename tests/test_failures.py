@@ -20,8 +20,8 @@ def long_flows(
     lab: Lab, out: Path, size_bytes: int = 60_000_000, senders: int = 3
 ) -> Iterator[subprocess.Popen[str]]:
     """Run flows into one host; three flows of 60 MB take at least 1.4 s of virtual time."""
-    pattern = f"--pattern incast --senders {senders} --bytes {size_bytes}"
-    flags = f"workload {pattern} --scheduler rb --out"
+    traffic = f"--traffic incast --senders {senders} --bytes {size_bytes}"
+    flags = f"workload {traffic} --scheduler rb --out"
     command = lab.weft.command(*flags.split(), str(out), "--name", lab.name)
     load = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=lab.weft.folder

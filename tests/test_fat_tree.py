@@ -57,7 +57,7 @@ def most_sent_by_cores(out: Path) -> dict[str, int]:
 
 
 # Senders are at edge switches of all pods.
-INCAST = "run --topology fat-tree --pattern incast --senders 6 --bytes 6MB --scheduler rb"
+INCAST = "run --topology fat-tree --traffic incast --senders 6 --bytes 6MB --scheduler rb"
 
 
 def test_all_cores_carry_a_connections_data(weft: Weft, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_all_cores_carry_a_connections_data(weft: Weft, tmp_path: Path) -> None:
 
 
 # Each pair of leaves uses two of nine paths; leaves and aggregation switches both choose.
-ONE_FLOW = "run --topology fat-tree --k 6 --subflows 2 --pattern incast --senders 1 --bytes 3MB"
+ONE_FLOW = "run --topology fat-tree --k 6 --subflows 2 --traffic incast --senders 1 --bytes 3MB"
 
 
 def test_two_subflows_cross_the_two_of_nine_cores_that_patterns_name(
@@ -108,7 +108,7 @@ def test_a_core_that_fails_leaves_patterns_with_exactly_its_paths(
     assert set(map(frozenset, without)) == {frozenset({"core3"})}
 
 
-LARGEST = "run --topology fat-tree --k 16 --pattern incast --senders 64 --bytes 225KB"
+LARGEST = "run --topology fat-tree --k 16 --traffic incast --senders 64 --bytes 225KB"
 
 
 def test_the_largest_fat_tree_starts_and_carries_flows_over_eight_paths(

@@ -26,7 +26,7 @@ def test_a_path_that_loses_a_hundredth_leaves_the_patterns_and_returns(
 ) -> None:
     change = "at 20ms link leaf1-spine2 loss 1%; at 300ms link leaf1-spine2 loss 0%"
     lab = labs.up("--hosts", "2", "--spines", "4", "--change", change)
-    traffic = "workload --pattern incast --senders 2 --bytes 80000000 --scheduler rb"
+    traffic = "workload --traffic incast --senders 2 --bytes 80000000 --scheduler rb"
     lab.run(*traffic.split(), "--out", str(tmp_path / "x"))
     (history,) = [
         pair["history"] for pair in lab.json("patterns", "--history") if pair["source_leaf"] == 1
@@ -46,7 +46,7 @@ def test_a_path_that_loses_a_hundredth_leaves_the_patterns_and_returns(
 def test_a_gray_path_is_explained(labs: Labs, tmp_path: Path) -> None:
     change = "at 5ms link leaf1-spine2 loss 2%"
     lab = labs.up("--hosts", "2", "--spines", "4", "--change", change)
-    traffic = "workload --pattern incast --senders 2 --bytes 20000000 --scheduler rb"
+    traffic = "workload --traffic incast --senders 2 --bytes 20000000 --scheduler rb"
     lab.run(*traffic.split(), "--out", str(tmp_path / "x"))
     well, gray, *others = lab.json("explain", "h1_1", "h2_1")["paths"]
     assert [path["loss_ppm"] for path in (well, *others)] == [None] * 3
@@ -75,7 +75,7 @@ def test_drops_of_full_queues_do_not_count_as_losses_of_links(weft: Weft, tmp_pa
     out = tmp_path / "x"
     # Hosts of two leaves send to one host of the third, so that spines drop too.
     fabric = "--leaves 3 --hosts 3 --queue 30 --spine-rate 1=300mbit --spine-rate 2=300mbit"
-    traffic = "--pattern incast --senders 6 --bytes 3000000 --scheduler roundrobin --seed 1"
+    traffic = "--traffic incast --senders 6 --bytes 3000000 --scheduler roundrobin --seed 1"
     weft.run("run", *fabric.split(), *traffic.split(), "--capture", "all", "--out", str(out))
     dropped: dict[str, int] = {}
     for row in rows(out / "queues.csv"):

@@ -18,7 +18,7 @@ from telemetry import Digest, digests, quantile, spread
 
 pytestmark = pytest.mark.lab
 
-WEB_SEARCH = "--pattern random --workload websearch --load 0.3 --flows 60 --seed 3"
+WEB_SEARCH = "--traffic random --workload websearch --load 0.3 --flows 60 --seed 3"
 JITTERS_NS = (0, 50_000, 500_000)
 MANY = 80
 """Samples that a 99th percentile needs."""

@@ -10,7 +10,7 @@ from telemetry import DIGEST_BYTES, digests, quantile, spread
 
 pytestmark = pytest.mark.lab
 
-RUN = "--pattern random --workload websearch --load 0.5 --flows 40 --seed 3 --int md"
+RUN = "--traffic random --workload websearch --load 0.5 --flows 40 --seed 3 --int md"
 MEMBERS_OF_HOP = 4
 LONGEST_FRAME_NS = 13_000
 """Transmission time at 1 Gbit/s, including telemetry."""

@@ -10,7 +10,7 @@ from telemetry import digests
 
 pytestmark = pytest.mark.lab
 
-SLOW_SPINE = "--ip 6 --spine-delay 2=40us --hosts 2 --pattern incast --senders 1 --bytes 5MB"
+SLOW_SPINE = "--ip 6 --spine-delay 2=40us --hosts 2 --traffic incast --senders 1 --bytes 5MB"
 PCAP_HEADER_BYTES = 24
 
 

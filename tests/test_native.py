@@ -52,7 +52,7 @@ def test_a_host_reaches_others_at_its_leaf_and_over_every_spine(lab: Lab) -> Non
 
 def test_flows_cross_the_fabric_and_its_leaves_measure_them(lab: Lab, tmp_path: Path) -> None:
     out = tmp_path / "x"
-    lab.run(*"workload --pattern bulk --bytes 500000 --scheduler default --out".split(), str(out))
+    lab.run(*"workload --traffic bulk --bytes 500000 --scheduler default --out".split(), str(out))
     (flow,) = rows(out / "flows.csv")
     assert flow["bytes"] == "500000"
     (pair,) = (pair for pair in lab.json("paths") if pair["source_leaf"] == 1)

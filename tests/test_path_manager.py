@@ -12,7 +12,7 @@ pytestmark = pytest.mark.lab
 
 FABRIC = "--leaves 2 --spines 2 --hosts 1 --rate 50mbit --host-rate 1gbit --delay 2500us"
 """Two paths of 50 Mbit/s and 20 ms."""
-TRAFFIC = "--pattern bulk --scheduler default"
+TRAFFIC = "--traffic bulk --scheduler default"
 
 
 def run(weft: Weft, out: Path, path_manager: str, flags: str) -> tuple[float, int]:

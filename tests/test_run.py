@@ -15,7 +15,7 @@ from driver import LIMIT_S, ROOT, Weft, rows
 
 pytestmark = pytest.mark.lab
 
-INCAST = "--pattern incast --senders 10 --bytes 225000 --send-buffer 65536 --queue 100"
+INCAST = "--traffic incast --senders 10 --bytes 225000 --send-buffer 65536 --queue 100"
 
 
 def flows(folder: Path) -> list[dict[str, Any]]:
@@ -85,7 +85,7 @@ def supervisors(pid: int) -> list[int]:
 def test_an_interrupt_at_any_time_stops_it_and_leaves_nothing(
     weft: Weft, tmp_path: Path, command: str, later_s: float
 ) -> None:
-    flags = [*command.split(), *"--pattern bulk --bytes 4GB --out".split(), str(tmp_path / "x")]
+    flags = [*command.split(), *"--traffic bulk --bytes 4GB --out".split(), str(tmp_path / "x")]
     child = subprocess.Popen(
         weft.command(*flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -119,7 +119,7 @@ def test_an_unknown_scheduler_or_congestion_control_is_refused_with_a_list_of_al
 
 
 def test_time_passes_in_a_network_without_delay(weft: Weft, tmp_path: Path) -> None:
-    (flow,) = run(weft, tmp_path / "x", "--pattern bulk --bytes 200000 --hosts 2 --delay 0ns")
+    (flow,) = run(weft, tmp_path / "x", "--traffic bulk --bytes 200000 --hosts 2 --delay 0ns")
     assert not flow["error"]
 
 
@@ -127,7 +127,7 @@ def test_a_run_may_have_more_connections_than_processes_usually_may_open_files(
     weft: Weft, tmp_path: Path
 ) -> None:
     """The usual limit is 4096 files, and a connection takes two."""
-    incast = "--pattern incast --senders 2100 --bytes 1000 --queue 5000 --protocol tcp"
+    incast = "--traffic incast --senders 2100 --bytes 1000 --queue 5000 --protocol tcp"
     done = run(weft, tmp_path / "a", incast)
     assert len(done) == 2100
     assert not any(flow["error"] for flow in done)

@@ -82,7 +82,7 @@ def test_only_one_can_have_the_prompt(lab: Lab) -> None:
 def test_a_file_that_a_running_lab_does_not_see_is_refused(lab: Lab, tmp_path: Path) -> None:
     flows = tmp_path / "flows"
     flows.write_text("source,destination,bytes,start_ns\nh1_1,h2_1,1000,0\n")
-    flags = ("--pattern", "replay", "--flow-list", str(flows), "--name", lab.name)
+    flags = ("--traffic", "replay", "--flow-list", str(flows), "--name", lab.name)
     done = lab.weft.try_run("workload", *flags)
     assert done.returncode == 2
     said = f"weft: {flows}: the lab has folders /run, /tmp, /dev/shm of its own"

@@ -26,7 +26,7 @@ def test_an_incast_completes_in_the_transmission_time_of_its_link(
     flows = run(
         weft,
         tmp_path / "x",
-        f"--pattern incast --senders {senders} --hosts {senders} --spines {spines}",
+        f"--traffic incast --senders {senders} --hosts {senders} --spines {spines}",
     )
     # A frame of 1514 bytes carries at most 1424 bytes of data.
     ideal_ns = senders * int(flows[0]["bytes"]) * 1514 / 1424 * 8
@@ -39,7 +39,7 @@ def test_an_incast_completes_in_the_transmission_time_of_its_link(
     ["", "--spine-delay 2=160us", "--spine-rate 2=200mbit", "--spines 4", "--spines 8"],
 )
 def test_a_long_flow_fills_its_link(weft: Weft, tmp_path: Path, paths: str) -> None:
-    (flow,) = run(weft, tmp_path / "x", f"--pattern bulk --bytes 20MB {paths}")
+    (flow,) = run(weft, tmp_path / "x", f"--traffic bulk --bytes 20MB {paths}")
     assert int(flow["fct_ns"]) <= 1.05 * int(flow["ideal_fct_ns"])
 
 
@@ -55,14 +55,14 @@ h1_4,h2_4,10000000,10000000
 def test_reverse_traffic_does_not_slow_a_flow_down(weft: Weft, tmp_path: Path, ip: int) -> None:
     """Its ACKs share a queue with their data, but its own data does not pass that queue."""
     (tmp_path / "flows").write_text(BOTH_WAYS)
-    replay = f"--pattern replay --flow-list {tmp_path / 'flows'} --ip {ip}"
+    replay = f"--traffic replay --flow-list {tmp_path / 'flows'} --ip {ip}"
     flows = run(weft, tmp_path / "x", replay)
     assert int(flows[3]["fct_ns"]) <= 1.2 * int(flows[3]["ideal_fct_ns"])
     assert longest_queue(tmp_path / "x") <= 40
 
 
 def test_no_queue_grows_long_under_long_flows(weft: Weft, tmp_path: Path) -> None:
-    run(weft, tmp_path / "x", "--pattern bulk --flows 4 --bytes 10MB")
+    run(weft, tmp_path / "x", "--traffic bulk --flows 4 --bytes 10MB")
     assert longest_queue(tmp_path / "x") <= 25
 
 
@@ -78,7 +78,7 @@ def test_the_connection_with_less_data_left_completes_sooner(
 ) -> None:
     """Two flows go to one host; the scheduler has to see what the application has written."""
     (tmp_path / "flows").write_text(LONG_AND_SHORT)
-    replay = f"--pattern replay --flow-list {tmp_path / 'flows'}"
+    replay = f"--traffic replay --flow-list {tmp_path / 'flows'}"
     long, short = run(weft, tmp_path / "with", replay)
     _, even = run(weft, tmp_path / "without", f"{replay} --scheduler-options {off}")
     assert int(short["fct_ns"]) <= 0.85 * int(even["fct_ns"])
@@ -89,7 +89,7 @@ def test_the_connection_with_less_data_left_completes_sooner(
 
 def test_a_send_buffer_that_the_application_sets_is_left_alone(weft: Weft, tmp_path: Path) -> None:
     (tmp_path / "flows").write_text(LONG_AND_SHORT)
-    replay = f"--pattern replay --flow-list {tmp_path / 'flows'} --send-buffer 200KB"
+    replay = f"--traffic replay --flow-list {tmp_path / 'flows'} --send-buffer 200KB"
     with_it = run(weft, tmp_path / "with", replay)
     assert with_it == run(
         weft, tmp_path / "without", f"{replay} --scheduler-options weft_send_buffer=N"
@@ -97,14 +97,14 @@ def test_a_send_buffer_that_the_application_sets_is_left_alone(weft: Weft, tmp_p
 
 
 def test_a_path_that_fails_costs_no_timeout(weft: Weft, tmp_path: Path) -> None:
-    (flow,) = run(weft, tmp_path / "x", "--pattern bulk --bytes 20MB --change 30ms:2:down")
+    (flow,) = run(weft, tmp_path / "x", "--traffic bulk --bytes 20MB --change 30ms:2:down")
     # Data on the failed path counts as lost after 5 ms and two RTTs, and is sent again.
     assert int(flow["fct_ns"]) <= int(flow["ideal_fct_ns"]) + 20_000_000
 
 
 def test_an_option_of_the_scheduler_can_be_set(weft: Weft, tmp_path: Path) -> None:
     option = "--scheduler-options weft_queue_packets=400"
-    run(weft, tmp_path / "x", f"--pattern bulk --flows 4 --bytes 10MB {option}")
+    run(weft, tmp_path / "x", f"--traffic bulk --flows 4 --bytes 10MB {option}")
     assert longest_queue(tmp_path / "x") > 50
 
 

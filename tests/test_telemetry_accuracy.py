@@ -12,7 +12,7 @@ from telemetry import DIGEST_BYTES, Digest, digests, quantile, spread
 
 pytestmark = pytest.mark.lab
 
-WEB_SEARCH = "--pattern random --workload websearch --load 0.5 --flows 80 --seed 3"
+WEB_SEARCH = "--traffic random --workload websearch --load 0.5 --flows 80 --seed 3"
 ERROR_NS = 10_000
 RATES = ("1gbit", "10gbit")
 """Of all links."""

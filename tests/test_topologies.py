@@ -27,7 +27,7 @@ def test_a_link_that_fails_takes_out_the_path_of_its_leaf_and_no_other(
     weft: Weft, tmp_path: Path
 ) -> None:
     out = tmp_path / "x"
-    incast = "--leaves 3 --hosts 2 --pattern incast --senders 4 --bytes 8MB --scheduler rb"
+    incast = "--leaves 3 --hosts 2 --traffic incast --senders 4 --bytes 8MB --scheduler rb"
     run(weft, out, incast, "--change", "at 30ms link leaf1-spine2 down")
     failed = [row for row in rows(out / "patterns.csv") if row["gap"] == "0"]
     assert failed, "no pattern has left out a path"
@@ -39,7 +39,7 @@ def test_a_link_that_fails_takes_out_the_path_of_its_leaf_and_no_other(
 def test_both_links_of_a_host_carry_what_the_switch_sends(weft: Weft, tmp_path: Path) -> None:
     out = tmp_path / "x"
     flags = "--topology many-to-one --rate 100mbit --host-rate 1gbit --delay 100us"
-    flows = run(weft, out, f"{flags} --pattern incast --senders 2 --bytes 4MB --scheduler rb")
+    flows = run(weft, out, f"{flags} --traffic incast --senders 2 --bytes 4MB --scheduler rb")
     (receiver,) = {flow["dst"] for flow in flows}
     leaf = receiver[1:].split("_")[0]
     sent = sent_bytes(out)
@@ -62,7 +62,7 @@ def test_paths_of_a_testbed_carry_their_rates(
     weft: Weft, tmp_path: Path, flags: str, rates: tuple[float, float]
 ) -> None:
     out = tmp_path / "x"
-    run(weft, out, f"--topology {flags} --pattern bulk --duration 3s --scheduler minrtt")
+    run(weft, out, f"--topology {flags} --traffic bulk --duration 3s --scheduler minrtt")
     sent = sent_bytes(out)
     for spine, rate_bps in zip(("spine1", "spine2"), rates, strict=True):
         assert 0.1 * rate_bps < sent["leaf1", spine] * 8 / 3 <= 1.05 * rate_bps, spine
@@ -70,7 +70,7 @@ def test_paths_of_a_testbed_carry_their_rates(
 
 def test_queues_of_bytes_hold_more_small_packets(weft: Weft, tmp_path: Path) -> None:
     out = tmp_path / "x"
-    flags = "--hosts 2 --spines 1 --rate 100mbit --queue 30280B --pattern bulk --duration 500ms"
+    flags = "--hosts 2 --spines 1 --rate 100mbit --queue 30280B --traffic bulk --duration 500ms"
     run(weft, out, flags)
     depths = [int(row["queue_max_packets"]) for row in rows(out / "queues.csv")]
     # Twenty full-size frames, and some ACKs.

@@ -25,7 +25,7 @@ def last(queues: Rows) -> dict[tuple[str, str], dict[str, int]]:
 
 
 def test_a_spine_loses_the_configured_share(weft: Weft, tmp_path: Path) -> None:
-    run(weft, tmp_path / "x", "--pattern bulk --bytes 20MB --spine-loss 2=1% --rate 100mbit")
+    run(weft, tmp_path / "x", "--traffic bulk --bytes 20MB --spine-loss 2=1% --rate 100mbit")
     counts = last(rows(tmp_path / "x" / "queues.csv"))
     for leaf in ("leaf1", "leaf2"):
         arrived = counts[leaf, "spine2"]["tx_packets"]
@@ -40,7 +40,7 @@ def test_a_spine_has_its_own_rate_and_queue(weft: Weft, tmp_path: Path) -> None:
     run(
         weft,
         tmp_path / "x",
-        "--pattern bulk --duration 1s --scheduler minrtt --spine-rate 1=100mbit,2=20mbit "
+        "--traffic bulk --duration 1s --scheduler minrtt --spine-rate 1=100mbit,2=20mbit "
         "--spine-queue 1=50,2=10",
     )
     queues = rows(tmp_path / "x" / "queues.csv")
@@ -68,7 +68,7 @@ def test_a_rate_change_takes_effect_at_its_time(weft: Weft, tmp_path: Path) -> N
     run(
         weft,
         tmp_path / "x",
-        "--pattern bulk --duration 3s --rate 50mbit --change 1s:1:rate=10mbit;2s:1:rate=50mbit",
+        "--traffic bulk --duration 3s --rate 50mbit --change 1s:1:rate=10mbit;2s:1:rate=50mbit",
     )
     queues = rows(tmp_path / "x" / "queues.csv")
     margin_ns = SECOND_NS // 5
@@ -84,7 +84,7 @@ def test_a_spine_that_fails_costs_a_flow_at_most_one_timeout(
     weft: Weft, tmp_path: Path, scheduler: str
 ) -> None:
     out = tmp_path / "x"
-    run(weft, out, f"--pattern bulk --bytes 20MB --change 30ms:2:down --scheduler {scheduler}")
+    run(weft, out, f"--traffic bulk --bytes 20MB --change 30ms:2:down --scheduler {scheduler}")
     (flow,) = rows(out / "flows.csv")
     assert flow["error"] == ""
     # Both paths together do not exceed the host's link. The RTO of Linux is 200 ms after the last
@@ -99,7 +99,7 @@ def test_with_the_kernels_own_scheduler_a_flow_survives_a_spine_that_fails(
 ) -> None:
     """It may wait until the kernel marks the subflow as stale: four timeouts with backoff."""
     run(
-        weft, tmp_path / "x", "--pattern bulk --bytes 20MB --change 30ms:2:down --scheduler default"
+        weft, tmp_path / "x", "--traffic bulk --bytes 20MB --change 30ms:2:down --scheduler default"
     )
     (flow,) = rows(tmp_path / "x" / "flows.csv")
     assert flow["error"] == ""
@@ -109,7 +109,7 @@ def test_hosts_can_send_faster_than_they_receive(weft: Weft, tmp_path: Path) -> 
     run(
         weft,
         tmp_path / "x",
-        "--pattern incast --senders 2 --bytes 2MB --host-rate 100mbit --sender-rate 200mbit",
+        "--traffic incast --senders 2 --bytes 2MB --host-rate 100mbit --sender-rate 200mbit",
     )
     flows = rows(tmp_path / "x" / "flows.csv")
     assert len(flows) == 2
@@ -126,7 +126,7 @@ def test_hosts_can_send_faster_than_they_receive(weft: Weft, tmp_path: Path) -> 
 def test_a_stopped_flow_reports_its_bytes_and_a_page_keeps_its_connections_busy(
     weft: Weft, tmp_path: Path
 ) -> None:
-    run(weft, tmp_path / "bulk", "--pattern bulk --flows 3 --duration 500ms --host-rate 100mbit")
+    run(weft, tmp_path / "bulk", "--traffic bulk --flows 3 --duration 500ms --host-rate 100mbit")
     flows = rows(tmp_path / "bulk" / "flows.csv")
     assert [(f["src"], f["dst"]) for f in flows] == [
         ("h1_1", "h2_1"),
@@ -139,7 +139,7 @@ def test_a_stopped_flow_reports_its_bytes_and_a_page_keeps_its_connections_busy(
         by_host[flow["dst"]] += int(flow["bytes"])
     assert all(0.8 * 50e6 < bytes_ * 8 < 50e6 for bytes_ in by_host.values())
 
-    run(weft, tmp_path / "page", "--pattern page --objects 20 --bytes 2MB --parallel 4")
+    run(weft, tmp_path / "page", "--traffic page --objects 20 --bytes 2MB --parallel 4")
     objects = rows(tmp_path / "page" / "flows.csv")
     spans = [(int(o["start_ns"]), int(o["start_ns"]) + int(o["fct_ns"])) for o in objects]
     assert [int(o["bytes"]) for o in objects] == [100_000] * 20
@@ -162,7 +162,7 @@ def test_a_stopped_flow_reports_its_bytes_and_a_page_keeps_its_connections_busy(
 def test_very_long_slow_and_fast_paths_work(
     weft: Weft, tmp_path: Path, arguments: str, rtt_ns: int, tolerance: float
 ) -> None:
-    run(weft, tmp_path / "x", f"--pattern bulk {arguments}")
+    run(weft, tmp_path / "x", f"--traffic bulk {arguments}")
     (flow,) = rows(tmp_path / "x" / "flows.csv")
     assert (flow["error"], flow["subflows"]) == ("", "2")
     measured: dict[str, Any] = {

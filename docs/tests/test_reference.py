@@ -23,7 +23,7 @@ Options:
           Print help
 
 Traffic:
-      --pattern <PATTERN>
+      --traffic <PATTERN>
           Who sends to whom
 
           Possible values:

@@ -14,7 +14,7 @@ name = "one"
 seeds = 3
 seconds = 1.0
 scheduler = ["rb", "minrtt"]
-flags = { pattern = "incast" }
+flags = { traffic = "incast" }
 [[experiment.axis]]
 name = "flows"
 label = "Flows"

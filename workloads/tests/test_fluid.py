@@ -19,7 +19,7 @@ def at(megabytes: float) -> int:
 
 
 def ratios(
-    *flows: tuple[str, str, int, float, float], pattern: str = "random", **topology: object
+    *flows: tuple[str, str, int, float, float], traffic: str = "random", **topology: object
 ) -> dict[str, float]:
     """Compare flows: source, destination, MB, start and FCT in units of a megabyte's time."""
     rows = [
@@ -33,7 +33,7 @@ def ratios(
         }
         for source, destination, size, start, fct in flows
     ]
-    info = {"workload": {"pattern": pattern}, "lab": {"topology": TOPOLOGY | topology}}
+    info = {"workload": {"traffic": traffic}, "lab": {"topology": TOPOLOGY | topology}}
     return fluid.metrics(info, pl.DataFrame(rows))
 
 
@@ -87,4 +87,4 @@ def test_runs_that_the_model_does_not_cover_are_not_compared() -> None:
     assert not ratios(flow, kind="fat-tree")
     assert not ratios(flow, changes=[{"at_ns": 1, "target": "leaf1-spine1", "rate_bps": 1}])
     assert not ratios(flow, changes=[{"at_ns": 1, "target": "leaf1", "up": False}])
-    assert not ratios(flow, pattern="incast")
+    assert not ratios(flow, traffic="incast")

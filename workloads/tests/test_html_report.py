@@ -81,14 +81,14 @@ def test_the_page_has_claims_verdicts_parameters_and_versions(seen: Seen) -> Non
     assert "does not hold" in seen.text
     assert "fails at 2 of 2 points" in seen.text
     assert "12 of 12 runs" in seen.text
-    for parameter in ("one: --pattern", "incast", "one: seeds", "Linux 7", "polars"):
+    for parameter in ("one: --traffic", "incast", "one: seeds", "Linux 7", "polars"):
         assert parameter in seen.text
     assert {"one-cdf", "one-tails", "one-sizes", "one-heat", "one-queue_packets"} <= set(seen.ids)
 
 
 def test_the_page_of_a_quick_or_full_set_has_its_parameters(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-    full = '[experiment.full]\nseeds = 7\nseconds = 60.0\nflags = { pattern = "mixed" }\n'
+    full = '[experiment.full]\nseeds = 7\nseconds = 60.0\nflags = { traffic = "mixed" }\n'
     text = SMALL.replace("[experiment.quick]", f"{full}[experiment.quick]")
     (tmp_path / "scenario.toml").write_text(text)
 

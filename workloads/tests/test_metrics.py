@@ -58,11 +58,11 @@ def test_flows_that_are_not_queries_have_no_query_metrics(tmp_path: Path) -> Non
 
 def test_the_offered_load_follows_from_sizes_and_start_times(tmp_path: Path) -> None:
     # 1000 B every 10 ms are 0.8 Mbit/s; one host, or each of four, has 1 Mbit/s.
-    one = folder_of_a_run(tmp_path, [1, 2, 3], 10, pattern="many-to-one", load=0.5)
+    one = folder_of_a_run(tmp_path, [1, 2, 3], 10, traffic="many-to-one", load=0.5)
     assert measure(one).metrics["offered_load"] == pytest.approx(0.8)
-    four = folder_of_a_run(tmp_path, [1, 2, 3], 10, pattern="random", load=0.5)
+    four = folder_of_a_run(tmp_path, [1, 2, 3], 10, traffic="random", load=0.5)
     assert measure(four).metrics["offered_load"] == pytest.approx(0.2)
-    others = folder_of_a_run(tmp_path, [1, 2, 3], 10, pattern="replay")
+    others = folder_of_a_run(tmp_path, [1, 2, 3], 10, traffic="replay")
     assert "offered_load" not in measure(others).metrics
 
 

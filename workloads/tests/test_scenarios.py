@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 from small_scenario import SMALL, read
-from weft_scenarios import matrix, results, scenario, tables
+from weft_scenarios import check, matrix, results, scenario, tables
 from weft_scenarios.errors import ScenarioError
+from weft_scenarios.installation import Installation
 
 
 def test_a_scenario_is_every_combination_of_points_and_seeds(tmp_path: Path) -> None:
@@ -13,7 +14,7 @@ def test_a_scenario_is_every_combination_of_points_and_seeds(tmp_path: Path) -> 
     assert len(runs) == 2 * 2 * 3
     assert [run.seed for run in runs[:3]] == [1, 2, 3]
     assert runs[0].arguments() == (
-        "run --pattern incast --senders 1 --scheduler rb --seed 1".split()
+        "run --traffic incast --senders 1 --scheduler rb --seed 1".split()
     )
 
 
@@ -92,6 +93,25 @@ def test_mistakes_are_named_with_their_line_and_what_is_allowed(
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        ("pattern", "x.toml:11: experiment one: pattern is now called traffic: traffic = ..."),
+        ("trafic", "x.toml:11: experiment one: `weft run` has no flag --trafic; did you mean --tr"),
+    ],
+)
+def test_flags_that_weft_run_lacks_are_named_with_their_line(
+    tmp_path: Path, flag: str, said: str
+) -> None:
+    weft = tmp_path / "weft"
+    weft.write_text("#!/bin/sh\necho '--traffic --senders --pattern-ttl'\n")
+    weft.chmod(0o755)
+    one = read(tmp_path, SMALL.replace("traffic = ", f"{flag} = "))
+    with pytest.raises(ScenarioError) as raised:
+        check.check([one], matrix.runs(one, quick=False), Installation(weft, "digest"))
+    assert said in str(raised.value)
+
+
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"y\.toml: no such file"):
         scenario.read_file(tmp_path / "y.toml")
@@ -130,10 +150,10 @@ def test_the_reduced_figures_fit_into_their_time_and_the_full_ones_are_more() ->
 
 
 def test_the_full_set_has_its_own_flags_seeds_and_time(tmp_path: Path) -> None:
-    full = '[experiment.full]\nseeds = 7\nseconds = 60.0\nflags = { pattern = "mixed" }\n'
+    full = '[experiment.full]\nseeds = 7\nseconds = 60.0\nflags = { traffic = "mixed" }\n'
     one = read(tmp_path, SMALL.replace("[experiment.quick]", f"{full}[experiment.quick]"))
     runs = list(matrix.runs(one, quick=False, full=True))
-    assert (len(runs), runs[0].seconds, runs[0].flags["pattern"]) == (2 * 2 * 7, 60.0, "mixed")
+    assert (len(runs), runs[0].seconds, runs[0].flags["traffic"]) == (2 * 2 * 7, 60.0, "mixed")
     assert len(list(matrix.runs(one, quick=False))) == 2 * 2 * 3
 
 

@@ -20,6 +20,8 @@ from weft_scenarios.toml_positions import Path
 _KERNEL = ROOT / "host" / "kernel"
 _CONFIG = ROOT / "topology" / "lab" / "kernel" / "um.config"
 _USAGE = 2
+_RENAMED = {"pattern": "traffic"}
+"""Flags of `weft run` that have another name now."""
 
 
 def check(scenarios: Sequence[Scenario], runs: Iterable[Run], installed: Installation) -> None:
@@ -61,10 +63,15 @@ def _check_flag_names(
     for run in runs:
         for flag in run.flags:
             if flag not in known:
-                near = difflib.get_close_matches(flag, known, 1)
-                hint = f"; did you mean --{near[0]}?" if near else "; see weft run --help"
-                said = f"`weft run` has no flag --{flag}{hint}"
-                raise _wrong(files[run.scenario], run, flag, said)
+                raise _wrong(files[run.scenario], run, flag, _unknown(flag, known))
+
+
+def _unknown(flag: str, known: set[str]) -> str:
+    if flag in _RENAMED:
+        return f"{flag} is now called {_RENAMED[flag]}: {_RENAMED[flag]} = ..."
+    near = difflib.get_close_matches(flag, known, 1)
+    hint = f"; did you mean --{near[0]}?" if near else "; see weft run --help"
+    return f"`weft run` has no flag --{flag}{hint}"
 
 
 def _refusal(run: Run, installed: Installation) -> str:

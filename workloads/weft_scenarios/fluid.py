@@ -44,7 +44,7 @@ def metrics(info: Mapping[str, Any], flows: pl.DataFrame) -> dict[str, float]:
     """
     lab = info.get("lab", {})
     topology = lab.get("topology", {})
-    random = info.get("workload", {}).get("pattern") == "random"
+    random = info.get("workload", {}).get("traffic") == "random"
     if topology.get("kind") != "leaf-spine" or not random:
         return {}
     spines = [f"spine{number}" for number in range(1, topology["spines"] + 1)]

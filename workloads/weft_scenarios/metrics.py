@@ -149,7 +149,7 @@ def _of_load(flows: pl.DataFrame, info: Mapping[str, Any]) -> dict[str, float]:
     hosts = [link for link in links if link["between"] == "host-switch"]
     if workload.get("load") is None or not hosts or span_ns <= 0:
         return {}
-    count = 1 if workload.get("pattern") == "many-to-one" else sum(h["count"] for h in hosts)
+    count = 1 if workload.get("traffic") == "many-to-one" else sum(h["count"] for h in hosts)
     # n flows have n - 1 interarrival times.
     octets = number(flows["bytes"].sum()) * (len(flows) - 1) / len(flows)
     return {"offered_load": octets * 8e9 / span_ns / (count * hosts[0]["rate_bps"])}
@@ -185,7 +185,7 @@ def _of_model(info: Mapping[str, Any], subflows: float) -> dict[str, float]:
     """Give the FCT that the model of MPTCP-RB predicts for an incast."""
     workload, links = info.get("workload", {}), info.get("topology", {}).get("links", [])
     interleaves = _INTERLEAVES.get(workload.get("scheduler", ""))
-    if workload.get("pattern") != "incast" or interleaves is None or not links:
+    if workload.get("traffic") != "incast" or interleaves is None or not links:
         return {}
     longest = {kind: max(link["delay_ns"] for link in links if link["between"] == kind)
                for kind in {link["between"] for link in links}}  # fmt: skip

@@ -26,6 +26,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
 use weft_load::report;
 use weft_load::results::Results;
@@ -180,7 +181,20 @@ fn refuse(error: &clap::Error, words: &[OsString]) -> Outcome {
         )));
     }
     let see = command_path(words);
+    let line = renamed(error).unwrap_or(line);
     Err(Failure::Usage(format!("{line}; see {see} --help")))
+}
+
+/// What replaces a flag that had another name once.
+fn renamed(error: &clap::Error) -> Option<String> {
+    match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(flag)) if flag == "--pattern" => Some(
+            "--pattern is now called --traffic, such as --traffic incast; allocation patterns \
+             have --pattern-input and --pattern-ttl"
+                .to_owned(),
+        ),
+        _ => None,
+    }
 }
 
 /// The command as far as it was understood: `weft topo up`.

@@ -300,7 +300,7 @@ fn run_info(
         revision: args.revision.clone(),
         kernel: kernel(),
         workload: Workload {
-            pattern: flags.pattern_name(),
+            traffic: flags.kind_name(),
             workload: name.cloned(),
             mean_bytes: sizes.map(|sizes| sizes.mean_bytes()),
             load,
@@ -339,7 +339,7 @@ fn run_info(
 }
 
 fn more(flags: &WorkloadArgs, traffic: &Traffic) -> More {
-    let of_pattern = match traffic {
+    let of_traffic = match traffic {
         Traffic::Mixed(mix) => More {
             short_bytes: Some(mix.short_bytes),
             long_share: Some(mix.long_share),
@@ -365,7 +365,7 @@ fn more(flags: &WorkloadArgs, traffic: &Traffic) -> More {
         udp_rate_bps: flags.background.udp_rate,
         udp_on_ns: flags.background.udp_on,
         udp_off_ns: flags.background.udp_off,
-        ..of_pattern
+        ..of_traffic
     }
 }
 

@@ -177,7 +177,7 @@ fn an_mptcp_incast_uses_all_subflows_and_the_send_buffer_asked_for() {
     let Some(fabric) = Fabric::new("incast") else {
         return;
     };
-    let flags = "--pattern incast --senders 4 --bytes 225KB --send-buffer 65536 \
+    let flags = "--traffic incast --senders 4 --bytes 225KB --send-buffer 65536 \
                  --scheduler default --seed 3";
     let (output, out) = fabric.run("incast", flags);
     if stderr(&output).contains("no MPTCP") {
@@ -217,7 +217,7 @@ fn a_receiver_that_may_open_no_more_files_ends_the_run() {
     // Enough for both ends of about half of the connections.
     let mut limited = Command::new("prlimit");
     limited.args(["--nofile=60:60", env!("CARGO_BIN_EXE_weft-load")]);
-    let flags = "--protocol tcp --pattern incast --senders 40";
+    let flags = "--protocol tcp --traffic incast --senders 40";
     let (output, out) = fabric.run_by(limited, "files", flags);
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -279,7 +279,7 @@ fn background_traffic_runs_beside_the_flows_and_is_not_measured() {
     };
     let (output, out) = fabric.run(
         "other",
-        "--pattern incast --senders 3 --bytes 3MB --protocol tcp --scheduler default \
+        "--traffic incast --senders 3 --bytes 3MB --protocol tcp --scheduler default \
          --background-tcp 1 --background-udp 1 --udp-rate 50mbit --udp-on 1ms --udp-off 1ms",
     );
     let said = String::from_utf8_lossy(&output.stderr);

@@ -21,7 +21,7 @@ pub use traffic::{Extent, Mix, Pairs, Traffic, Volume};
 /// Which hosts talk to which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Pattern {
+pub enum TrafficKind {
     /// Poisson arrivals between random hosts of different racks.
     Random,
     /// Many senders, one receiver, all at once or one after the other.
@@ -51,8 +51,13 @@ pub enum Pattern {
 #[command(next_help_heading = "Workload")]
 pub struct WorkloadArgs {
     /// Who sends to whom
-    #[arg(long, value_enum, default_value = "random")]
-    pub pattern: Pattern,
+    #[arg(
+        long = "traffic",
+        value_enum,
+        value_name = "KIND",
+        default_value = "random"
+    )]
+    pub kind: TrafficKind,
 
     /// Flow sizes of random, permutation and many-to-one: websearch, datamining,
     /// cachefollower, webserver, hadoop, or a CSV file of `bytes,probability`
@@ -266,26 +271,26 @@ impl WorkloadArgs {
         files.map(PathBuf::from).collect()
     }
 
-    /// The pattern, as its flag names it.
+    /// The kind of traffic, as the flag names it.
     #[must_use]
-    pub fn pattern_name(&self) -> String {
-        value_name(&self.pattern).unwrap_or_default()
+    pub fn kind_name(&self) -> String {
+        value_name(&self.kind).unwrap_or_default()
     }
 
     /// A name for the workload's results, from what it sends: `websearch`.
     #[must_use]
     pub fn short_name(&self) -> &str {
-        match self.pattern {
-            Pattern::Incast => "incast",
-            Pattern::Bulk => "bulk",
-            Pattern::Page => "page",
-            Pattern::Permutation => "permutation",
-            Pattern::ManyToOne => "many-to-one",
-            Pattern::AllToAll => "all-to-all",
-            Pattern::Mixed => "mixed",
-            Pattern::Queries => "queries",
-            Pattern::Replay => "replay",
-            Pattern::Random => self.workload.as_deref().map_or("websearch", |workload| {
+        match self.kind {
+            TrafficKind::Incast => "incast",
+            TrafficKind::Bulk => "bulk",
+            TrafficKind::Page => "page",
+            TrafficKind::Permutation => "permutation",
+            TrafficKind::ManyToOne => "many-to-one",
+            TrafficKind::AllToAll => "all-to-all",
+            TrafficKind::Mixed => "mixed",
+            TrafficKind::Queries => "queries",
+            TrafficKind::Replay => "replay",
+            TrafficKind::Random => self.workload.as_deref().map_or("websearch", |workload| {
                 Path::new(workload)
                     .file_stem()
                     .and_then(|stem| stem.to_str())

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use super::{Pattern, WorkloadArgs};
+use super::{TrafficKind, WorkloadArgs};
 use crate::distribution::Distribution;
 use crate::plan::{Entry, Starts, parse_flows};
 
 /// What a workload sends, checked.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Traffic {
-    /// [`Pattern::Random`], [`Pattern::Permutation`], [`Pattern::ManyToOne`].
+    /// [`TrafficKind::Random`], [`TrafficKind::Permutation`], [`TrafficKind::ManyToOne`].
     Random {
         /// Between whom.
         pairs: Pairs,
@@ -22,7 +22,7 @@ pub enum Traffic {
         /// When they end.
         extent: Extent,
     },
-    /// [`Pattern::Incast`].
+    /// [`TrafficKind::Incast`].
     Incast {
         /// Number of flows.
         senders: u32,
@@ -31,14 +31,14 @@ pub enum Traffic {
         /// When they start.
         starts: Starts,
     },
-    /// [`Pattern::Bulk`].
+    /// [`TrafficKind::Bulk`].
     Bulk {
         /// Number of flows.
         flows: u32,
         /// How long each is.
         volume: Volume,
     },
-    /// [`Pattern::Page`].
+    /// [`TrafficKind::Page`].
     Page {
         /// Number of objects.
         objects: u32,
@@ -47,16 +47,16 @@ pub enum Traffic {
         /// Connections.
         parallel: u32,
     },
-    /// [`Pattern::AllToAll`].
+    /// [`TrafficKind::AllToAll`].
     AllToAll {
         /// Size of each flow.
         bytes: u64,
         /// When they start.
         starts: Starts,
     },
-    /// [`Pattern::Mixed`].
+    /// [`TrafficKind::Mixed`].
     Mixed(Mix),
-    /// [`Pattern::Queries`].
+    /// [`TrafficKind::Queries`].
     Queries {
         /// Number of queries.
         queries: u32,
@@ -69,7 +69,7 @@ pub enum Traffic {
         /// Time that a query has.
         deadline_ns: Option<u64>,
     },
-    /// [`Pattern::Replay`].
+    /// [`TrafficKind::Replay`].
     Replay {
         /// The list.
         entries: Vec<Entry>,
@@ -135,35 +135,35 @@ impl WorkloadArgs {
         let bytes_or = |bytes: Option<u64>, default: u64| {
             ((bytes.unwrap_or(default) as f64 * scale).ceil() as u64).max(1)
         };
-        match self.pattern {
-            Pattern::Random => self.poisson(Pairs::Random, scale),
-            Pattern::Permutation => self.poisson(Pairs::Permutation, scale),
-            Pattern::ManyToOne => self.poisson(Pairs::ManyToOne, scale),
-            Pattern::Incast => Ok(Traffic::Incast {
+        match self.kind {
+            TrafficKind::Random => self.poisson(Pairs::Random, scale),
+            TrafficKind::Permutation => self.poisson(Pairs::Permutation, scale),
+            TrafficKind::ManyToOne => self.poisson(Pairs::ManyToOne, scale),
+            TrafficKind::Incast => Ok(Traffic::Incast {
                 senders: at_least_one("--senders", self.senders.unwrap_or(10))?,
                 bytes: bytes_or(self.bytes, 225_000),
                 starts: self.starts()?,
             }),
-            Pattern::AllToAll => Ok(Traffic::AllToAll {
+            TrafficKind::AllToAll => Ok(Traffic::AllToAll {
                 bytes: bytes_or(self.bytes, 225_000),
                 starts: self.starts()?,
             }),
-            Pattern::Mixed => Ok(Traffic::Mixed(Mix {
+            TrafficKind::Mixed => Ok(Traffic::Mixed(Mix {
                 flows: at_least_one("--flows", self.flows.unwrap_or(50))?,
                 long_share: share("--long-share", self.long_share.unwrap_or(0.2))?,
                 long_bytes: bytes_or(self.bytes, 2_000_000_000),
                 short_bytes: bytes_or(self.short_bytes, 2_000_000),
                 starts: self.starts()?,
             })),
-            Pattern::Queries => Ok(Traffic::Queries {
+            TrafficKind::Queries => Ok(Traffic::Queries {
                 queries: at_least_one("--flows", self.flows.unwrap_or(100))?,
                 fan_out: at_least_one("--fan-out", self.fan_out.unwrap_or(8))?,
                 bytes: bytes_or(self.bytes, 20_000),
                 interarrival_ns: self.interarrival.unwrap_or(1_000_000),
                 deadline_ns: self.deadline,
             }),
-            Pattern::Replay => self.replay(scale),
-            Pattern::Bulk => Ok(Traffic::Bulk {
+            TrafficKind::Replay => self.replay(scale),
+            TrafficKind::Bulk => Ok(Traffic::Bulk {
                 flows: at_least_one("--flows", self.flows.unwrap_or(1))?,
                 volume: match (self.bytes, self.duration) {
                     (Some(_), Some(_)) => {
@@ -175,7 +175,7 @@ impl WorkloadArgs {
                     (bytes, None) => Volume::Bytes(bytes_or(bytes, 20_000_000)),
                 },
             }),
-            Pattern::Page => {
+            TrafficKind::Page => {
                 let objects = at_least_one("--objects", self.objects.unwrap_or(100))?;
                 let bytes = bytes_or(self.bytes, 2_000_000);
                 if bytes < u64::from(objects) {
@@ -234,7 +234,7 @@ impl WorkloadArgs {
 
     fn replay(&self, scale: f64) -> Result<Traffic, String> {
         let Some(list) = &self.flow_list else {
-            return Err("--pattern replay needs --flow-list FILE".to_owned());
+            return Err("--traffic replay needs --flow-list FILE".to_owned());
         };
         let text = std::fs::read_to_string(list)
             .map_err(|error| format!("--flow-list {list}: cannot be read ({error})"))?;
@@ -268,13 +268,13 @@ impl WorkloadArgs {
         ))
     }
 
-    /// Refuses flags of other patterns.
+    /// Refuses flags of other kinds of traffic.
     fn check_flags(&self) -> Result<(), String> {
-        use Pattern::{
+        use TrafficKind::{
             AllToAll, Bulk, Incast, ManyToOne, Mixed, Page, Permutation, Queries, Random, Replay,
         };
-        const POISSON: &[Pattern] = &[Random, Permutation, ManyToOne];
-        let flags: [(&str, bool, &[Pattern]); 16] = [
+        const POISSON: &[TrafficKind] = &[Random, Permutation, ManyToOne];
+        let flags: [(&str, bool, &[TrafficKind]); 16] = [
             ("--workload", self.workload.is_some(), POISSON),
             ("--load", self.load.is_some(), POISSON),
             (
@@ -312,11 +312,11 @@ impl WorkloadArgs {
             ("--deadline", self.deadline.is_some(), &[Queries]),
             ("--flow-list", self.flow_list.is_some(), &[Replay]),
         ];
-        for (flag, given, patterns) in flags {
-            if given && !patterns.contains(&self.pattern) {
-                let names: Vec<_> = patterns.iter().filter_map(super::value_name).collect();
+        for (flag, given, kinds) in flags {
+            if given && !kinds.contains(&self.kind) {
+                let names: Vec<_> = kinds.iter().filter_map(super::value_name).collect();
                 return Err(format!(
-                    "{flag} belongs to --pattern {}; leave one of the two out",
+                    "{flag} belongs to --traffic {}; leave one of the two out",
                     names.join(" or ")
                 ));
             }
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn an_incast_is_ten_times_225_kb_at_once_unless_told_otherwise() {
         assert_eq!(
-            parse("--pattern incast").traffic(),
+            parse("--traffic incast").traffic(),
             Ok(Traffic::Incast {
                 senders: 10,
                 bytes: 225_000,
@@ -383,7 +383,7 @@ mod tests {
             flows: 1,
             volume: Volume::Bytes(20_000_000),
         };
-        assert_eq!(parse("--pattern bulk").traffic(), Ok(expected));
+        assert_eq!(parse("--traffic bulk").traffic(), Ok(expected));
     }
 
     #[test]
@@ -393,12 +393,12 @@ mod tests {
             bytes: 2_000_000,
             parallel: 6,
         };
-        assert_eq!(parse("--pattern page").traffic(), Ok(expected));
+        assert_eq!(parse("--traffic page").traffic(), Ok(expected));
     }
 
     #[test]
     fn a_mix_is_that_of_the_paper_unless_told_otherwise() {
-        let Ok(Traffic::Mixed(mix)) = parse("--pattern mixed --scale 0.01").traffic() else {
+        let Ok(Traffic::Mixed(mix)) = parse("--traffic mixed --scale 0.01").traffic() else {
             panic!("no mix");
         };
         assert_eq!((mix.flows, mix.long_share), (50, 0.2));
@@ -414,25 +414,25 @@ mod tests {
         assert!(error("--workload webserach").contains("neither one of websearch, datamining"));
         assert_eq!(
             error("--senders 4"),
-            "--senders belongs to --pattern incast; leave one of the two out"
+            "--senders belongs to --traffic incast; leave one of the two out"
         );
         assert_eq!(
-            error("--pattern incast --flows 4"),
-            "--flows belongs to --pattern random or permutation or many-to-one or bulk or mixed \
+            error("--traffic incast --flows 4"),
+            "--flows belongs to --traffic random or permutation or many-to-one or bulk or mixed \
              or queries; leave one of the two out"
         );
-        assert!(error("--pattern incast --duration 1s").contains("--pattern bulk"));
+        assert!(error("--traffic incast --duration 1s").contains("--traffic bulk"));
         assert!(error("--flows 4 --duration 1s").contains("one of the two"));
         assert!(error("--precision 0").contains("such as 5"));
         assert!(error("--scale 0").contains("such as 0.1"));
-        assert!(error("--pattern mixed --long-share 2").contains("0 to 1"));
-        assert!(error("--pattern incast --jitter 1us --interarrival 1us").contains("one of the"));
-        assert!(error("--pattern replay").contains("needs --flow-list FILE"));
-        assert!(error("--pattern replay --flow-list nowhere").contains("cannot be read"));
-        assert!(error("--pattern bulk --duration 1s --bytes 1MB").contains("one of the two"));
-        assert!(error("--pattern page --objects 9 --bytes 8").contains("a byte for each"));
+        assert!(error("--traffic mixed --long-share 2").contains("0 to 1"));
+        assert!(error("--traffic incast --jitter 1us --interarrival 1us").contains("one of the"));
+        assert!(error("--traffic replay").contains("needs --flow-list FILE"));
+        assert!(error("--traffic replay --flow-list nowhere").contains("cannot be read"));
+        assert!(error("--traffic bulk --duration 1s --bytes 1MB").contains("one of the two"));
+        assert!(error("--traffic page --objects 9 --bytes 8").contains("a byte for each"));
         assert_eq!(
-            error("--pattern page --parallel 0"),
+            error("--traffic page --parallel 0"),
             "--parallel 0: give at least 1"
         );
     }

@@ -53,11 +53,12 @@ pub struct RunInfo {
     pub outcome: RunOutcome,
 }
 
-/// The workload of a run; what its pattern does not have is left out.
+/// The workload of a run; what its kind of traffic does not have is left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
-    /// Who sent to whom.
-    pub pattern: String,
+    /// Who sent to whom: a kind of traffic, such as `incast`. Older runs have it as `pattern`.
+    #[serde(alias = "pattern")]
+    pub traffic: String,
     /// Distribution of flow sizes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
@@ -95,7 +96,7 @@ pub struct Workload {
     /// Connections that fetched a page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<u32>,
-    /// What few patterns have.
+    /// What few kinds of traffic have.
     #[serde(flatten)]
     pub more: More,
     /// Transport.

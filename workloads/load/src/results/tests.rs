@@ -9,7 +9,7 @@ pub(crate) fn info(scheduler: &str) -> RunInfo {
         revision: None,
         kernel: "Linux 6.12".into(),
         workload: Workload {
-            pattern: "incast".into(),
+            traffic: "incast".into(),
             workload: None,
             mean_bytes: None,
             load: None,
