@@ -64,7 +64,7 @@ static int read_path(struct net *net, const struct nlattr *nest,
 		if (pattern->path[i].local != path->local)
 			continue;
 		NL_SET_ERR_MSG_ATTR(extack, tb[WEFT_PATH_A_LOCAL],
-				    "local address stands in two paths");
+				    "two paths have the same local address");
 		return -EINVAL;
 	}
 	pattern->paths++;
@@ -81,7 +81,7 @@ static int read_paths(struct net *net, const struct nlattr *nest,
 	nla_for_each_nested(attr, nest, rem) {
 		if (nla_type(attr) != WEFT_A_PATH) {
 			NL_SET_ERR_MSG_ATTR(extack, attr,
-					    "only paths may stand here");
+					    "only PATH may be in PATHS");
 			return -EINVAL;
 		}
 		if (pattern->paths == WEFT_PATHS_MAX) {
@@ -110,7 +110,7 @@ static int read_sequence(const struct nlattr *attr, struct weft_pattern *pattern
 	for (i = 0; i < pattern->length; i++) {
 		if (pattern->sequence[i] >= pattern->paths) {
 			NL_SET_ERR_MSG_ATTR(extack, attr,
-					    "sequence names a path that is not there");
+					    "sequence names a path that does not exist");
 			return -EINVAL;
 		}
 		count[pattern->sequence[i]]++;
@@ -118,7 +118,7 @@ static int read_sequence(const struct nlattr *attr, struct weft_pattern *pattern
 	for (i = 0; i < pattern->paths; i++) {
 		if (count[i] != pattern->path[i].gap) {
 			NL_SET_ERR_MSG_ATTR(extack, attr,
-					    "sequence does not hold each path as often as its gap");
+					    "sequence does not contain each path as often as its gap");
 			return -EINVAL;
 		}
 	}

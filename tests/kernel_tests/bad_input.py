@@ -51,11 +51,11 @@ class Bad:
     attributes: dict[int, bytes]
     errno: int
     message: str = ""
-    """What the kernel has to say."""
+    """The error message that the kernel has to give."""
     about: int = 0
-    """Attribute of the request that it has to point at, or into."""
+    """Attribute of the request that the error has to point to, or into."""
     missing: int = 0
-    """Attribute that it has to name as missing."""
+    """Attribute that the error has to name as missing."""
 
 
 def without(kind: int) -> dict[int, bytes]:
@@ -120,11 +120,11 @@ BAD = (
         "the same path twice",
         with_paths(path(FIRST, 1), path(FIRST, 1)),
         errno.EINVAL,
-        "local address stands in two paths",
+        "two paths have the same local address",
         PATHS,
     ),
     Bad(
-        "a path of a subflow that cannot exist",
+        "a path whose address the namespace does not have",
         with_paths(path(FIRST, 1), path("10.0.77.1", 1)),
         errno.EADDRNOTAVAIL,
         "no such local address in this network namespace",
@@ -150,14 +150,14 @@ BAD = (
         "gaps of zero",
         with_paths(path(FIRST, 0), path(SECOND, 0)),
         errno.EINVAL,
-        "sequence does not hold each path as often as its gap",
+        "sequence does not contain each path as often as its gap",
         SEQUENCE,
     ),
     Bad(
-        "a gap that the sequence does not keep",
+        "a sequence that does not match a gap",
         with_paths(path(FIRST, 2), path(SECOND, 1)),
         errno.EINVAL,
-        "sequence does not hold each path as often as its gap",
+        "sequence does not contain each path as often as its gap",
         SEQUENCE,
     ),
     Bad("an empty sequence", pattern(sequence=b""), errno.ERANGE, about=SEQUENCE),
@@ -167,11 +167,11 @@ BAD = (
         "a sequence that names a third path of two",
         pattern(sequence=b"\0\2"),
         errno.EINVAL,
-        "sequence names a path that is not there",
+        "sequence names a path that does not exist",
         SEQUENCE,
     ),
     Bad(
-        "something else among the paths",
+        "an attribute that is no path among the paths",
         replaced(PATHS, nest(PATHS, path(FIRST, 1), u32(VERSION, 1))),
         errno.EINVAL,
         about=PATHS,
@@ -209,7 +209,7 @@ BAD = (
 
 
 def offset_of(message: bytes, kind: int) -> range:
-    """Give where in a message an attribute stands; empty if it does not."""
+    """Give the byte range of an attribute in a message; empty if it has none."""
     at = HEADER.size + GENERIC_HEADER.size
     while at + 4 <= len(message):
         length, found = struct.unpack_from("=HH", message, at)
@@ -220,7 +220,7 @@ def offset_of(message: bytes, kind: int) -> range:
 
 
 def check_bad(tap: Tap, family: PatternFamily, bad: Bad) -> None:
-    """Send it; the answer has to be what it should be, and nothing has to be set."""
+    """Send it; the error has to be the expected one, and no pattern may be set."""
     message = family.set(bad.attributes)
     said = family.netlink.call(message)
     right = said.errno == bad.errno and said.missing == bad.missing
@@ -228,13 +228,13 @@ def check_bad(tap: Tap, family: PatternFamily, bad: Bad) -> None:
         right &= said.message == bad.message
     if bad.about:
         right &= said.offset in offset_of(message, bad.about)
-    # one of the three tells what is wrong
+    # one of the three says what is wrong
     right &= bool(said.message or said.offset or said.missing)
     tap.check(right, f"{bad.what} is refused with its reason", said)
 
 
 def check_deletes(tap: Tap, family: PatternFamily) -> None:
-    """PATTERN_DEL of what is not there, and of half a prefix."""
+    """PATTERN_DEL of a pattern that does not exist, and with half of a prefix."""
     said = family.netlink.call(
         family.message(DEL, address(PREFIX, "192.168.0.0") + u8(PREFIX_LEN, 16))
     )
@@ -246,7 +246,7 @@ def check_deletes(tap: Tap, family: PatternFamily) -> None:
     said = family.netlink.call(family.message(DEL, address(PREFIX, "10.0.0.0")))
     tap.check(
         said.errno == errno.EINVAL and said.missing == PREFIX_LEN,
-        "deleting half a prefix is refused, naming the other half",
+        "deleting with half of a prefix is refused, naming the other half",
         said,
     )
 
@@ -289,7 +289,7 @@ def check_scheduler_names(tap: Tap) -> None:
 
 
 def main() -> None:
-    """Check them all in a namespace that has the paths."""
+    """Check them all in a namespace that has the local addresses."""
     tap = Tap()
     network.make("left", "right")
     for local in NINE:

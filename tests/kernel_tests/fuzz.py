@@ -3,17 +3,18 @@
 
 Every round draws one of these, from a generator with the given seed:
 
-- a valid message of any command with a few bytes, lengths, kinds, flags or attributes
-  changed, cut off, doubled, swapped or nested too deep;
+- a valid message of any command in which a few bytes, lengths, kinds, flags or attributes
+  are changed, cut off, doubled, swapped or nested too deeply;
 - a valid PATTERN_SET, which must be accepted, or a PATTERN_DEL;
-- a dump that is given up after its first part;
-- random bytes as the name of a scheduler, of a socket and of the namespace;
-- a namespace with patterns and a connection, deleted with both in use;
+- a dump that is abandoned after its first part;
+- random bytes as the name of a scheduler, for a socket and for the namespace;
+- a namespace with patterns and a connection, which is deleted while both are in use;
 - an attempt to remove the module, which must be refused while it is in use.
 
-Meanwhile another process opens connections, sends and closes, with every scheduler.
-In the end valid patterns must be accepted and used, and the module (if its path is
-given) must go and come back. What the kernel says (slab_debug, KASAN) is for the caller to read.
+Meanwhile another process opens connections with every scheduler, sends, and closes them.
+At the end, valid patterns must be accepted and used, and it must be possible to remove the
+module and load it again (if its path is given). The caller reads the kernel log (slab_debug,
+KASAN).
 """
 
 import errno
@@ -62,16 +63,16 @@ from kernel_tests.sockets import connect, delete_module, load_module, settle
 from kernel_tests.tap import Tap
 
 PAUSE_S = 0.002
-"""Virtual time between rounds, in which the traffic goes on."""
+"""Virtual time between rounds, in which the traffic continues."""
 BODY = HEADER.size + GENERIC_HEADER.size
 SHORT_FLOW_BYTES, LONG_FLOW_BYTES = 20_000, 400_000
 
 
 class Fuzzer:
-    """Draws and sends."""
+    """Draws actions and performs them."""
 
     def __init__(self, seed: int) -> None:
-        """The thread has to be in the namespace."""
+        """The thread has to be in the namespace that is fuzzed."""
         self.random = random.Random(seed)
         self.socket = GenericSocket()
         self.kind = self.socket.family(NAME)
@@ -89,13 +90,13 @@ class Fuzzer:
         ]
 
     def round(self) -> None:
-        """Do one thing."""
+        """Perform one action."""
         weights = [weight for weight, _ in self.rounds]
         (act,) = self.random.choices([act for _, act in self.rounds], weights)
         act()
 
     def drawn_pattern(self) -> dict[int, bytes]:
-        """Draw a valid pattern; some expire soon, some are of no use to any flow."""
+        """Draw a valid pattern; some expire soon, and some match no flow."""
         draw = self.random
         prefix_len = draw.choice([0, 8, 16, 24, 32])
         gaps = [draw.randint(0, 20), draw.randint(1, 20)]
@@ -149,7 +150,7 @@ class Fuzzer:
         broken.close()
 
     def valid_message(self) -> bytes:
-        """Draw a message that is right."""
+        """Draw a valid message."""
         command = self.random.choice([SET, SET, SET, DEL, GET, FLOWS, RENEW])
         chosen = self.drawn_pattern()
         if command == SET:
@@ -161,7 +162,7 @@ class Fuzzer:
         return request(self.kind, command, b"", REQUEST | DUMP)
 
     def abandoned_dump(self) -> None:
-        """Begin a dump of many patterns, change them, and go."""
+        """Begin a dump of many patterns, delete them, and abandon it."""
         for last in range(40):
             body = b"".join(pattern(f"10.9.{last}.0", 24).values())
             self.socket.call(request(self.kind, SET, body))
@@ -178,7 +179,7 @@ class Fuzzer:
         dumping.close()
 
     def scheduler_names(self) -> None:
-        """Ask for schedulers that are not there, and for some that are."""
+        """Ask for schedulers that do not exist, and for some that do."""
         name = self.random.choice(
             [
                 self.random.randbytes(self.random.randint(0, 40)),
@@ -197,7 +198,7 @@ class Fuzzer:
         sysctl.write_text("rb")
 
     def doomed_namespace(self) -> None:
-        """Make a namespace, use it, delete it while it is in use."""
+        """Make a namespace, and delete it while it is in use."""
         network.ip("netns", "add", "doomed")
         network.ip("-n", "doomed", "link", "set", "lo", "up")
         with network.inside("doomed"):
@@ -226,7 +227,7 @@ class Fuzzer:
             self.wrong.append(f"removing the module in use: {os.strerror(code)}")
 
 
-# --- what can be done to a message -------------------------------------------------
+# --- mutations of a message --------------------------------------------------------
 
 Mutation = Callable[[random.Random, bytes], bytes]
 
@@ -241,7 +242,7 @@ def flipped(draw: random.Random, message: bytes) -> bytes:
 
 
 def at_attribute(draw: random.Random, message: bytes) -> int:
-    """Draw where an attribute starts, of the outermost or of a nest; 0 for none."""
+    """Draw the offset of an attribute, also in a nest; 0 for none."""
     starts = []
     at = BODY
     while at + 4 <= len(message):
@@ -254,7 +255,7 @@ def at_attribute(draw: random.Random, message: bytes) -> int:
 
 
 def other_length(draw: random.Random, message: bytes) -> bytes:
-    """Let an attribute say another length."""
+    """Change the length of an attribute."""
     at = at_attribute(draw, message)
     if not at:
         return message
@@ -264,7 +265,7 @@ def other_length(draw: random.Random, message: bytes) -> bytes:
 
 
 def other_kind(draw: random.Random, message: bytes) -> bytes:
-    """Let an attribute be another, with or without the flags for nests and byte order."""
+    """Change the kind of an attribute, and its flags for nests and byte order."""
     at = at_attribute(draw, message)
     if not at:
         return message
@@ -283,7 +284,7 @@ def extended(draw: random.Random, message: bytes) -> bytes:
 
 
 def doubled(draw: random.Random, message: bytes) -> bytes:
-    """Have an attribute twice."""
+    """Repeat an attribute."""
     at = at_attribute(draw, message)
     if not at:
         return message
@@ -294,7 +295,7 @@ def doubled(draw: random.Random, message: bytes) -> bytes:
 
 
 def dropped(draw: random.Random, message: bytes) -> bytes:
-    """Leave an attribute out."""
+    """Omit an attribute."""
     at = at_attribute(draw, message)
     if not at:
         return message
@@ -303,7 +304,7 @@ def dropped(draw: random.Random, message: bytes) -> bytes:
 
 
 def deepened(draw: random.Random, message: bytes) -> bytes:
-    """Nest a nest in nests."""
+    """Nest attributes deeply."""
     body = message[BODY : BODY + 200]
     for _ in range(draw.randint(1, 60)):
         body = nest(draw.randint(0, 14), body)
@@ -311,7 +312,7 @@ def deepened(draw: random.Random, message: bytes) -> bytes:
 
 
 def stuffed(draw: random.Random, message: bytes) -> bytes:
-    """Add an attribute of many bytes, or many of few."""
+    """Add one large attribute, or many small ones."""
     kind = draw.randint(0, 20)
     if draw.random() < 0.5:
         added = attribute(kind, draw.randbytes(draw.choice([255, 256, 257, 4096, 30000])))
@@ -338,7 +339,7 @@ def relabelled(draw: random.Random, message: bytes, always: bool = False) -> byt
 
 
 def foreign(draw: random.Random, message: bytes) -> bytes:
-    """Put another address in the place of the prefix."""
+    """Add another prefix."""
     text = draw.choice(["0.0.0.0", "255.255.255.255", "10.0.1.1", "224.0.0.1"])
     return relabelled(draw, message + address(PREFIX, text), always=True)
 
@@ -353,7 +354,7 @@ MUTATIONS: tuple[Mutation, ...] = (
 
 
 def traffic(seed: int) -> None:
-    """Open connections, send, close, for ever: at most three at a time."""
+    """Open connections, send, and close them, for ever; at most three at a time."""
     draw = random.Random(seed)
     port = 8000
     open_ones: list[tuple[object, ...]] = []
@@ -372,7 +373,7 @@ def traffic(seed: int) -> None:
 
 
 def main() -> None:
-    """Fuzz, then see whether all is as before."""
+    """Fuzz, then check that everything still works."""
     seed, rounds = int(sys.argv[1]), int(sys.argv[2])
     tap = Tap()
     network.make("left", "right")
@@ -388,8 +389,8 @@ def main() -> None:
             time.sleep(PAUSE_S)
         user.close()
     ended, status = os.waitpid(child, os.WNOHANG)
-    tap.check(ended == 0, "traffic goes on all the while", status)
-    tap.check(not fuzzer.wrong, "what is valid is accepted all the while", fuzzer.wrong[:5])
+    tap.check(ended == 0, "traffic continues during the fuzzing", status)
+    tap.check(not fuzzer.wrong, "valid messages are accepted during the fuzzing", fuzzer.wrong[:5])
     said = f"{fuzzer.refused} refused, {fuzzer.accepted} still valid"
     tap.check(fuzzer.refused > rounds // 4, f"broken messages get an answer: {said}", said)
 
@@ -420,10 +421,9 @@ def main() -> None:
 
 
 def validate_slabs() -> None:
-    """Let the kernel look at every object that it has given out or got back.
+    """Let the kernel validate every slab object; it reports to its log.
 
-    It reports to its log. Its own `kmem_cache_node` never passes: the first ones are
-    older than the debugging.
+    `kmem_cache_node` never passes, because its first objects are older than the debugging.
     """
     for cache in Path("/sys/kernel/slab").glob("*/validate"):
         if cache.parent.name != "kmem_cache_node":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generic netlink, down to the bytes: valid messages and broken ones."""
+"""Generic netlink at the level of bytes: valid messages and broken ones."""
 
 import os
 import socket
@@ -52,7 +52,7 @@ def address(kind: int, text: str) -> bytes:
 
 
 def nest(kind: int, *members: bytes) -> bytes:
-    """Give an attribute that holds others."""
+    """Give an attribute that nests others."""
     return attribute(kind | NESTED, b"".join(members))
 
 
@@ -68,14 +68,14 @@ def attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the kernel said to a request."""
+    """The kernel's answer to a request."""
 
     errno: int
-    """0 when it agrees."""
+    """0 for success."""
     message: str = ""
-    """Its words, if any."""
+    """Its error message, if any."""
     offset: int = 0
-    """Of the attribute that it is about, in the request; 0 for none."""
+    """Offset in the request of the attribute that is wrong; 0 for none."""
     missing: int = 0
     """Kind of the attribute that is missing; 0 for none."""
 
@@ -86,10 +86,10 @@ class Answer:
 
 
 class GenericSocket:
-    """A generic netlink socket of the network namespace that the thread is in now."""
+    """A generic netlink socket in the thread's current network namespace."""
 
     def __init__(self) -> None:
-        """Errors come with the kernel's words."""
+        """Ask the kernel for extended ACKs."""
         self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 16)
         self.socket.bind((0, 0))
         for option in (_CAP_ACK, _EXT_ACK, _STRICT_CHECK):

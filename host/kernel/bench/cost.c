@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a scheduling decision costs: weft_cost.ko registers every scheduler once
- * more as "t_<name>", upstream's default among them, and counts the cycles of
- * each get_send() in real connections. /proc/weft_cost has a line per scheduler
- * that decided anything: name, decisions, median and 99th percentile in cycles of
- * the time stamp counter, which goes on while the lab's clock stands still.
+ * The cost of a scheduling decision. weft_cost.ko registers every scheduler, and
+ * upstream's default, a second time as "t_<name>". It counts the cycles of each
+ * get_send() in real connections. /proc/weft_cost has a line for each scheduler that has
+ * decided anything: name, decisions, median and 99th percentile, in cycles of the time
+ * stamp counter. That counter runs while the lab's virtual clock stands still.
  *
- * What is counted is the whole callback, with the reading of the counter, which is
- * printed as "none".
+ * The cycles are those of the whole callback, including the reading of the counter. The
+ * line "none" has the cost of that reading alone.
  */
 #include <linux/module.h>
 #include <linux/proc_fs.h>
@@ -36,7 +36,7 @@ static u64 cycles(void)
 {
 	u32 low, high;
 
-	/* not before what is to be measured has ended, nor after it has begun */
+	/* the fences keep the measured code from moving across the reading */
 	asm volatile("lfence; rdtsc; lfence" : "=a" (low), "=d" (high) : : "memory");
 	return (u64)high << 32 | low;
 }
@@ -154,7 +154,7 @@ static int __init cost_init(void)
 
 	while (weft_schedulers[n])
 		n++;
-	/* one more for the default, and one for nothing at all */
+	/* one more for the default, and one for the counter alone */
 	costs = kvcalloc(n + 2, sizeof(*costs), GFP_KERNEL);
 	if (!costs)
 		return -ENOMEM;

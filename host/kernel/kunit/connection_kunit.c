@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests of connection.c: slots of subflows, which of them may carry data, and
- * the accounting of decisions; and of the accounting of redundant.c. The connection is
- * a real struct mptcp_sock with subflows in its list, filled in as the core would.
+ * KUnit tests of connection.c: slots of subflows, usable subflows, and the accounting of
+ * decisions; and of the accounting of redundant.c. The connection is a real struct
+ * mptcp_sock with subflows in its list, filled in as the core does it.
  */
 #include <kunit/test.h>
 #include <linux/export.h>
 
-/* what is exported is weft's, which is loaded too */
+/* weft.ko is loaded too, and exports the same symbols */
 #undef EXPORT_SYMBOL_GPL
 #define EXPORT_SYMBOL_GPL(symbol)
 

@@ -24,7 +24,7 @@ static inline struct weft_subflow_view subflow(u8 slot, u32 rtt_ms, u32 cwnd, u3
 	};
 }
 
-/* A connection with as many packets to send, and all the window for them. */
+/* A connection with this many packets to send, and a window that is large enough. */
 static inline struct weft_conn_view packets_left(u64 packets)
 {
 	return (struct weft_conn_view){
@@ -59,8 +59,8 @@ static inline struct weft_subflow_view random_subflow(u8 slot)
 }
 
 /*
- * Whatever it sees, a decision names a subflow that can take the packet, or waits
- * where an ACK will ask again or nothing could be done: no connection stalls.
+ * No connection stalls: in any state, a decision names a subflow that can take the
+ * packet, or waits while an ACK is due or no subflow has room.
  */
 static inline void never_stalls(weft_choose_fn *choose, size_t state_size)
 {
@@ -97,7 +97,7 @@ static inline void never_stalls(weft_choose_fn *choose, size_t state_size)
 				 (view[choice].writable || view[choice].space_bytes);
 	}
 	report(state && sound, "a choice is a subflow that can take the packet");
-	report(state && wakes, "it waits only where an ACK is due or nothing could be done");
+	report(state && wakes, "it waits only while an ACK is due or no subflow has room");
 	free(state);
 }
 
