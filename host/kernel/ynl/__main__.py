@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Generates what follows from mptcp_pattern.yaml, or checks that it is up to date.
+"""Generates files from mptcp_pattern.yaml, or checks that they are up to date.
 
-Exit codes: 0 done or up to date, 1 something is stale or the specification is wrong.
+Exit codes: 0 done or up to date, 1 a file is stale or the specification is wrong.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SPEC = KERNEL / "mptcp_pattern.yaml"
 
 
 def generated(spec: Spec) -> dict[Path, str]:
-    """What every generated file has to contain."""
+    """The generated files and their contents."""
     top = KERNEL.parent.parent
     return {
         KERNEL / "include/uapi/weft.h": c.uapi_header(spec),
@@ -30,7 +30,7 @@ def generated(spec: Spec) -> dict[Path, str]:
 
 
 def stale(spec: Spec) -> list[Path]:
-    """The generated files that the specification says otherwise."""
+    """The generated files that do not match the specification."""
     return [
         path
         for path, text in generated(spec).items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The UAPI header, and the module's policies and operations."""
+"""Generates the UAPI header, and the module's policies and operations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ynl.spec import Attribute, AttributeSet, Operation, Spec, SpecError
 
 WIDTH = 80
 VALUE_COLUMN = 32
-"""Where values of macros begin."""
+"""Column at which the values of macros begin."""
 ORIGIN = "Generated from mptcp_pattern.yaml by `make netlink`; do not edit."
 
 
@@ -42,7 +42,7 @@ def uapi_header(spec: Spec) -> str:
 
 
 def define(name: str, value: str) -> str:
-    """A macro, whose value begins in a column that all share."""
+    """A macro; the values of all macros begin in the same column."""
     text = f"#define {name}"
     return text + "\t" * max(1, -(-(VALUE_COLUMN - len(text)) // 8)) + value
 
@@ -105,7 +105,7 @@ def enum(
 
 
 def type_name(spec: Spec, attribute: Attribute) -> str:
-    """What stands in an attribute."""
+    """The type of an attribute."""
     if attribute.nested is not None:
         part = spec.sets[attribute.nested]
         if part.subset_of is None:
@@ -188,7 +188,7 @@ def kernel_source(spec: Spec) -> str:
 
 
 def nested_sets(spec: Spec) -> list[AttributeSet]:
-    """The sets that requests nest, each after those that stand in it."""
+    """The sets that requests nest, each after the sets that it nests itself."""
     found: list[AttributeSet] = []
 
     def visit(attributes: Iterable[Attribute]) -> None:
@@ -205,17 +205,17 @@ def nested_sets(spec: Spec) -> list[AttributeSet]:
 
 
 def policy_of_set(spec: Spec, one: AttributeSet) -> str:
-    """The policy of a nest, without its members."""
+    """The declaration of a nest's policy."""
     return policy_declaration(spec.c_prefix, one.name, spec.whole(one))
 
 
 def policy_of_operation(spec: Spec, one: Operation) -> str:
-    """The policy of a request, without its members."""
+    """The declaration of a request's policy."""
     return "static " + policy_declaration(spec.c_prefix, one.name, spec.messages)
 
 
 def policy_declaration(prefix: str, name: str, numbers: AttributeSet) -> str:
-    """A policy is an array by the numbers of a set."""
+    """The declaration of a policy: an array indexed by the numbers of a set."""
     size = f"{macro(numbers.prefix, 'max')} + 1"
     return f"const struct nla_policy {word(prefix, name)}_nl_policy[{size}]"
 
@@ -223,7 +223,7 @@ def policy_declaration(prefix: str, name: str, numbers: AttributeSet) -> str:
 def policy(
     spec: Spec, declaration: str, one: AttributeSet, members: list[Attribute]
 ) -> Iterator[str]:
-    """A policy, one entry for each attribute that may stand there."""
+    """A policy, with an entry for each attribute that it allows."""
     yield f"{declaration} = {{"
     for attribute in members:
         if not attribute.is_pad:
@@ -234,7 +234,7 @@ def policy(
 
 
 def check(spec: Spec, attribute: Attribute) -> str:
-    """What the kernel demands of an attribute."""
+    """The kernel's check of an attribute."""
     kinds = {"ipv4": "NLA_BE32", "string": "NLA_NUL_STRING"}
     kind = kinds.get(attribute.type, f"NLA_{macro(attribute.type)}")
     if attribute.nested is not None:
@@ -257,7 +257,7 @@ def check(spec: Spec, attribute: Attribute) -> str:
 
 
 def handlers(spec: Spec, one: Operation) -> Iterator[str]:
-    """The functions that a module has for an operation."""
+    """The functions that implement an operation in the module."""
     name = word(spec.c_prefix, "nl", one.name)
     if one.request is not None:
         yield f"int {name}_doit(struct sk_buff *skb, struct genl_info *info)"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The numbers for the kernel's tests, which make messages that are broken, too."""
+"""Generates the numbers for the kernel's tests, which also send broken messages."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The agent's side: numbers, and attributes with their types."""
+"""Generates the agent's numbers, and its attributes with their types."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def attributes(spec: Spec, one: AttributeSet) -> Iterator[str]:
 
 
 def type_of(spec: Spec, one: AttributeSet, attribute: Attribute) -> str:
-    """How Rust has the value of an attribute."""
+    """The Rust type of an attribute's value."""
     if attribute.nested is not None:
         inner = spec.whole(spec.sets[attribute.nested])
         return "Nest<Set>" if inner is one else f"Nest<super::{inner.name}::Set>"

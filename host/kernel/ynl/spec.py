@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the specification says, read from a file in the format of the kernel's YNL.
+"""Reads a specification in the format of the kernel's YNL.
 
-Only what `mptcp_pattern.yaml` uses is known here. Anything else is an error: nothing that it says
-may be lost on the way.
+Only the keys that `mptcp_pattern.yaml` uses are supported. Any other key is an error, so that
+nothing in the specification is ignored.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import yaml
 
 
 class SpecError(Exception):
-    """What is wrong with the specification, in words for its author."""
+    """The specification is wrong; the message tells its author how."""
 
 
 @dataclass(frozen=True)
 class Constant:
-    """A number that both ends know by name."""
+    """A named number that kernel and user space share."""
 
     name: str
     value: int
@@ -53,24 +53,24 @@ class Attribute:
     name: str
     value: int
     type: str
-    """As in the specification; an IPv4 address is `ipv4`."""
+    """The type in the specification; `ipv4` for an IPv4 address."""
     doc: str
     nested: str | None = None
-    """Set of its members, for a nest."""
+    """For a nest, the set of its members."""
     enum: str | None = None
-    """Whose values it has."""
+    """The enumeration of its values."""
     checks: Mapping[str, int | str] = field(default_factory=dict)
-    """What the kernel refuses: a limit is a number or the name of a constant."""
+    """The kernel's limits; a limit is a number or the name of a constant."""
 
     @property
     def is_pad(self) -> bool:
-        """Whether it carries nothing."""
+        """Whether it is padding, and carries nothing."""
         return self.type == "pad"
 
 
 @dataclass(frozen=True)
 class AttributeSet:
-    """A set of attributes that are numbered together, or some of them in a nest."""
+    """Attributes that are numbered together, or a subset of them in a nest."""
 
     name: str
     doc: str
@@ -146,7 +146,7 @@ class Spec:
         return result
 
     def check(self) -> None:
-        """Raises SpecError where a name leads nowhere."""
+        """Raises SpecError for a reference to a name that does not exist."""
         enums = {enum.name for enum in self.enums}
         constants = {constant.name for constant in self.constants}
         for one in self.numbered_sets():
@@ -171,30 +171,30 @@ class Spec:
 
     @property
     def c_prefix(self) -> str:
-        """What names in C begin with that the specification gives no prefix of their own."""
+        """Prefix of the names in C for which the specification has no prefix."""
         return self.c_name.removesuffix("-genl-name")
 
     @property
     def messages(self) -> AttributeSet:
-        """The set that messages themselves have."""
+        """The set of a message's own attributes."""
         return self.sets["message"]
 
     def numbered_sets(self) -> list[AttributeSet]:
-        """The sets without those that are part of another."""
+        """The sets that are no subset of another."""
         return [one for one in self.sets.values() if one.subset_of is None]
 
     def whole(self, one: AttributeSet) -> AttributeSet:
-        """The set where the attributes of this one have their numbers."""
+        """The set in which the attributes of this one are numbered."""
         return one if one.subset_of is None else self.sets[one.subset_of]
 
     def members(self, one: AttributeSet) -> list[Attribute]:
-        """The attributes of a set, those of a part as the whole defines them."""
+        """The attributes of a set, as the set in which they are numbered defines them."""
         names = {attribute.name for attribute in one.attributes}
         return [attribute for attribute in self.whole(one).attributes if attribute.name in names]
 
 
 class Node:
-    """A mapping of the document, of which every key has to be taken."""
+    """A mapping of the document; a key that is never taken is an error."""
 
     def __init__(self, what: str, content: Mapping[str, Any]) -> None:
         """`what` it is, for errors."""
@@ -202,13 +202,13 @@ class Node:
         self.what = f"{what} {content.get('name', '')}".rstrip()
 
     def take(self, key: str, default: Any = ...) -> Any:
-        """The value of a key; without a default it has to be there."""
+        """The value of a key; without a default, the key has to exist."""
         if key not in self.content and default is ...:
             raise SpecError(f"{self.what}: {key} is missing")
         return self.content.pop(key, default)
 
     def done(self) -> None:
-        """Raises SpecError when something was not taken."""
+        """Raises SpecError when a key was not taken."""
         if self.content:
             raise SpecError(f"{self.what}: not known here: {', '.join(self.content)}")
 
@@ -220,7 +220,7 @@ def need(name: str, known: Iterable[str], what: str) -> None:
 
 
 def numbered(items: Iterable[Mapping[str, Any]], what: str, first: int) -> list[tuple[int, Node]]:
-    """Each item with its value: what it says, or one more than the item before."""
+    """Each item with its value, which is by default one more than the item before."""
     result = []
     value = first
     for item in items:
