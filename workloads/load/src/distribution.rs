@@ -1,11 +1,11 @@
-//! Flow-size distributions: points of a cumulative distribution function.
+//! Flow-size distributions, given by points of the cumulative distribution function.
 //!
-//! Between two points the size is interpolated linearly. Two points of one size
-//! are a point mass; two points of one probability are a range without flows.
+//! Between two points the size is interpolated linearly. Two points of the same size are a
+//! point mass. Between two points of the same probability there are no flows.
 
 use rand::Rng;
 
-/// The distributions that come with Weft, by name.
+/// The built-in distributions, by name.
 const BUILT_IN: [(&str, &str); 5] = [
     (
         "websearch",
@@ -26,7 +26,7 @@ const BUILT_IN: [(&str, &str); 5] = [
     ("hadoop", include_str!("../../distributions/hadoop.csv")),
 ];
 
-/// Sizes of flows.
+/// A distribution of flow sizes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Distribution {
     points: Vec<Point>,
@@ -41,40 +41,40 @@ struct Point {
 /// Why a text is not a distribution.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ParseError {
-    /// A line that is neither comment nor point.
+    /// A line that is neither a comment nor a point.
     #[error("line {line}: {text:?} is not `bytes,probability`, such as `9000,0.15`")]
     Line {
-        /// Its number, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What it says.
+        /// Text of the line.
         text: String,
     },
-    /// A size or a probability below the one before.
+    /// A size or a probability smaller than the one before.
     #[error("line {line}: sizes and probabilities may not decrease")]
     Decreasing {
-        /// Its number, from 1.
+        /// Line number, from 1.
         line: usize,
     },
-    /// It does not span probabilities 0 to 1, or has no flow above 0 bytes.
+    /// The probabilities don't span 0 to 1, or all sizes are 0.
     #[error("probabilities must go from 0 to 1, up to a size above 0")]
     Incomplete,
 }
 
 impl Distribution {
-    /// Names of the distributions that come with Weft.
+    /// Names of the built-in distributions.
     pub fn names() -> impl Iterator<Item = &'static str> {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
-    /// The distribution called `name`, if it comes with Weft.
+    /// The built-in distribution with this name.
     #[must_use]
     pub fn built_in(name: &str) -> Option<Self> {
         let (_, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
         Self::parse(text).ok()
     }
 
-    /// Reads points, one `bytes,probability` per line. Lines that start with
-    /// `#`, empty lines and the header line `bytes,probability` are skipped.
+    /// Parses points, one `bytes,probability` per line. Empty lines, lines that start with `#`
+    /// and the header line `bytes,probability` are skipped.
     ///
     /// # Errors
     /// See [`ParseError`].
@@ -107,7 +107,7 @@ impl Distribution {
         }
     }
 
-    /// The same with all sizes times `factor`.
+    /// The distribution with all sizes multiplied by `factor`.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {
         let point = |point: &Point| Point {
@@ -128,9 +128,8 @@ impl Distribution {
             .sum()
     }
 
-    /// The size that a share `probability` (0 to 1) of all flows does not
-    /// exceed: the inverse of the distribution function, rounded up to a whole
-    /// byte, at least 1.
+    /// The quantile at `probability` (0 to 1): the inverse of the distribution function, rounded up
+    /// to a whole byte, at least 1.
     #[must_use]
     pub fn quantile(&self, probability: f64) -> u64 {
         let above = self
@@ -148,7 +147,7 @@ impl Distribution {
         ((bytes - ROUNDING_BYTES).ceil() as u64).max(1)
     }
 
-    /// Draws a size in bytes.
+    /// Draws a random size in bytes.
     pub fn sample(&self, rng: &mut impl Rng) -> u64 {
         self.quantile(rng.random::<f64>())
     }
@@ -167,10 +166,10 @@ fn parse_point(text: &str) -> Option<Point> {
     sound.then_some(point)
 }
 
-/// What floating-point arithmetic may add to a whole size.
+/// Floating-point error allowed on a whole size.
 const ROUNDING_BYTES: f64 = 1e-6;
 
-/// Sizes above this (2^50) are taken for mistakes.
+/// Larger sizes (above 2^50) are taken for mistakes.
 const MAX_FLOW_BYTES: f64 = 1_125_899_906_842_624.0;
 
 #[cfg(test)]

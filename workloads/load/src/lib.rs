@@ -1,5 +1,4 @@
-//! Weft's traffic generator: which flows there are, when they start, how they
-//! run over real sockets, and what came out.
+//! Weft's traffic generator: plans flows, runs them over real sockets, and writes the results.
 //!
 //! ```text
 //! distribution -> plan -> engine <-> shell (epoll, sockets in every host)
@@ -7,16 +6,16 @@
 //!                          results (a folder) -> report (tables)
 //! ```
 //!
-//! [`distribution`], [`plan`], [`fabric`] and [`engine`] do no I/O: the clock is
-//! an argument and every random number comes from the seed. [`shell`] owns the
-//! sockets, [`results`] writes a run's folder, and [`report`] reads nothing else.
+//! [`distribution`], [`plan`], [`ideal_fabric`] and [`engine`] do no I/O: the clock is an
+//! argument, and all randomness comes from the seed. [`shell`] is the event loop with the
+//! sockets, [`results`] writes a run's folder, and [`report`] reads only that folder.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod args;
 pub mod distribution;
 pub mod engine;
-pub mod fabric;
+pub mod ideal_fabric;
 pub mod plan;
 pub mod report;
 pub mod results;

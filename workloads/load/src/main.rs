@@ -11,7 +11,7 @@ use clap::{Parser, Subcommand};
 use serde_json::{Value, json};
 use weft_load::args::{RunDocument, Traffic, Volume, WorkloadArgs};
 use weft_load::engine::{Order, Outcome, Settings};
-use weft_load::fabric::{Fabric, Protocol};
+use weft_load::ideal_fabric::{IdealFabric, Protocol};
 use weft_load::plan::{self, Background, Flow};
 use weft_load::report;
 use weft_load::results::window::Window;
@@ -108,10 +108,10 @@ fn run(args: &RunDocument, traffic: &Traffic) -> Result<ExitCode> {
         );
     }
     let topology = Topology::read(&args.topology)?;
-    let fabric = Fabric::new(&topology)?;
+    let fabric = IdealFabric::new(&topology)?;
     let seed = args.workload.seed;
     let names: Vec<&str> = topology.hosts.iter().map(|host| &host.name[..]).collect();
-    let plan = plan::of(&fabric, &names, traffic, seed)?;
+    let plan = plan::build(&fabric, &names, traffic, seed)?;
     if plan.is_empty() {
         bail!("no flow arrives in that time; give a longer --duration or a higher --load");
     }
@@ -170,7 +170,7 @@ fn settings(
     args: &RunDocument,
     traffic: &Traffic,
     topology: &Topology,
-    fabric: &Fabric,
+    fabric: &IdealFabric,
 ) -> Settings {
     let lossy = topology.switches.iter().any(|switch| switch.loss_ppm > 0);
     let round_trips_ns = SETTLE_ROUND_TRIPS * fabric.longest_rtt_ns();
@@ -180,7 +180,7 @@ fn settings(
             Traffic::Page { parallel, .. } => Order::Fetched {
                 parallel: *parallel as usize,
             },
-            Traffic::Queries { .. } => Order::Asked,
+            Traffic::Queries { .. } => Order::Requested,
             _ => Order::Timed,
         },
         stall_ns: args.workload.stall_timeout,
@@ -230,7 +230,7 @@ fn sample_rows(run: &Run) -> Vec<SampleRow> {
     run.samples.iter().map(row).collect()
 }
 
-fn rows(run: &Run, topology: &Topology, fabric: &Fabric, args: &RunDocument) -> Vec<FlowRow> {
+fn rows(run: &Run, topology: &Topology, fabric: &IdealFabric, args: &RunDocument) -> Vec<FlowRow> {
     let name = |host: usize| topology.hosts[host].name.clone();
     let row = |(id, (flow, outcome, counters)): (usize, &(Flow, Outcome, shell::Counters))| {
         let Flow {

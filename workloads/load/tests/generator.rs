@@ -24,12 +24,12 @@ struct Flags {
 
 /// Two hosts with two addresses each, joined by a cable of 1 Gbps that stands
 /// for the fabric; removed when dropped.
-struct Fabric {
+struct TestNetwork {
     names: [String; 2],
     folder: tempfile::TempDir,
 }
 
-impl Fabric {
+impl TestNetwork {
     /// `None` without the rights to make one.
     fn new(test: &str) -> Option<Self> {
         let names = [1, 2].map(|host| format!("weft-{test}-{}-{host}", std::process::id()));
@@ -116,7 +116,7 @@ impl Fabric {
     }
 }
 
-impl Drop for Fabric {
+impl Drop for TestNetwork {
     fn drop(&mut self) {
         for name in &self.names {
             ip(&format!("netns del {name}"));
@@ -154,7 +154,7 @@ fn assert_all_flows_arrived(out: &Path, flows: usize) -> Results {
 
 #[test]
 fn tcp_flows_arrive_on_persistent_and_on_new_connections() {
-    let Some(fabric) = Fabric::new("tcp") else {
+    let Some(fabric) = TestNetwork::new("tcp") else {
         return;
     };
     for connections in ["persistent", "new"] {
@@ -174,7 +174,7 @@ fn tcp_flows_arrive_on_persistent_and_on_new_connections() {
 
 #[test]
 fn an_mptcp_incast_uses_all_subflows_and_the_send_buffer_asked_for() {
-    let Some(fabric) = Fabric::new("incast") else {
+    let Some(fabric) = TestNetwork::new("incast") else {
         return;
     };
     let flags = "--traffic incast --senders 4 --bytes 225KB --send-buffer 65536 \
@@ -193,7 +193,7 @@ fn an_mptcp_incast_uses_all_subflows_and_the_send_buffer_asked_for() {
 
 #[test]
 fn a_scheduler_that_does_not_exist_is_refused_with_those_that_do() {
-    let Some(fabric) = Fabric::new("scheduler") else {
+    let Some(fabric) = TestNetwork::new("scheduler") else {
         return;
     };
     let (output, out) = fabric.run("none", "--scheduler fastest");
@@ -211,7 +211,7 @@ fn a_scheduler_that_does_not_exist_is_refused_with_those_that_do() {
 
 #[test]
 fn a_receiver_that_may_open_no_more_files_ends_the_run() {
-    let Some(fabric) = Fabric::new("files") else {
+    let Some(fabric) = TestNetwork::new("files") else {
         return;
     };
     // Enough for both ends of about half of the connections.
@@ -228,7 +228,7 @@ fn a_receiver_that_may_open_no_more_files_ends_the_run() {
 
 #[test]
 fn an_unreachable_receiver_fails_its_flows_and_the_run() {
-    let Some(fabric) = Fabric::new("unreachable") else {
+    let Some(fabric) = TestNetwork::new("unreachable") else {
         return;
     };
     assert!(ip(&format!("-n {} route del default", fabric.names[0])));
@@ -274,7 +274,7 @@ fn wrong_usage_is_one_line_and_status_2() {
 
 #[test]
 fn background_traffic_runs_beside_the_flows_and_is_not_measured() {
-    let Some(fabric) = Fabric::new("other") else {
+    let Some(fabric) = TestNetwork::new("other") else {
         return;
     };
     let (output, out) = fabric.run(

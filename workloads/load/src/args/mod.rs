@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::distribution::Distribution;
 use crate::engine::Connections;
-use crate::fabric::Protocol;
+use crate::ideal_fabric::Protocol;
 use weft_text::units::{parse_bytes, parse_duration_ns};
 
 pub use background::BackgroundArgs;

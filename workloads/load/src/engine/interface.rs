@@ -1,104 +1,99 @@
-//! What goes into the engine and comes out of it.
+//! The interface of the engine: its settings, actions and outcomes.
 
-/// How flows get their connections.
+/// How flows get connections.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Connections {
-    /// A pool per pair of hosts, opened before the run; a flow takes an idle
-    /// connection or, when all are busy, opens one more (its handshake is then
-    /// part of its completion time).
+    /// A pool per pair of hosts, opened before the run. A flow takes an idle connection. If all
+    /// are busy, it opens another one, whose handshake then counts as part of its completion time.
     Persistent,
-    /// A new connection for every flow; the handshake is part of its
-    /// completion time.
+    /// A new connection for every flow. The handshake is part of its completion time.
     New,
 }
 
-/// A connection's number, never used twice.
+/// Number of a connection, never reused.
 pub type ConnectionId = usize;
 
-/// A flow's place in the plan.
+/// Index of a flow in the plan.
 pub type FlowId = usize;
 
-/// When flows start.
+/// What starts flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// At the times of the plan, whatever the network makes of them: an open
-    /// loop.
+    /// The times of the plan, regardless of the network's state: an open loop.
     Timed,
-    /// At the times of the plan too, but every flow begins with a request from its
-    /// destination to its source, as a query's answers do.
-    Asked,
-    /// One after the other on so many connections, a browser's way: each
-    /// fetches the next flow of the plan when its last is done. A flow begins
-    /// with a request from its destination to its source.
+    /// The times of the plan, but every flow starts with a request from its destination to its
+    /// source, like the answer to a query.
+    Requested,
+    /// A browser's way: each of a number of connections fetches the next flow of the plan when
+    /// its last one is complete. A flow starts with a request from its destination to its source.
     Fetched {
-        /// Connections, at least 1.
+        /// Number of connections, at least 1.
         parallel: usize,
     },
 }
 
-/// How a run goes.
+/// Settings of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// How flows get their connections.
+    /// How flows get connections.
     pub connections: Connections,
-    /// When they start.
+    /// What starts flows.
     pub order: Order,
-    /// When a run in which nothing moves is given up.
+    /// A run without any progress is aborted after this time.
     pub stall_ns: u64,
-    /// Rest between warm-up and the first flow, in which the kernel adds
-    /// subflows.
+    /// Pause between warm-up and the first flow, in which the kernel adds subflows.
     pub settle_ns: u64,
-    /// When flows that still run are stopped, from the start of the run.
+    /// When unfinished flows are stopped, from the start of the run.
     pub stop_ns: Option<u64>,
-    /// Start no more flows once the mean FCT is known so well: half of its 95%
-    /// confidence interval, as a share of it.
+    /// Start no more flows once the mean FCT is known this precisely: half of its 95% confidence
+    /// interval, relative to the mean.
     pub precision: Option<f64>,
 }
 
-/// What the shell has to do.
+/// An action for the event loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Be told when the run starts, which may be later than now.
+    /// Announces when the run starts, which may be later than now.
     Announce {
-        /// When.
+        /// The start of the run.
         start_ns: u64,
     },
-    /// Connect two hosts.
+    /// Opens a connection between two hosts.
     Open {
         /// The connection.
         connection: ConnectionId,
-        /// Host that connects, and sends.
+        /// The host that connects, and sends.
         source: usize,
-        /// Host that listens, and receives.
+        /// The host that listens, and receives.
         destination: usize,
     },
-    /// Send a request from the destination of an open connection to its source.
+    /// Sends a request from the destination of an open connection to its source.
     Request {
         /// The connection.
         connection: ConnectionId,
-        /// How much.
+        /// Size of the request.
         bytes: u64,
     },
-    /// Send on an open connection.
+    /// Sends data on an open connection.
     Send {
         /// The connection.
         connection: ConnectionId,
-        /// How much.
+        /// Amount of data.
         bytes: u64,
-        /// For which flow; `None` for a greeting.
+        /// The flow that it belongs to; `None` for the greeting of the warm-up.
         flow: Option<FlowId>,
     },
     /// A flow is complete: read the connection's counters.
     Finish {
-        /// The connection, still open.
+        /// The connection, which is still open.
         connection: ConnectionId,
         /// The flow.
         flow: FlowId,
     },
-    /// Close both ends.
+    /// Closes both ends.
     Close {
         /// The connection.
         connection: ConnectionId,
@@ -108,24 +103,24 @@ pub enum Action {
 /// How a flow ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It has not yet.
+    /// It hasn't ended yet.
     Pending,
-    /// From its start (its arrival, whether or not a connection was ready) to
-    /// the last byte read by the receiver.
+    /// It is complete. Its completion time runs from its arrival, even if no connection was
+    /// ready, until the receiver has read the last byte.
     Done {
-        /// That time.
+        /// Flow completion time.
         fct_ns: u64,
     },
-    /// It was stopped when the time of the run was over.
+    /// It was stopped at the end of the run's time.
     Stopped {
-        /// Time it had.
+        /// How long it ran.
         after_ns: u64,
         /// Bytes that the receiver had read by then.
         bytes: u64,
     },
-    /// It did not get through.
+    /// It failed.
     Failed {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }

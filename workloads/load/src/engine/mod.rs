@@ -1,21 +1,21 @@
-//! The life of flows, without I/O: when connections open, who sends on which,
-//! when a flow is done, failed, or stuck.
+//! The life cycle of flows, without I/O: when connections open, which flow uses which
+//! connection, and when a flow is complete, has failed or is stuck.
 //!
-//! The shell feeds events in (`handle_*`, each with the time `now`), and takes
-//! [`Action`]s and the next deadline out (`poll_*`), until [`Engine::is_done`].
+//! The event loop passes events in (`handle_*`, each with the time `now`). It takes
+//! [`Action`]s and the next deadline (`poll_*`), until [`Engine::is_done`].
 //!
 //! ```text
 //! warm-up:  Open -> connected -> Send 1 byte -> received -> idle      (persistent only)
-//! settle:   some rest, so that the kernel can add its subflows
+//! settle:   a pause, so that the kernel can add its subflows
 //! running:  arrival -> idle connection, or Open -> connected
 //!                   -> Send bytes -> received ... all -> Finish -> idle, or Close
-//! asked:    like arrival, with Request -> requested in front of Send
-//! fetched:  the same, and the next flow when one is done instead of at its time
+//! requested: like arrival, with Request -> requested before Send
+//! fetched:  the same, but started by the end of the previous flow, not by time
 //! ```
 //!
-//! The run starts, and times of flows count from, the end of the settling. The
-//! byte of the warm-up is needed: Linux adds subflows to a connection only after
-//! data has been acknowledged on the first one.
+//! The run starts when settling ends, and flow times count from there. The warm-up must send
+//! a byte, because Linux adds subflows to a connection only after data has been acknowledged
+//! on the first one.
 
 mod interface;
 mod pool;
@@ -30,14 +30,14 @@ use pool::Pool;
 use precision::Precision;
 use state::{Connection, Phase, State, User};
 
-/// Connections that open at the same time in the warm-up: few enough that
-/// their handshakes fit into any queue.
+/// Connections that open at the same time in the warm-up: few enough for their handshakes to
+/// fit into any queue.
 const WARM_UP_CONCURRENCY: usize = 16;
 
 /// Bytes sent on a new connection in the warm-up.
 const GREETING_BYTES: u64 = 1;
 
-/// Size of a request: a browser's GET with its usual headers and no cookies.
+/// Size of a request: a browser's GET with the usual headers and no cookies.
 const REQUEST_BYTES: u64 = 400;
 
 /// The state of a run.
@@ -50,7 +50,7 @@ pub struct Engine {
     pool: Pool,
     actions: VecDeque<Action>,
     phase: Phase,
-    /// The first flow of the plan that has not started.
+    /// The next flow of the plan to start.
     next: FlowId,
     active: usize,
     finished: usize,
@@ -59,8 +59,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// A run of `plan` (ordered by start time) that begins at `now`. Flows fail
-    /// when nothing at all moves for so long as `settings` say.
+    /// A run of `plan` (ordered by start time) that begins at `now`. Flows fail when there is no
+    /// progress at all for the time given in `settings`.
     #[must_use]
     pub fn new(plan: Vec<Flow>, settings: Settings, now: u64) -> Self {
         let mut actions = VecDeque::new();
@@ -95,12 +95,12 @@ impl Engine {
         engine
     }
 
-    /// What to do next, if anything.
+    /// The next action, if any.
     pub fn poll_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// When [`Engine::handle_timeout`] has to be called at the latest.
+    /// The latest time at which to call [`Engine::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {
         let stalled = self.stalled_at_ns();
@@ -109,7 +109,7 @@ impl Engine {
             Phase::Settle { until_ns } => Some(*until_ns),
             Phase::Running { epoch_ns } => {
                 let arrival = match self.settings.order {
-                    Order::Timed | Order::Asked => self.plan.get(self.next),
+                    Order::Timed | Order::Requested => self.plan.get(self.next),
                     Order::Fetched { .. } => None,
                 };
                 let arrival = arrival.map(|flow| epoch_ns + flow.start_ns);
@@ -126,7 +126,7 @@ impl Engine {
         self.finished == self.plan.len() && self.actions.is_empty()
     }
 
-    /// When the run started, once it has.
+    /// The start of the run, once it has started.
     #[must_use]
     pub fn epoch_ns(&self) -> Option<u64> {
         match self.phase {
@@ -135,20 +135,19 @@ impl Engine {
         }
     }
 
-    /// Number of flows that have ended, well or not.
+    /// Number of flows that have ended, with any outcome.
     #[must_use]
     pub fn finished(&self) -> usize {
         self.finished
     }
 
-    /// The plan and how each of its flows ended.
+    /// The plan, and the outcome of each of its flows.
     #[must_use]
     pub fn into_outcomes(self) -> (Vec<Flow>, Vec<Outcome>) {
         (self.plan, self.outcomes)
     }
 
-    /// The time is `now`: starts flows that are due, ends phases, and gives up
-    /// what is stuck.
+    /// Processes the time `now`: starts due flows, ends phases, and aborts flows that are stuck.
     pub fn handle_timeout(&mut self, now: u64) {
         let waits = self.active > 0 || matches!(self.phase, Phase::WarmUp { .. });
         if waits && now >= self.stalled_at_ns() {
@@ -163,7 +162,7 @@ impl Engine {
         }
     }
 
-    /// The handshake of `connection` is complete.
+    /// Processes the end of a handshake.
     pub fn handle_connected(&mut self, connection: ConnectionId, now: u64) {
         let State::Opening { user } = self.connections[connection].state else {
             return;
@@ -172,7 +171,7 @@ impl Engine {
         self.begin(connection, user);
     }
 
-    /// The source has read `bytes` of a request from `connection`.
+    /// Processes `bytes` of a request that the source has read from `connection`.
     pub fn handle_requested(&mut self, connection: ConnectionId, bytes: u64, now: u64) {
         let State::Asking { flow, missing } = self.connections[connection].state else {
             return;
@@ -186,7 +185,7 @@ impl Engine {
         self.send(connection, User::Flow(flow));
     }
 
-    /// The receiver has read `bytes` from `connection`.
+    /// Processes `bytes` that the receiver has read from `connection`.
     pub fn handle_received(&mut self, connection: ConnectionId, bytes: u64, now: u64) {
         let State::Busy { user, missing } = self.connections[connection].state else {
             return;
@@ -211,7 +210,7 @@ impl Engine {
         self.fetch(now);
     }
 
-    /// `connection` is broken; whoever uses it fails for `reason`.
+    /// Processes a broken `connection`. The flow that uses it fails for `reason`.
     pub fn handle_failed(&mut self, connection: ConnectionId, reason: &str, now: u64) {
         self.last_progress_ns = now;
         match self.connections[connection].state {
@@ -241,7 +240,7 @@ impl Engine {
         }
     }
 
-    /// Moves from phase to phase, and starts what is due.
+    /// Enters the next phase if it is due, and starts due flows.
     fn advance(&mut self, now: u64) {
         if let Phase::WarmUp { waiting, open } = &mut self.phase {
             let batch = (WARM_UP_CONCURRENCY - *open).min(waiting.len());
@@ -263,7 +262,7 @@ impl Engine {
             }
         }
         self.fetch(now);
-        if let (Phase::Running { epoch_ns }, Order::Timed | Order::Asked) =
+        if let (Phase::Running { epoch_ns }, Order::Timed | Order::Requested) =
             (&self.phase, self.settings.order)
         {
             let epoch_ns = *epoch_ns;
@@ -277,8 +276,7 @@ impl Engine {
         }
     }
 
-    /// Starts flows of the plan as long as there are connections for them, if
-    /// that is their order.
+    /// Starts flows of the plan while there are free connections, if flows are fetched.
     fn fetch(&mut self, now: u64) {
         let (Some(epoch_ns), Order::Fetched { parallel }) = (self.epoch_ns(), self.settings.order)
         else {
@@ -318,10 +316,10 @@ impl Engine {
         });
     }
 
-    /// Puts an open connection to use.
+    /// Starts to use an open connection.
     fn begin(&mut self, connection: ConnectionId, user: User) {
         match (user, self.settings.order) {
-            (User::Flow(flow), Order::Fetched { .. } | Order::Asked) => {
+            (User::Flow(flow), Order::Fetched { .. } | Order::Requested) => {
                 let (bytes, missing) = (REQUEST_BYTES, REQUEST_BYTES);
                 self.connections[connection].state = State::Asking { flow, missing };
                 self.actions
@@ -377,7 +375,7 @@ impl Engine {
         );
     }
 
-    /// One connection of the warm-up is ready, or never will be.
+    /// Counts a connection of the warm-up, which is ready or has failed.
     fn warmed(&mut self, user: User, now: u64) {
         if let (User::WarmUp, Phase::WarmUp { open, .. }) = (user, &mut self.phase) {
             *open -= 1;
@@ -389,7 +387,7 @@ impl Engine {
         self.last_progress_ns.saturating_add(self.settings.stall_ns)
     }
 
-    /// The time of the run is over: what runs has got as far as it has.
+    /// Stops unfinished flows at the end of the run's time.
     fn stop(&mut self, now: u64) {
         let Some(epoch_ns) = self.epoch_ns() else {
             return;
@@ -419,7 +417,7 @@ impl Engine {
         }
     }
 
-    /// Leaves out flows that have not started, once the others say enough.
+    /// Skips flows that haven't started, once the mean is precise enough.
     fn stop_when_precise(&mut self, fct_ns: u64) {
         let precision = self.precision.as_mut();
         if precision.is_some_and(|precision| precision.is_reached_by(fct_ns as f64)) {
@@ -428,7 +426,7 @@ impl Engine {
         }
     }
 
-    /// Nothing moves any more: whatever waits fails, and no further flow starts.
+    /// Aborts the run: all waiting flows fail, and no more flows start.
     fn give_up(&mut self) {
         let reason = format!(
             "no byte arrived anywhere for {} s",

@@ -1,12 +1,12 @@
-//! Idle connections, by pair of hosts.
+//! Pools of idle connections, one per pair of hosts.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::ConnectionId;
 use crate::plan::Flow;
 
-/// Idle connections. The one used last is taken first, so that a burst's extra
-/// connections go cold, as in real pools.
+/// Idle connections. The most recently used is taken first, so that the extra connections of
+/// a burst go cold, as in real pools.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     idle: BTreeMap<(usize, usize), Vec<ConnectionId>>,
@@ -31,8 +31,8 @@ impl Pool {
     }
 }
 
-/// The connections that a warm-up opens: for every pair of hosts as many as it
-/// has flows that start at one moment, at least one. In order of first use.
+/// The connections that the warm-up opens: for every pair of hosts as many as it has flows
+/// with the same start time, in order of first use.
 pub(super) fn needed_at_once(plan: &[Flow]) -> VecDeque<(usize, usize)> {
     let mut known: BTreeMap<(usize, usize), usize> = BTreeMap::new();
     let mut needed = VecDeque::new();

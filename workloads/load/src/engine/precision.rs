@@ -1,31 +1,31 @@
-//! When the mean of a run's FCTs is known well enough.
+//! Decides when the mean FCT of a run is known precisely enough.
 //!
-//! FCTs that follow each other are alike: they met the same queues. So the interval
-//! is that of batch means (Law and Carson, 1979): the mean of each of some equal
-//! batches is one observation, of which Student's t gives the interval.
+//! Successive FCTs are correlated, because the flows met the same queues. So the confidence
+//! interval uses batch means (Law and Carson, 1979): the mean of each of several equal
+//! batches is one observation, and Student's t gives the interval.
 
-/// Batches.
+/// Number of batches.
 const BATCHES: usize = 20;
 /// 0.975 quantile of Student's t with 19 degrees of freedom.
 const T_975: f64 = 2.093;
-/// Flows in the first batches.
+/// Flows per batch at first.
 const FIRST_BATCH: usize = 10;
 
-/// Watches a mean.
+/// The precision of a mean.
 #[derive(Debug)]
 pub(super) struct Precision {
     wanted: f64,
-    /// Sums of batches that are full.
+    /// Sums of full batches.
     sums: Vec<f64>,
-    /// Values in a full batch.
+    /// Values per batch.
     size: usize,
-    /// Of the batch that is being filled.
+    /// Sum of the batch that is being filled.
     sum: f64,
     count: usize,
 }
 
 impl Precision {
-    /// `wanted` is half the width of the interval, as a share of the mean.
+    /// `wanted` is half the width of the interval, relative to the mean.
     pub(super) fn new(wanted: f64) -> Self {
         Self {
             wanted,
@@ -36,9 +36,8 @@ impl Precision {
         }
     }
 
-    /// Takes one more value; tells whether the mean is known well enough now. It is
-    /// looked at whenever all batches are full; if that does not do, two neighbours
-    /// become one batch.
+    /// Adds a value. Returns whether the mean is now precise enough. That is checked when all
+    /// batches are full; if it isn't, pairs of batches are merged.
     pub(super) fn is_reached_by(&mut self, value: f64) -> bool {
         self.sum += value;
         self.count += 1;
@@ -74,7 +73,7 @@ mod tests {
 
     use super::*;
 
-    /// Exponential values of mean 1, until their mean is known.
+    /// Draws exponential values of mean 1 until their mean is known.
     fn mean_and_count(wanted: f64, seed: u64) -> (f64, usize) {
         let mut rng = ChaCha12Rng::seed_from_u64(seed);
         let mut precision = Precision::new(wanted);

@@ -1,4 +1,4 @@
-//! Where a run and its connections are.
+//! The states of a run and its connections.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ pub(super) enum State {
     Opening {
         user: User,
     },
-    /// A request is under way.
+    /// A request is being sent.
     Asking {
         flow: FlowId,
         missing: u64,

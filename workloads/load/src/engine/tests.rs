@@ -6,7 +6,7 @@ const STALL_NS: u64 = 30_000_000_000;
 const RTT_NS: u64 = 100_000;
 const SETTLE_NS: u64 = 50_000_000;
 
-/// A run in which flows start at their times.
+/// A run whose flows start at the times of the plan.
 fn timed(plan: Vec<Flow>, connections: Connections, now: u64) -> Engine {
     Engine::new(plan, settings(connections), now)
 }
@@ -45,8 +45,8 @@ fn opened(actions: &[Action]) -> Vec<ConnectionId> {
         .collect()
 }
 
-/// A network in which connecting takes an RTT and every byte 8 ns; runs the
-/// engine to its end on virtual time and returns all it did.
+/// A network in which connecting takes one RTT and every byte 8 ns. Runs the engine to its end
+/// on virtual time, and returns all its actions.
 fn drive(engine: &mut Engine, mut now: u64) -> Vec<Action> {
     #[derive(Clone, Copy)]
     enum Event {
@@ -131,7 +131,7 @@ fn a_persistent_connection_is_greeted_before_and_reused_during_the_run() {
             flow: None
         }
     );
-    // No handshake within the flows' time.
+    // No handshake within the flows' completion times.
     assert_eq!(fcts(engine), [RTT_NS / 2 + 8_000; 2]);
 }
 
@@ -300,7 +300,7 @@ fn a_run_that_is_stopped_says_what_arrived_by_then() {
     );
 }
 
-/// Objects of 1000 bytes, fetched over so many connections.
+/// Objects of 1000 bytes, fetched over this number of connections.
 fn page(objects: usize, parallel: usize, connections: Connections) -> Engine {
     let settings = Settings {
         order: Order::Fetched { parallel },
@@ -316,7 +316,7 @@ fn each_connection_of_a_page_fetches_the_next_object_when_its_last_is_done() {
     let log = drive(&mut engine, 0);
     assert_eq!(opened(&log), [0, 1, 2]);
     let (plan, outcomes) = engine.into_outcomes();
-    // A request to the server, then the object back.
+    // A request to the server, then the object in return.
     let fetch_ns = RTT_NS + 8_000;
     let starts: Vec<u64> = plan.iter().map(|flow| flow.start_ns / fetch_ns).collect();
     assert_eq!(starts, [0, 0, 0, 1, 1, 1, 2]);
@@ -346,7 +346,7 @@ fn a_page_goes_on_when_an_object_fails() {
 #[test]
 fn the_answers_of_a_query_are_asked_for_at_its_time() {
     let settings = Settings {
-        order: Order::Asked,
+        order: Order::Requested,
         ..settings(Connections::Persistent)
     };
     let plan = vec![

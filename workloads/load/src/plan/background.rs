@@ -1,19 +1,18 @@
-//! Other traffic in the fabric, which is not measured: long flows of plain TCP, and
-//! UDP sources that are on and off.
+//! Background traffic, which is not measured: long flows of plain TCP, and on-off UDP sources.
 
 use rand_chacha::ChaCha12Rng;
 
 use super::{PlanError, Stream, exponential, hosts_of_other_racks, pick, stream};
-use crate::fabric::Fabric;
+use crate::ideal_fabric::IdealFabric;
 
-/// How much of it there is.
+/// The amount of background traffic.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BackgroundSpec {
-    /// Flows of plain TCP that never end.
+    /// Number of endless flows of plain TCP.
     pub tcp: u32,
-    /// UDP sources.
+    /// Number of UDP sources.
     pub udp: u32,
-    /// Rate of each while it is on, of whole frames on the wire.
+    /// Rate of each source while it is on, including frame headers.
     pub udp_rate_bps: u64,
     /// Mean time that a source is on.
     pub udp_on_ns: u64,
@@ -21,21 +20,21 @@ pub struct BackgroundSpec {
     pub udp_off_ns: u64,
 }
 
-/// Between whom it runs.
+/// The background traffic between particular hosts.
 #[derive(Debug, Clone, Default)]
 pub struct Background {
     /// Source and destination of each TCP flow.
     pub tcp: Vec<(usize, usize)>,
-    /// Source and destination of each UDP source, and when it sends.
+    /// Source and destination of each UDP source, with its on-off process.
     pub udp: Vec<(usize, usize, OnOff)>,
 }
 
 impl Background {
-    /// Random hosts of different racks for all of `spec`.
+    /// Assigns random hosts of different racks to all of `spec`.
     ///
     /// # Errors
     /// [`PlanError::OneRack`].
-    pub fn new(fabric: &Fabric, spec: &BackgroundSpec, seed: u64) -> Result<Self, PlanError> {
+    pub fn new(fabric: &IdealFabric, spec: &BackgroundSpec, seed: u64) -> Result<Self, PlanError> {
         if spec.tcp == 0 && spec.udp == 0 {
             return Ok(Self::default());
         }
@@ -49,7 +48,7 @@ impl Background {
         let tcp = (0..spec.tcp).map(|_| pair()).collect();
         let udp: Vec<(usize, usize)> = (0..spec.udp).map(|_| pair()).collect();
         let on_off = |(index, (source, destination)): (u64, (usize, usize))| {
-            // Each source has times of its own.
+            // Each source has its own random stream.
             let rng = stream(seed.wrapping_add(index << 32), Stream::OnOff);
             (source, destination, OnOff::new(spec, rng))
         };
@@ -60,15 +59,15 @@ impl Background {
     }
 }
 
-/// Bytes of the payload of a UDP packet that fills a frame, over IPv4.
+/// Payload of a UDP packet that fills a frame, over IPv4.
 pub const UDP_PAYLOAD_BYTES: usize = 1_472;
 /// The same over IPv6.
 pub const UDP_OVER_IPV6_PAYLOAD_BYTES: usize = 1_452;
-/// Bytes of such a frame: Ethernet, IPv4 and UDP headers and the payload.
+/// Length of such a frame: Ethernet, IPv4 and UDP headers and the payload.
 const FRAME_BYTES: u64 = 14 + 20 + 8 + UDP_PAYLOAD_BYTES as u64;
 
-/// When a source sends: exponential times on and off, beginning with off, and full
-/// frames at a steady rate while it is on.
+/// The on-off process of a source: exponential on and off times, starting with off, and full
+/// frames at a constant rate while it is on.
 #[derive(Debug, Clone)]
 pub struct OnOff {
     rng: ChaCha12Rng,
@@ -77,7 +76,7 @@ pub struct OnOff {
     off_ns: f64,
     /// When the next packet is due; `None` before the start.
     next_ns: Option<u64>,
-    /// When it goes off.
+    /// When the current on time ends.
     end_ns: u64,
 }
 
@@ -99,7 +98,7 @@ impl OnOff {
         self.next_ns
     }
 
-    /// The time is `now`: gives the number of packets that are due.
+    /// Processes the time `now`. Returns the number of packets that are due.
     pub fn handle_timeout(&mut self, now: u64) -> usize {
         let mut next_ns = self.next_ns.unwrap_or_else(|| self.turn_on(now));
         let mut count = 0;
@@ -114,7 +113,7 @@ impl OnOff {
         count
     }
 
-    /// Goes off at `now`; gives the time at which it goes on again.
+    /// Ends an on time at `now`. Returns when the next one starts.
     fn turn_on(&mut self, now: u64) -> u64 {
         let start_ns = now + 1 + exponential(&mut self.rng, self.off_ns) as u64;
         self.end_ns = start_ns + exponential(&mut self.rng, self.on_ns) as u64;

@@ -1,78 +1,77 @@
-//! Which flows there are: sizes, pairs and start times, all drawn from the seed.
+//! The flows of a run: sizes, pairs and start times, all drawn from the seed.
 //!
-//! Sizes, arrivals and pairs come from separate random streams, so that a run
-//! with another load sends the same flows between the same hosts.
+//! Sizes, arrivals and pairs come from separate random streams, so that a run at another load
+//! has the same flows between the same hosts.
 //!
 //! # Offered load
 //!
-//! Flows arrive as one Poisson process, whatever the fabric makes of them (an
-//! open loop), with
+//! Flows arrive as one Poisson process, regardless of the network's state (an open loop), with
 //!
 //! ```text
 //! flows per second = load * sum of all host link rates / (8 * mean flow size)
 //! ```
 //!
-//! so that at load 1 the hosts together would have to send payload at the rate
-//! of all their links. The mean is that of the distribution, not of the flows
-//! that were drawn.
+//! At load 1, the hosts together would have to send payload at the total rate of their links.
+//! The mean flow size is that of the distribution, not of the flows drawn.
 
 mod background;
 mod patterns;
 mod replay;
+mod traffic;
 
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 
-use crate::args::{Extent, Pairs, Traffic, Volume};
 use crate::distribution::Distribution;
-use crate::fabric::Fabric;
+use crate::ideal_fabric::IdealFabric;
 pub use background::{
     Background, BackgroundSpec, OnOff, UDP_OVER_IPV6_PAYLOAD_BYTES, UDP_PAYLOAD_BYTES,
 };
 pub use patterns::{Starts, all_to_all, bulk, incast, mixed, page, queries};
 pub use replay::{Entry, parse as parse_flows, replay};
+pub use traffic::{Extent, Mix, Pairs, Traffic, Volume};
 
-/// A flow to be sent.
+/// A flow to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
-    /// Host that sends, as the fabric numbers them.
+    /// Host that sends, numbered as in the fabric.
     pub source: usize,
     /// Host that receives.
     pub destination: usize,
     /// Size.
     pub bytes: u64,
-    /// When it starts, counted from the start of the run.
+    /// Start time, from the start of the run.
     pub start_ns: u64,
 }
 
-/// Why no plan could be made.
+/// Why a plan is impossible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// Flows go between racks.
+    /// There is only one rack; flows run between racks.
     #[error("flows run between racks: the topology needs at least 2 leaves with hosts")]
     OneRack,
-    /// A permutation between racks that are too unequal for one.
+    /// A permutation between racks of sizes that are too different.
     #[error("a permutation between racks needs no rack with more than half of the hosts")]
     LargeRack,
-    /// A list of flows names a host that the fabric does not have.
+    /// A flow list names an unknown host.
     #[error("flow list, line {line}: the topology has no host {name}; there are {example}, ...")]
     NoHost {
         /// Line of the list.
         line: usize,
-        /// What it says.
+        /// The unknown name.
         name: String,
-        /// A name that there is.
+        /// A known name.
         example: String,
     },
 }
 
-/// The flows of `traffic` between hosts of these `names`, ordered by start time.
+/// The flows of `traffic` between hosts with these `names`, ordered by start time.
 ///
 /// # Errors
 /// See [`PlanError`].
-pub fn of(
-    fabric: &Fabric,
+pub fn build(
+    fabric: &IdealFabric,
     names: &[&str],
     traffic: &Traffic,
     seed: u64,
@@ -118,22 +117,21 @@ pub fn of(
     }
 }
 
-/// Flows of sizes from `sizes`, as a Poisson process at `load` (see the module),
-/// between hosts of different racks:
+/// A Poisson process of flows with sizes from `sizes` at `load` (see the module), between hosts
+/// of different racks:
 ///
-/// - random: the source uniform over all hosts, the destination over all hosts of
-///   other racks;
-/// - permutation: every host has one destination, and is the destination of one;
-///   the source is uniform over all hosts;
-/// - many to one: one receiver, the source uniform over all hosts of other racks.
-///   The load is a share of the receiver's link, not of all.
+/// - random: a uniformly random source, and a uniformly random destination in another rack;
+/// - permutation: every host has one destination and is the destination of one host; the
+///   source of a flow is uniformly random;
+/// - many to one: one receiver, and a uniformly random source in another rack. The load is
+///   relative to the receiver's link, not to all links.
 ///
 /// Ordered by start time.
 ///
 /// # Errors
 /// [`PlanError::OneRack`], [`PlanError::LargeRack`].
 pub fn poisson(
-    fabric: &Fabric,
+    fabric: &IdealFabric,
     pairs: Pairs,
     sizes: &Distribution,
     load: f64,
@@ -193,10 +191,10 @@ pub fn poisson(
     Ok(flows)
 }
 
-/// A random partner in another rack for every host, each host being the partner of
-/// one: hosts in order of their racks, both shuffled, and each one's partner is as
-/// many places further as the largest rack has hosts.
-fn permutation(fabric: &Fabric, rng: &mut ChaCha12Rng) -> Result<Vec<usize>, PlanError> {
+/// A random partner in another rack for every host, so that each host is the partner of one.
+/// Racks and the hosts in them are shuffled and laid out in order. A host's partner is as many
+/// places further as the largest rack has hosts.
+fn permutation(fabric: &IdealFabric, rng: &mut ChaCha12Rng) -> Result<Vec<usize>, PlanError> {
     let count = fabric.hosts();
     let mut racks: Vec<Vec<usize>> = Vec::new();
     for host in 0..count {
@@ -220,10 +218,10 @@ fn permutation(fabric: &Fabric, rng: &mut ChaCha12Rng) -> Result<Vec<usize>, Pla
     Ok(partners)
 }
 
-/// Size of a flow that goes on until it is stopped: more than any can send.
+/// Size of a flow that runs until it is stopped: more than any flow can send.
 pub const UNLIMITED_BYTES: u64 = 1 << 50;
 
-/// Random streams of a run; every one keeps its number for ever.
+/// Random streams of a run. Never renumber them: that would change results.
 #[derive(Debug, Clone, Copy)]
 enum Stream {
     Sizes = 1,
@@ -240,19 +238,19 @@ fn stream(seed: u64, stream: Stream) -> ChaCha12Rng {
     rng
 }
 
-/// A time between two events of a Poisson process.
+/// A random interval of a Poisson process.
 fn exponential(rng: &mut ChaCha12Rng, mean: f64) -> f64 {
     // 1 - [0, 1) is never 0.
     -mean * (1.0 - rng.random::<f64>()).ln()
 }
 
-/// A number below `bound`, the same on machines of any word size.
+/// A random number below `bound`, the same on machines of any word size.
 fn pick(rng: &mut ChaCha12Rng, bound: usize) -> usize {
     rng.random_range(0..bound as u64) as usize
 }
 
-/// For every rack, the hosts of all others.
-fn hosts_of_other_racks(fabric: &Fabric) -> Result<Vec<Vec<usize>>, PlanError> {
+/// For every rack, the hosts of all other racks.
+fn hosts_of_other_racks(fabric: &IdealFabric) -> Result<Vec<Vec<usize>>, PlanError> {
     let racks = (0..fabric.hosts())
         .map(|host| fabric.rack(host) + 1)
         .max()

@@ -1,26 +1,25 @@
-//! Patterns whose flows have given sizes.
+//! Traffic patterns with given flow sizes.
 
 use rand::Rng;
 use rand::seq::SliceRandom;
 
+use super::Mix;
 use super::{Flow, PlanError, Stream, exponential, hosts_of_other_racks, pick, stream};
-use crate::args::Mix;
-use crate::fabric::Fabric;
+use crate::ideal_fabric::IdealFabric;
 
-/// When flows that belong together start.
+/// When the flows of a pattern start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Starts {
-    /// All at 0.
+    /// All at time 0.
     AtOnce,
-    /// As a Poisson process with so many ns between two starts in the mean, the
-    /// first one at 0.
+    /// As a Poisson process with this mean interval in nanoseconds; the first at time 0.
     Poisson(u64),
-    /// Each at a time of its own, uniform below so many ns.
+    /// At independent times, uniform below this number of nanoseconds.
     Within(u64),
 }
 
 impl Starts {
-    /// `count` times in order.
+    /// `count` start times in order.
     fn times(self, count: usize, seed: u64) -> Vec<u64> {
         match self {
             Self::AtOnce => vec![0; count],
@@ -44,15 +43,14 @@ impl Starts {
     }
 }
 
-/// `senders` flows of `bytes` each towards one receiver. The receiver is a
-/// random host, the senders are hosts of other racks in random order; where
-/// there are fewer than `senders`, each sends several flows, as evenly as
-/// possible.
+/// `senders` flows of `bytes` each to one receiver. The receiver is a random host; the
+/// senders are hosts of other racks in random order. If there are fewer hosts than `senders`,
+/// they send several flows each, as evenly as possible.
 ///
 /// # Errors
 /// [`PlanError::OneRack`].
 pub fn incast(
-    fabric: &Fabric,
+    fabric: &IdealFabric,
     senders: usize,
     bytes: u64,
     starts: Starts,
@@ -74,13 +72,13 @@ pub fn incast(
     Ok(flows.map(flow).collect())
 }
 
-/// A flow of `bytes` between every two hosts of different racks, both ways, in
-/// random order.
+/// A flow of `bytes` in each direction between every two hosts of different racks, in random
+/// order.
 ///
 /// # Errors
 /// [`PlanError::OneRack`].
 pub fn all_to_all(
-    fabric: &Fabric,
+    fabric: &IdealFabric,
     bytes: u64,
     starts: Starts,
     seed: u64,
@@ -103,12 +101,12 @@ pub fn all_to_all(
     Ok(pairs.into_iter().zip(times).map(flow).collect())
 }
 
-/// Long and short flows towards one receiver, in random order (MPTCP-RB, section
-/// 7.2): exactly so many long ones as their share says, rounded.
+/// Long and short flows to one receiver, in random order (MPTCP-RB, section 7.2). The number of
+/// long flows is exactly their share, rounded.
 ///
 /// # Errors
 /// [`PlanError::OneRack`].
-pub fn mixed(fabric: &Fabric, mix: &Mix, seed: u64) -> Result<Vec<Flow>, PlanError> {
+pub fn mixed(fabric: &IdealFabric, mix: &Mix, seed: u64) -> Result<Vec<Flow>, PlanError> {
     let count = mix.flows as usize;
     let long = (mix.long_share * f64::from(mix.flows)).round() as usize;
     let mut flows = incast(fabric, count, mix.short_bytes, mix.starts, seed)?;
@@ -120,15 +118,14 @@ pub fn mixed(fabric: &Fabric, mix: &Mix, seed: u64) -> Result<Vec<Flow>, PlanErr
     Ok(flows)
 }
 
-/// `count` queries: a random host asks `fan_out` hosts of other racks at once, each
-/// of which answers with `bytes`. Queries are a Poisson process with
-/// `interarrival_ns` between two in the mean. A query's flows follow each other in
-/// the plan.
+/// `count` queries: a random host asks `fan_out` hosts of other racks at once, and each answers
+/// with `bytes`. Queries are a Poisson process with a mean interval of `interarrival_ns`. The
+/// flows of a query are adjacent in the plan.
 ///
 /// # Errors
 /// [`PlanError::OneRack`].
 pub fn queries(
-    fabric: &Fabric,
+    fabric: &IdealFabric,
     count: usize,
     fan_out: usize,
     bytes: u64,
@@ -153,13 +150,13 @@ pub fn queries(
     Ok(flows)
 }
 
-/// A page: `objects` flows of `bytes` together, as equal as can be, from the
-/// first host of the first rack, the server, to the first of the second. When
-/// they start, the engine decides.
+/// A page: `objects` flows of nearly equal size, `bytes` in total, from the first host of the
+/// first rack (the server) to the first host of the second. The engine decides when they
+/// start.
 ///
 /// # Errors
 /// [`PlanError::OneRack`].
-pub fn page(fabric: &Fabric, objects: usize, bytes: u64) -> Result<Vec<Flow>, PlanError> {
+pub fn page(fabric: &IdealFabric, objects: usize, bytes: u64) -> Result<Vec<Flow>, PlanError> {
     let mut flows = bulk(fabric, 1, bytes)?.repeat(objects);
     let count = objects as u64;
     for (flow, index) in flows.iter_mut().zip(0..) {
@@ -168,13 +165,12 @@ pub fn page(fabric: &Fabric, objects: usize, bytes: u64) -> Result<Vec<Flow>, Pl
     Ok(flows)
 }
 
-/// `count` flows of `bytes` each from the hosts of the first rack to those of
-/// the second, all at once. Flow i goes from the i-th host to the i-th host;
-/// where there are fewer hosts than flows, it starts over.
+/// `count` flows of `bytes` each from hosts of the first rack to hosts of the second, all at
+/// once. Flow i goes from the i-th host to the i-th host, modulo the number of hosts.
 ///
 /// # Errors
 /// [`PlanError::OneRack`].
-pub fn bulk(fabric: &Fabric, count: usize, bytes: u64) -> Result<Vec<Flow>, PlanError> {
+pub fn bulk(fabric: &IdealFabric, count: usize, bytes: u64) -> Result<Vec<Flow>, PlanError> {
     let of_rack = |rack| (0..fabric.hosts()).filter(move |&host| fabric.rack(host) == rack);
     if of_rack(1).next().is_none() {
         return Err(PlanError::OneRack);

@@ -1,13 +1,13 @@
-//! Flows from a list: `source,destination,bytes,start_ns`, with names of hosts.
+//! Flows from a list: lines `source,destination,bytes,start_ns`, with host names.
 
 use std::collections::BTreeMap;
 
 use super::{Flow, PlanError};
 
-/// A line of a list of flows.
+/// A line of a flow list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its number, from 1.
+    /// Line number, from 1.
     pub line: usize,
     /// Name of the host that sends.
     pub source: String,
@@ -15,18 +15,18 @@ pub struct Entry {
     pub destination: String,
     /// Size.
     pub bytes: u64,
-    /// When it starts, counted from the start of the run.
+    /// Start time, from the start of the run.
     pub start_ns: u64,
 }
 
-/// The header that a list may have.
+/// The header, which is optional.
 const HEADER: &str = "source,destination,bytes,start_ns";
 
-/// Reads a list: a flow per line; empty lines, lines that start with `#` and the
+/// Parses a list with one flow per line. Empty lines, lines that start with `#` and the
 /// header are skipped.
 ///
 /// # Errors
-/// One line that says which line is wrong and what would be right.
+/// One line that names the wrong line and the right form.
 pub fn parse(text: &str) -> Result<Vec<Entry>, String> {
     let mut entries = Vec::new();
     for (line, content) in (1..).zip(text.lines().map(str::trim)) {
@@ -59,7 +59,7 @@ fn parse_line(line: usize, content: &str) -> Option<Entry> {
     (!source.is_empty() && source != destination).then_some(entry)
 }
 
-/// The flows of a list between hosts of these `names`, ordered by start time.
+/// The flows of a list between hosts with these `names`, ordered by start time.
 ///
 /// # Errors
 /// [`PlanError::NoHost`].

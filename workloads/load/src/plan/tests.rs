@@ -3,20 +3,19 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::args::Mix;
-use crate::fabric::tests::leaf_spine;
+use crate::ideal_fabric::tests::leaf_spine;
 
 const GBIT: u64 = 1_000_000_000;
 
-fn fabric(leaves: u8, hosts: u8) -> Fabric {
-    Fabric::new(&leaf_spine(leaves, 2, hosts, GBIT, GBIT)).unwrap()
+fn fabric(leaves: u8, hosts: u8) -> IdealFabric {
+    IdealFabric::new(&leaf_spine(leaves, 2, hosts, GBIT, GBIT)).unwrap()
 }
 
 fn websearch() -> Distribution {
     Distribution::built_in("websearch").unwrap()
 }
 
-fn random(fabric: &Fabric, load: f64, count: u32, seed: u64) -> Result<Vec<Flow>, PlanError> {
+fn random(fabric: &IdealFabric, load: f64, count: u32, seed: u64) -> Result<Vec<Flow>, PlanError> {
     let extent = Extent::Flows(count);
     poisson(fabric, Pairs::Random, &websearch(), load, extent, seed)
 }

@@ -1,18 +1,18 @@
-//! A run's folder: written whole or not at all, read by reports and plots.
+//! A run's folder. It is written completely or not at all; reports and plots read it.
 //!
 //! | file           | what                                                      |
 //! |----------------|-----------------------------------------------------------|
 //! | `run.json`     | every parameter, the seed, versions; see [`RunInfo`]      |
 //! | `flows.csv`    | a row per flow; see [`FlowRow`]                           |
 //! | `subflows.csv` | a row per subflow of each flow; see [`SubflowRow`]         |
-//! | `samples.csv`  | the same while flows go on, if it was asked for; see [`SampleRow`] |
+//! | `samples.csv`  | the same during flows, if requested; see [`SampleRow`]    |
 //! | `queues.csv`   | queue of every switch port, every ms in which it changed  |
 //! | `patterns.csv` | every allocation pattern that was in force                |
-//! | `loop.csv`     | when each reached which kernel; see `weft-controller`     |
-//! | `capture/`     | packets, if it was asked for; see `weft-evidence`         |
+//! | `loop.csv`     | when each pattern reached each kernel; see `weft-controller` |
+//! | `capture/`     | packets, if captured; see `weft-evidence`                 |
 //!
-//! Times count from the start of the run. Nothing in them depends on the time
-//! of day or on where things lie, so equal runs give equal bytes.
+//! Times count from the start of the run. Nothing depends on the time of day or on paths, so
+//! equal runs give equal bytes.
 
 pub mod window;
 
@@ -28,28 +28,28 @@ use weft_topology::{Routing, Topology};
 
 use window::Window;
 
-/// Version of the folder's form.
+/// Version of the folder's format.
 pub const FORMAT: u32 = 1;
 
-/// `run.json`.
+/// Contents of `run.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
     /// [`FORMAT`].
     pub format: u32,
     /// Weft's version.
     pub weft: String,
-    /// Weft's source revision, if it is known.
+    /// Weft's source revision, if known.
     pub revision: Option<String>,
-    /// Kernel that ran the flows: its name and release.
+    /// Kernel that ran the flows: name and release.
     pub kernel: String,
     /// The workload, by the names of its flags.
     pub workload: Workload,
-    /// The fabric, in short.
+    /// Summary of the fabric.
     pub topology: TopologySummary,
-    /// The lab's own parameters, if it was one.
+    /// The lab's own parameters, if the run was in a lab.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lab: Option<Value>,
-    /// What came out.
+    /// Results of the run.
     pub outcome: RunOutcome,
 }
 
@@ -80,7 +80,7 @@ pub struct Workload {
     pub scheduler_options: Vec<String>,
     /// Seed.
     pub seed: u64,
-    /// How flows got their connections.
+    /// How flows got connections.
     pub connections: String,
     /// `SO_SNDBUF`, if it was set.
     pub send_buffer_bytes: Option<u32>,
@@ -90,7 +90,7 @@ pub struct Workload {
     /// Mean time between starts of flows of an incast, if not all at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interarrival_ns: Option<u64>,
-    /// When flows of bulk were stopped.
+    /// When bulk flows were stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ns: Option<u64>,
     /// Connections that fetched a page.
@@ -101,14 +101,14 @@ pub struct Workload {
     pub more: More,
     /// Transport.
     pub protocol: String,
-    /// TCP congestion control of every subflow; empty in runs that did not say.
+    /// TCP congestion control of every subflow; empty in runs that didn't record it.
     #[serde(default)]
     pub congestion: String,
-    /// When a run that stands still is given up.
+    /// A run without progress is aborted after this time.
     pub stall_timeout_ns: u64,
 }
 
-/// Parameters that few workloads have.
+/// Parameters of only a few patterns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct More {
@@ -127,59 +127,59 @@ pub struct More {
     /// Share of long flows of a mix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub long_share: Option<f64>,
-    /// Hosts that each query asked: so many flows in a row are its answers.
+    /// Hosts that each query asks; this many adjacent flows are its answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fan_out: Option<u32>,
-    /// Time that a query had for its last answer.
+    /// Deadline of a query for its last answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_ns: Option<u64>,
-    /// Flows of plain TCP beside, not measured.
+    /// Background flows of plain TCP, not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background_tcp: Option<u32>,
-    /// UDP sources beside.
+    /// Background UDP sources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background_udp: Option<u32>,
-    /// Rate of each while it was on, if it was given.
+    /// Rate of each UDP source while it is on, if given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub udp_rate_bps: Option<u64>,
-    /// Mean time that it was on, likewise.
+    /// Mean on time of a UDP source, if given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub udp_on_ns: Option<u64>,
-    /// Mean time that it was off, likewise.
+    /// Mean off time of a UDP source, if given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub udp_off_ns: Option<u64>,
 }
 
-/// A fabric in short.
+/// Summary of a fabric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TopologySummary {
-    /// Its kind.
+    /// Kind of fabric.
     pub name: String,
     /// Number of paths between leaves.
     pub paths: u8,
-    /// How leaves choose among them.
+    /// How leaves select a path.
     pub routing: Routing,
     /// Number of hosts.
     pub hosts: usize,
     /// Number of switches of each role.
     pub switches: BTreeMap<String, usize>,
-    /// Links of equal properties, counted.
+    /// Links, grouped by equal properties.
     pub links: Vec<LinkSummary>,
-    /// Frames in a million that get lost at random before a switch.
+    /// Random loss in front of a switch, in frames per million.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub loss_ppm: BTreeMap<String, u32>,
 }
 
-/// Links of equal properties.
+/// Links with equal properties.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkSummary {
     /// `host-switch` or `switch-switch`.
     pub between: String,
-    /// How many there are.
+    /// Number of links.
     pub count: usize,
-    /// Rate of each direction, or of the way to the host.
+    /// Rate of each direction, or of the direction to the host.
     pub rate_bps: u64,
-    /// Rate from the host, where it differs.
+    /// Rate of the direction from the host, if different.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_from_host_bps: Option<u64>,
     /// One-way propagation delay.
@@ -188,7 +188,7 @@ pub struct LinkSummary {
     pub queue_packets: u32,
 }
 
-/// What came out of a run.
+/// Results of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunOutcome {
     /// Flows that completed.
@@ -197,7 +197,7 @@ pub struct RunOutcome {
     pub failed: usize,
     /// From the start of the run to the end of its last flow.
     pub duration_ns: u64,
-    /// Start of the run by `CLOCK_MONOTONIC`, which captures are stamped with.
+    /// Start of the run by `CLOCK_MONOTONIC`, the clock of captures.
     #[serde(default)]
     pub start_ns: u64,
 }
@@ -211,30 +211,30 @@ pub struct FlowRow {
     pub src: String,
     /// Host that received.
     pub dst: String,
-    /// Size; of a flow that was stopped, what the receiver had read by then.
+    /// Size; for a stopped flow, the bytes that the receiver had read by then.
     pub bytes: u64,
-    /// Arrival, from the start of the run; of an object of a page, its request.
+    /// Arrival, from the start of the run; for an object of a page, its request.
     pub start_ns: u64,
-    /// Flow completion time: arrival to last byte read, or to the stop; empty if
-    /// it failed.
+    /// Flow completion time: from arrival until the last byte is read, or until the stop; empty if
+    /// the flow failed.
     pub fct_ns: Option<u64>,
-    /// The same in an idle fabric, see [`crate::fabric`].
+    /// Ideal flow completion time in an idle fabric, see [`crate::ideal_fabric`].
     pub ideal_fct_ns: u64,
-    /// Subflows its connection had at the end.
+    /// Subflows of its connection at the end.
     pub subflows: u32,
-    /// Packets sent again meanwhile.
+    /// Packets retransmitted during the flow.
     pub retransmissions: u64,
-    /// Retransmission timeouts meanwhile.
+    /// Retransmission timeouts during the flow.
     pub timeouts: u64,
-    /// Bytes that the connection sent again on another subflow meanwhile,
-    /// because its own timer expired: a timeout that no subflow had.
+    /// Bytes reinjected on another subflow during the flow because the connection's own timer
+    /// expired: a timeout that no subflow had.
     pub reinjected_bytes: u64,
-    /// Why it failed; empty if it did not.
+    /// Error message; empty unless the flow failed.
     pub error: String,
 }
 
 impl TopologySummary {
-    /// Sums up `topology`.
+    /// Summarizes `topology`.
     #[must_use]
     pub fn of(topology: &Topology) -> Self {
         let mut switches = BTreeMap::new();
@@ -288,13 +288,13 @@ impl TopologySummary {
     }
 }
 
-/// A row of `subflows.csv`: what the sender's kernel takes for the RTT of a subflow
-/// when the last byte of a flow has arrived.
+/// A row of `subflows.csv`: the sender kernel's RTT of a subflow when the last byte of a flow
+/// arrives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubflowRow {
-    /// The flow, by its number in `flows.csv`.
+    /// Number of the flow in `flows.csv`.
     pub flow: usize,
-    /// When, from the start of the run.
+    /// Time from the start of the run.
     pub time_ns: u64,
     /// Address of the sender.
     pub source: Ipv4Addr,
@@ -306,7 +306,7 @@ pub struct SubflowRow {
     pub destination_port: u16,
     /// Smoothed RTT.
     pub srtt_ns: u64,
-    /// Lowest RTT of late.
+    /// Lowest recent RTT.
     pub min_rtt_ns: u64,
 }
 

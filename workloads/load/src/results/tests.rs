@@ -1,5 +1,5 @@
 use super::*;
-use crate::fabric::tests::leaf_spine;
+use crate::ideal_fabric::tests::leaf_spine;
 
 /// Parameters of some run, with this scheduler.
 pub(crate) fn info(scheduler: &str) -> RunInfo {

@@ -1,5 +1,5 @@
-//! Background traffic over real sockets. It runs from the warm-up to the end of the
-//! run, is counted nowhere, and its failure is that of the run.
+//! Background traffic over real sockets. It runs from the warm-up to the end of the run and is
+//! not measured. If it fails, the run fails.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,13 +12,13 @@ use nix::sys::socket::{self, MsgFlags};
 use super::hosts::Hosts;
 use super::sys::{Epoll, Interest, Ready};
 use super::{CHUNK_BYTES, Sockets, Token, connection};
-use crate::fabric::Protocol;
+use crate::ideal_fabric::Protocol;
 use crate::plan::{Background, OnOff};
 
 /// The sockets of all background traffic.
 pub(super) struct Traffic {
     flows: Vec<Flow>,
-    /// TCP flows whose other end has not been accepted, by the sender's address.
+    /// TCP flows whose receiving end hasn't been accepted yet, by the sender's address.
     unaccepted: BTreeMap<SocketAddrV4, usize>,
     sources: Vec<Source>,
     datagram_bytes: usize,
@@ -31,13 +31,13 @@ struct Flow {
 
 struct Source {
     sender: OwnedFd,
-    /// Bound, so that nobody answers that the port is closed; never read.
+    /// Bound, so that no "port unreachable" is sent; never read.
     _receiver: OwnedFd,
     times: OnOff,
 }
 
 impl Traffic {
-    /// Opens everything. Receivers of TCP listen already.
+    /// Opens all sockets. TCP receivers must already listen.
     pub(super) fn open(
         plan: Background,
         hosts: &mut Hosts,
@@ -77,7 +77,7 @@ impl Traffic {
         })
     }
 
-    /// Takes the receiver's end of a background flow from `peer`, if it is one.
+    /// Takes the receiving end of a connection from `peer` if it is a background flow.
     pub(super) fn accept(&mut self, peer: SocketAddrV4, fd: OwnedFd, epoll: &Epoll) {
         let Some(index) = self.unaccepted.remove(&peer) else {
             return;
@@ -94,14 +94,14 @@ impl Traffic {
         }
     }
 
-    /// When something has to be sent at the latest.
+    /// The next time at which a datagram is due.
     pub(super) fn poll_timeout(&self) -> Option<u64> {
         let times = self.sources.iter();
         times.filter_map(|source| source.times.poll_timeout()).min()
     }
 
-    /// Sends the datagrams that are due. What the host's own queue has no room for is
-    /// lost, as it would be later.
+    /// Sends the datagrams that are due. If the host's own queue is full, they are dropped, as they
+    /// would be later.
     pub(super) fn handle_timeout(&mut self, now: u64, zeroes: &[u8]) {
         for source in &mut self.sources {
             for _ in 0..source.times.handle_timeout(now) {
@@ -111,7 +111,7 @@ impl Traffic {
         }
     }
 
-    /// Writes or reads one end of a TCP flow.
+    /// Writes or reads at one end of a TCP flow.
     pub(super) fn handle(&self, end: usize, ready: Ready, buffer: &mut [u8]) -> Result<()> {
         let flow = &self.flows[end / 2];
         if ready.broken {
@@ -126,7 +126,7 @@ impl Traffic {
     }
 }
 
-/// Reads once; what is left is told again.
+/// Reads once; epoll reports again if there is more.
 fn drain(receiver: &OwnedFd, buffer: &mut [u8]) -> io::Result<()> {
     match socket::recv(receiver.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT) {
         Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -135,7 +135,7 @@ fn drain(receiver: &OwnedFd, buffer: &mut [u8]) -> io::Result<()> {
     }
 }
 
-/// Writes until the kernel takes no more.
+/// Writes until the kernel accepts no more.
 fn fill(sender: &OwnedFd, buffer: &[u8]) -> io::Result<()> {
     let chunk = &buffer[..buffer.len().min(CHUNK_BYTES)];
     let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;

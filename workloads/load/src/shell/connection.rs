@@ -1,4 +1,4 @@
-//! A connection: its two ends, and what each has still to write and to read.
+//! A connection: its two ends, and what each still has to write and read.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -11,11 +11,11 @@ use super::subflows::{self, SubflowState};
 use super::{Sockets, sys};
 use crate::engine::FlowId;
 
-/// Bytes that wake a receiver. What lies unread closes the window, and reading
-/// it opens the window by as much at once: a burst. With 16 KiB, twice as many
-/// flows of an incast ran into a timeout as with 4 KiB; with 1 byte, as many.
+/// Unread bytes that wake a receiver. Unread data closes the window, and reading it opens the
+/// window at once by as much, which causes a burst. With 16 KiB, twice as many flows of an
+/// incast had a timeout as with 4 KiB; with 1 byte, as many as with 4 KiB.
 pub(super) const LOW_WATER_BYTES: u64 = 4 * 1024;
-/// Both ends of a connection, and what is under way on it.
+/// Both ends of a connection, and the data in transit.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) sender: OwnedFd,
@@ -23,21 +23,21 @@ pub(super) struct Connection {
     pub(super) address: SocketAddrV4,
     pub(super) connected: bool,
     pub(super) used: bool,
-    /// The flow whose bytes it carries now, or carried last; none of a greeting.
+    /// The flow that uses it, or used it last; `None` for a greeting.
     pub(super) flow: Option<FlowId>,
-    /// Bytes of a request that the receiver's end has yet to write.
+    /// Bytes of a request that the receiving end still has to write.
     pub(super) to_ask: u64,
-    /// Bytes of it that the sender's end has yet to read.
+    /// Bytes of it that the sending end still has to read.
     pub(super) asked: u64,
     pub(super) to_send: u64,
     pub(super) to_receive: u64,
     pub(super) low_water: u64,
-    /// Its counters when the flow began.
+    /// The counters at the start of the flow.
     pub(super) before: Counters,
 }
 
 impl Connection {
-    /// The subflows now; none of plain TCP.
+    /// The current subflows; empty for plain TCP.
     pub(super) fn subflows(&self) -> Vec<SubflowState> {
         subflows::read(self.sender.as_fd()).unwrap_or_default()
     }
@@ -46,9 +46,9 @@ impl Connection {
         Counters::read(self.sender.as_fd(), sockets.protocol).unwrap_or_default()
     }
 
-    /// Writes the request, once both ends are there. It is small: what a new
-    /// request does not fit into holds more than one already.
-    pub(super) fn ask(&mut self, zeroes: &[u8]) -> io::Result<()> {
+    /// Writes the request once both ends exist. Requests are small: if one doesn't fit into the
+    /// send buffer, there is already more than one in it.
+    pub(super) fn send_request(&mut self, zeroes: &[u8]) -> io::Result<()> {
         let Some(receiver) = self.receiver.as_ref().filter(|_| self.to_ask > 0) else {
             return Ok(());
         };
@@ -59,8 +59,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads what is there of the request.
-    pub(super) fn hear(&mut self, scratch: &mut [u8]) -> io::Result<u64> {
+    /// Reads the available part of the request.
+    pub(super) fn receive_request(&mut self, scratch: &mut [u8]) -> io::Result<u64> {
         let wanted = self.asked.min(scratch.len() as u64) as usize;
         let flags = MsgFlags::MSG_DONTWAIT;
         match socket::recv(self.sender.as_raw_fd(), &mut scratch[..wanted], flags) {
@@ -74,8 +74,8 @@ impl Connection {
         }
     }
 
-    /// Writes until the kernel takes no more.
-    pub(super) fn pump(&mut self, zeroes: &[u8]) -> io::Result<()> {
+    /// Writes until the kernel accepts no more.
+    pub(super) fn fill_send_buffer(&mut self, zeroes: &[u8]) -> io::Result<()> {
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
         while self.to_send > 0 {
             let chunk = &zeroes[..self.to_send.min(zeroes.len() as u64) as usize];
@@ -94,8 +94,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Wakes the receiver for a good part of what is missing, or the last byte.
-    /// An idle connection keeps the mark it has.
+    /// Sets the low-water mark so that the receiver wakes for a good part of the missing data, or
+    /// for the last byte. An idle connection keeps its mark.
     pub(super) fn adjust_low_water(&mut self) {
         let wanted = self.to_receive.min(LOW_WATER_BYTES);
         let Some(receiver) = &self.receiver else {
@@ -103,7 +103,7 @@ impl Connection {
         };
         if wanted != self.low_water && wanted > 0 {
             let set = sys::set_socket_option(receiver.as_fd(), libc::SO_RCVLOWAT, wanted as u32);
-            // Kernels without it for MPTCP wake more often, which is all.
+            // Kernels that don't support it for MPTCP only wake the receiver more often.
             if set.is_ok() {
                 self.low_water = wanted;
             }

@@ -1,26 +1,25 @@
-//! What the kernel counts for a connection, summed over its subflows.
+//! The kernel's counters of a connection, summed over its subflows.
 
 use std::io;
 use std::os::fd::BorrowedFd;
 
 use super::sys;
-use crate::fabric::Protocol;
+use crate::ideal_fabric::Protocol;
 
-/// Bytes of `tcp_info` that are asked for: up to and with `tcpi_total_rto`
-/// (Linux 6.7), padded to 8.
+/// Bytes of `tcp_info` to request: up to and including `tcpi_total_rto` (Linux 6.7), padded
+/// to 8.
 const TCP_INFO_BYTES: usize = 248;
-/// Where `tcpi_total_retrans` (u32) stands.
+/// Offset of `tcpi_total_retrans` (u32).
 const TOTAL_RETRANS: usize = 100;
-/// Where `tcpi_total_rto` (u16) stands.
+/// Offset of `tcpi_total_rto` (u16).
 const TOTAL_RTO: usize = 240;
-/// Bytes of `mptcp_info` that are asked for: up to and with
-/// `mptcpi_bytes_retrans` (Linux 6.5).
+/// Bytes of `mptcp_info` to request: up to and including `mptcpi_bytes_retrans` (Linux 6.5).
 const MPTCP_INFO_BYTES: usize = 56;
-/// Where `mptcpi_bytes_retrans` (u64) stands.
+/// Offset of `mptcpi_bytes_retrans` (u64).
 const BYTES_RETRANS: usize = 48;
-/// `struct mptcp_subflow_data`, in front of the array.
+/// `struct mptcp_subflow_data`, which precedes the array.
 const HEADER_BYTES: usize = 16;
-/// Subflows that Linux allows for a connection, and a few more.
+/// More subflows than Linux allows for a connection.
 const MAX_SUBFLOWS: usize = 16;
 
 /// Counters of a connection.
@@ -28,13 +27,13 @@ const MAX_SUBFLOWS: usize = 16;
 pub struct Counters {
     /// Subflows that exist now.
     pub subflows: u32,
-    /// Packets sent again since the connection opened.
+    /// Packets retransmitted since the connection opened.
     pub retransmissions: u64,
-    /// Retransmission timeouts since the connection opened; 0 on kernels
-    /// before 6.7, which do not count them.
+    /// Retransmission timeouts since the connection opened; 0 on kernels before 6.7, which don't
+    /// count them.
     pub timeouts: u64,
-    /// Bytes that the connection sent again on another subflow, because its
-    /// own timer expired or a subflow went stale.
+    /// Bytes that the connection reinjected on another subflow, because its own timer expired or a
+    /// subflow went stale.
     pub reinjected_bytes: u64,
 }
 
@@ -42,7 +41,7 @@ impl Counters {
     /// Reads the counters of the sending end of a connection.
     ///
     /// # Errors
-    /// Of the system call; an MPTCP socket that fell back to TCP is none.
+    /// An error of the system call. An MPTCP socket that fell back to TCP is no error.
     pub(super) fn read(fd: BorrowedFd, protocol: Protocol) -> io::Result<Self> {
         match protocol {
             Protocol::Tcp => Self::read_tcp(fd),
@@ -53,8 +52,8 @@ impl Counters {
         }
     }
 
-    /// What was counted since `earlier`. A subflow that is gone took its
-    /// counts with it; they are not held against the others.
+    /// The difference to `earlier`. When a subflow closes, its counts disappear; that doesn't
+    /// reduce the counts of the others.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -79,7 +78,7 @@ impl Counters {
         buffer[12..16].copy_from_slice(&(TCP_INFO_BYTES as u32).to_ne_bytes());
         sys::mptcp_tcpinfo(fd, &mut buffer)?;
         let subflows = (u32_at(&buffer, 4) as usize).min(MAX_SUBFLOWS);
-        // An older kernel's structures are shorter; the rest stays zero.
+        // Older kernels return shorter structures; the rest stays zero.
         let mut info = [0; MPTCP_INFO_BYTES];
         sys::mptcp_info(fd, &mut info)?;
         let infos = buffer[HEADER_BYTES..].chunks(TCP_INFO_BYTES).take(subflows);

@@ -1,12 +1,12 @@
-//! Ends of connections: called by their IPv4 addresses everywhere, and over IPv6 made into
-//! what the kernel takes, and back, here.
+//! Addresses of connection ends. They are IPv4 addresses everywhere; for IPv6 they are
+//! converted here to what the kernel takes, and back.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use nix::sys::socket::SockaddrStorage;
 use weft_topology::{ipv4_in, ipv6_of};
 
-/// What the kernel takes for an end, over IPv6 or IPv4.
+/// The kernel's address of an end, for IPv6 or IPv4.
 pub(super) fn sockaddr(end: SocketAddrV4, ipv6: bool) -> SockaddrStorage {
     let ip = if ipv6 {
         IpAddr::V6(ipv6_of(*end.ip()))
@@ -16,7 +16,7 @@ pub(super) fn sockaddr(end: SocketAddrV4, ipv6: bool) -> SockaddrStorage {
     SocketAddr::new(ip, end.port()).into()
 }
 
-/// The end that the kernel tells; `None` when it is none of a host.
+/// The end with the kernel's address; `None` if it isn't a host's.
 pub(super) fn end(address: &SockaddrStorage) -> Option<SocketAddrV4> {
     if let Some(ipv4) = address.as_sockaddr_in() {
         return Some((*ipv4).into());
@@ -25,13 +25,13 @@ pub(super) fn end(address: &SockaddrStorage) -> Option<SocketAddrV4> {
     Some(SocketAddrV4::new(ipv4_in(ipv6.ip())?, ipv6.port()))
 }
 
-/// The same of the bytes of a `struct sockaddr_storage`.
+/// The same from the bytes of a `struct sockaddr_storage`.
 pub(super) fn end_of_bytes(address: &[u8]) -> Option<SocketAddrV4> {
     let family = u16::from_ne_bytes([address[0], address[1]]);
     let port = u16::from_be_bytes([address[2], address[3]]);
     let ip = match i32::from(family) {
         libc::AF_INET => Ipv4Addr::from(*address[4..].first_chunk::<4>()?),
-        // Behind the flow label.
+        // After the flow label.
         libc::AF_INET6 => ipv4_in((*address[8..].first_chunk::<16>()?).into())?,
         _ => return None,
     };

@@ -1,4 +1,4 @@
-//! Network namespaces of hosts, entered one after the other by one thread.
+//! Network namespaces of hosts. One thread enters them one after another.
 
 use std::fs::File;
 use std::io;
@@ -17,18 +17,18 @@ use crate::args::SchedulerOption;
 use crate::plan::{UDP_OVER_IPV6_PAYLOAD_BYTES, UDP_PAYLOAD_BYTES};
 use weft_text::usage::NotOffered;
 
-/// Where the kernel says which MPTCP schedulers there are (Linux 6.10).
+/// Lists the available MPTCP schedulers (Linux 6.10).
 const AVAILABLE: &str = "/proc/sys/net/mptcp/available_schedulers";
-/// Where a namespace's MPTCP scheduler is chosen.
+/// The MPTCP scheduler of a namespace.
 const SCHEDULER: &str = "/proc/sys/net/mptcp/scheduler";
-/// Where the options of our schedulers are: for all namespaces.
+/// The options of our schedulers, for all namespaces.
 const OPTIONS: &str = "/sys/module/weft/parameters";
-/// Where the kernel says which TCP congestion controls there are.
+/// Lists the available TCP congestion controls.
 const CONGESTION_AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-/// Where a namespace's TCP congestion control is chosen.
+/// The TCP congestion control of a namespace.
 const CONGESTION: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-/// All hosts of a topology, and which of them this thread is in.
+/// All hosts of a topology, and the one whose namespace this thread is in.
 #[derive(Debug)]
 pub(super) struct Hosts {
     hosts: Vec<Host>,
@@ -70,13 +70,12 @@ impl Hosts {
         &self.hosts[host].name
     }
 
-    /// Chooses the MPTCP scheduler of every host. Connections keep the one
-    /// they were opened with.
+    /// Sets the MPTCP scheduler of every host. Existing connections keep theirs.
     pub(super) fn set_scheduler(&mut self, scheduler: &str) -> Result<()> {
         for host in 0..self.len() {
             self.enter(host)?;
             if let Err(error) = std::fs::write(SCHEDULER, scheduler) {
-                let known = words(AVAILABLE);
+                let known = read_trimmed(AVAILABLE);
                 if known.is_empty() {
                     bail!("{}: {SCHEDULER}: {error}", self.name(host));
                 }
@@ -89,8 +88,8 @@ impl Hosts {
         Ok(())
     }
 
-    /// Sets options of the schedulers, for all hosts and for connections that
-    /// are open as well. They stay as they are when the run is over.
+    /// Sets options of the schedulers, for all hosts and for existing connections too. They are not
+    /// reset after the run.
     pub(super) fn set_options(options: &[SchedulerOption]) -> Result<()> {
         for option in options {
             let file = Path::new(OPTIONS).join(&option.name);
@@ -107,8 +106,8 @@ impl Hosts {
         Ok(())
     }
 
-    /// Chooses the TCP congestion control of every host, so of all subflows.
-    /// Connections keep the one they were opened with.
+    /// Sets the TCP congestion control of every host, and so of all subflows. Existing
+    /// connections keep theirs.
     pub(super) fn set_congestion(&mut self, congestion: &str) -> Result<()> {
         for host in 0..self.len() {
             self.enter(host)?;
@@ -117,7 +116,7 @@ impl Hosts {
             };
             match error.kind() {
                 io::ErrorKind::NotFound => {
-                    let known = words(CONGESTION_AVAILABLE);
+                    let known = read_trimmed(CONGESTION_AVAILABLE);
                     bail!(NotOffered(format!(
                         "congestion control {congestion:?}: this kernel does not have it; it has \
                          {known}"
@@ -133,8 +132,7 @@ impl Hosts {
         Ok(())
     }
 
-    /// The TCP congestion control of the hosts: that of the first one, all have
-    /// the same.
+    /// The TCP congestion control of the hosts. The first is read; all have the same.
     pub(super) fn congestion(&mut self) -> Result<String> {
         if self.len() > 0 {
             self.enter(0)?;
@@ -143,8 +141,8 @@ impl Hosts {
         Ok(text.trim().to_owned())
     }
 
-    /// A socket in `host` that listens on its first address. What it accepts
-    /// inherits its receive buffer.
+    /// Opens a socket in `host` that listens on its first address. Accepted connections inherit
+    /// its receive buffer.
     pub(super) fn listen(&mut self, host: usize, sockets: &Sockets) -> Result<OwnedFd> {
         self.enter(host)?;
         let address = SocketAddrV4::new(self.hosts[host].address, sockets.port);
@@ -162,8 +160,8 @@ impl Hosts {
         listener.with_context(|| format!("{}: listen on {address}", self.name(host)))
     }
 
-    /// A socket in `source` that has begun to connect from its first address to
-    /// that of `destination`; with its own port.
+    /// Opens a socket in `source` and starts to connect it from its first address to that of
+    /// `destination`. Returns it with its own port.
     pub(super) fn connect(
         &mut self,
         source: usize,
@@ -185,7 +183,7 @@ impl Hosts {
         }
     }
 
-    /// A socket in `source` whose datagrams go to one in `destination`, on this port.
+    /// Opens a socket in `source` that sends datagrams to one in `destination`, on this port.
     pub(super) fn datagrams(
         &mut self,
         source: usize,
@@ -196,7 +194,7 @@ impl Hosts {
         let far = sockaddr(far, self.ipv6);
         self.enter(destination)?;
         let receiver = sys::datagram_socket(self.ipv6)?;
-        // Several sources may send to one host.
+        // Several sources may send to the same host.
         socket::setsockopt(&receiver, sockopt::ReuseAddr, &true)?;
         socket::bind(receiver.as_raw_fd(), &far)?;
         self.enter(source)?;
@@ -223,8 +221,8 @@ impl Hosts {
     }
 }
 
-/// The words in a file of the kernel's, for a message; nothing if it is not there.
-fn words(path: &str) -> String {
+/// The contents of a kernel file for a message; empty if there is no such file.
+fn read_trimmed(path: &str) -> String {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.split_whitespace().collect::<Vec<_>>().join(", ")
 }
@@ -248,9 +246,8 @@ enum Buffer {
     Receive,
 }
 
-/// `SO_SNDBUF` or `SO_RCVBUF` with `bytes`: the kernel sets twice that aside,
-/// for its own overhead, and stops autotuning. Also above `net.core.wmem_max`
-/// and `rmem_max`, if allowed.
+/// Sets `SO_SNDBUF` or `SO_RCVBUF` to `bytes`. The kernel reserves twice as much, for its own
+/// overhead, and stops autotuning. Exceeds `net.core.wmem_max` and `rmem_max` if allowed.
 fn set_buffer(fd: &OwnedFd, buffer: Buffer, bytes: u32) -> io::Result<()> {
     let (force, polite) = match buffer {
         Buffer::Send => (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF),
@@ -264,7 +261,7 @@ fn explain_socket(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::EPROTONOSUPPORT | libc::ENOPROTOOPT | libc::EINVAL) => io::Error::new(
             error.kind(),
-            "this kernel has no MPTCP (or net.mptcp.enabled is 0); --protocol tcp does without",
+            "this kernel has no MPTCP (or net.mptcp.enabled is 0); use --protocol tcp instead",
         ),
         _ => error,
     }

@@ -1,12 +1,11 @@
-//! The engine over real sockets: one thread, one epoll instance, every host.
+//! Runs the engine over real sockets: one thread, one epoll instance, all hosts.
 //!
-//! Both ends of every connection live in this process, so receivers know a
-//! flow's size without a header, and completion is the moment the last byte is
-//! read, by the same clock that started the flow.
+//! Both ends of every connection are in this process. So receivers know a flow's size without a
+//! header, and the flow completes when its last byte is read, by the clock that started it.
 //!
-//! In the lab a system call or a wake-up costs 10 to 20 us of real time (and no
-//! virtual time), so receivers ask to be woken once for [`connection::LOW_WATER_BYTES`] or
-//! the end of the flow (`SO_RCVLOWAT`), and senders write all the kernel takes.
+//! In the lab a system call or a wake-up costs 10 to 20 us of real time (but no virtual time).
+//! So receivers ask to be woken once for [`connection::LOW_WATER_BYTES`] or the end of the flow
+//! (`SO_RCVLOWAT`), and senders write as much as the kernel accepts.
 
 mod background;
 mod connection;
@@ -33,7 +32,7 @@ use weft_topology::Topology;
 
 use crate::args::SchedulerOption;
 use crate::engine::{Action, ConnectionId, Engine, FlowId, Outcome, Settings};
-use crate::fabric::Protocol;
+use crate::ideal_fabric::Protocol;
 use crate::plan::{Background, Flow};
 use connection::Connection;
 pub use counters::Counters;
@@ -44,40 +43,40 @@ pub use subflows::SubflowState;
 use sys::{Epoll, Interest, Ready};
 use token::Token;
 
-/// Bytes read or written by one system call.
+/// Most bytes of one read or write.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// How sockets are made.
+/// Options of the sockets.
 #[derive(Debug, Clone)]
 pub struct Sockets {
-    /// Their protocol.
+    /// Transport protocol.
     pub protocol: Protocol,
-    /// MPTCP scheduler to choose in every host; `None` leaves it as it is.
+    /// MPTCP scheduler to set in every host; `None` keeps the current one.
     pub scheduler: Option<String>,
-    /// Options of the schedulers to set.
+    /// Scheduler options to set.
     pub scheduler_options: Vec<SchedulerOption>,
-    /// TCP congestion control to choose in every host; `None` leaves it as it is.
+    /// TCP congestion control to set in every host; `None` keeps the current one.
     pub congestion: Option<String>,
-    /// `SO_SNDBUF`; `None` leaves the kernel's autotuning on.
+    /// `SO_SNDBUF`; `None` keeps the kernel's autotuning.
     pub send_buffer_bytes: Option<u32>,
-    /// `SO_RCVBUF`; `None` likewise.
+    /// `SO_RCVBUF`; `None` keeps the kernel's autotuning.
     pub receive_buffer_bytes: Option<u32>,
     /// Port that receivers listen on.
     pub port: u16,
-    /// How often the subflows of all flows are looked at.
+    /// Interval at which the subflows of all flows are sampled.
     pub sample_ns: Option<u64>,
 }
 
-/// What became of the plan.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Run {
-    /// The TCP congestion control that the hosts had.
+    /// The TCP congestion control of the hosts.
     pub congestion: String,
-    /// The plan, how each flow ended, and what its connection counted meanwhile.
+    /// The plan with the outcome of each flow and the counters of its connection meanwhile.
     pub flows: Vec<(Flow, Outcome, Counters)>,
-    /// The subflows of each flow when it ended.
+    /// The subflows of each flow at its end.
     pub subflows: Vec<Sample>,
-    /// The subflows of each flow while it went on, if they were to be looked at.
+    /// The subflows of each flow during the flow, if they were sampled.
     pub samples: Vec<Sample>,
     /// When the run started, on `CLOCK_MONOTONIC`.
     pub start_ns: u64,
@@ -85,7 +84,7 @@ pub struct Run {
     pub end_ns: u64,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
     /// Flows that have ended.
@@ -94,12 +93,12 @@ pub struct Progress {
     pub bytes: u64,
 }
 
-/// Sends all flows of `plan` between the hosts of `topology`, beside the `other`
-/// traffic. `progress` hears of every flow that ends.
+/// Sends all flows of `plan` between the hosts of `topology`, beside the background traffic
+/// `other`. Calls `progress` for every flow that ends.
 ///
 /// # Errors
-/// When hosts cannot be entered or sockets not be made at all; the failure of
-/// a single flow is its outcome, not an error.
+/// If hosts cannot be entered or no socket can be made. The failure of a single flow is its
+/// outcome, not an error.
 pub fn run(
     topology: &Topology,
     plan: Vec<Flow>,
@@ -125,15 +124,15 @@ pub fn run(
     let now = sys::now_ns()?;
     let mut engine = Engine::new(plan, settings, now);
     let mut now = now;
-    let mut told = 0;
+    let mut reported = 0;
     loop {
         while let Some(action) = engine.poll_action() {
             shell.act(&mut engine, action, now)?;
         }
-        if engine.finished() != told {
-            told = engine.finished();
+        if engine.finished() != reported {
+            reported = engine.finished();
             progress(Progress {
-                flows: told,
+                flows: reported,
                 bytes: shell.received_bytes,
             });
         }
@@ -174,19 +173,19 @@ pub fn run(
     })
 }
 
-/// How long to wait first for something that is due in `left_ns`.
+/// How long to wait at first for something that is due in `left_ns`.
 ///
-/// The kernel lets waits with a timeout last a thousandth longer, to save
-/// wake-ups (`select_estimate_accuracy` in fs/select.c). So a long wait ends a
-/// little early, and the rest of it is short enough to be exact.
+/// The kernel lets waits with a timeout last 0.1% longer, to save wake-ups
+/// (`select_estimate_accuracy` in fs/select.c). So a long wait ends a little early, and the
+/// rest is short enough to be exact.
 fn punctual(left_ns: u64) -> Duration {
     const EXACT_NS: u64 = 100_000;
     let early_ns = if left_ns > EXACT_NS { left_ns / 500 } else { 0 };
     Duration::from_nanos(left_ns - early_ns)
 }
 
-/// Timers to the nanosecond, and as many sockets as the system allows. Where
-/// it refuses, the run is less exact or smaller, and says so by its results.
+/// Requests exact timers and as many sockets as the system allows. If the system refuses, the
+/// run is less exact or smaller, which shows in its results.
 fn prepare_process() {
     let _ = nix::sys::prctl::set_timerslack(1);
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
@@ -199,14 +198,14 @@ struct Shell {
     epoll: Epoll,
     hosts: Hosts,
     sockets: Sockets,
-    /// Where the start of traffic is told, if links are to change.
+    /// Socket to announce the start of traffic to, if links are to change.
     schedule: Option<PathBuf>,
-    /// By host; only those that receive.
+    /// Listening sockets by host; only hosts that receive.
     listeners: BTreeMap<usize, OwnedFd>,
     connections: BTreeMap<ConnectionId, Connection>,
-    /// Connections whose other end has not been accepted, by the sender's port.
+    /// Connections whose receiving end hasn't been accepted yet, by the sender's address.
     unaccepted: BTreeMap<SocketAddrV4, ConnectionId>,
-    /// By flow.
+    /// Counters by flow.
     counters: Vec<Counters>,
     subflows: Vec<Sample>,
     samples: Samples,
@@ -267,7 +266,7 @@ impl Shell {
                 if let Some(state) = self.connections.get_mut(&connection) {
                     state.asked = bytes;
                     state.to_ask = bytes;
-                    if let Err(error) = state.ask(&self.zeroes) {
+                    if let Err(error) = state.send_request(&self.zeroes) {
                         engine.handle_failed(connection, &format!("request: {error}"), now);
                     }
                 }
@@ -351,10 +350,10 @@ impl Shell {
         Ok(())
     }
 
-    /// Takes the connections that wait at `host`.
+    /// Accepts the connections that wait at `host`.
     ///
     /// # Errors
-    /// The system has no file or memory left for one: its sender would wait for ever.
+    /// If the system is out of files or memory: the connection's sender would wait forever.
     fn accept(&mut self, host: usize) -> Result<()> {
         loop {
             let fd = match sys::accept(self.listeners[&host].as_fd()) {
@@ -362,7 +361,7 @@ impl Shell {
                 Err(error) if sys::is_exhausted(&error) => {
                     return Err(error).context("accepting a connection (see ulimit -n)");
                 }
-                // A connection that breaks here fails at its sender's end too.
+                // A connection that breaks here also fails at its sender.
                 Ok(None) | Err(_) => return Ok(()),
             };
             let Ok(peer) = socket::getpeername(fd.as_raw_fd()) else {
@@ -385,7 +384,7 @@ impl Shell {
                     connection.receiver = Some(fd);
                     connection.adjust_low_water();
                     // As above.
-                    let _ = connection.ask(&self.zeroes);
+                    let _ = connection.send_request(&self.zeroes);
                 }
             }
         }
@@ -403,7 +402,7 @@ impl Shell {
         connection.to_send = bytes;
         connection.to_receive = bytes;
         connection.adjust_low_water();
-        connection.pump(&self.zeroes)
+        connection.fill_send_buffer(&self.zeroes)
     }
 
     fn sender_ready(
@@ -427,10 +426,10 @@ impl Shell {
             connection.connected = true;
             engine.handle_connected(id, now);
         } else if ready.readable && connection.asked > 0 {
-            let bytes = connection.hear(&mut self.scratch)?;
+            let bytes = connection.receive_request(&mut self.scratch)?;
             engine.handle_requested(id, bytes, now);
         } else if ready.writable {
-            connection.pump(&self.zeroes)?;
+            connection.fill_send_buffer(&self.zeroes)?;
         }
         Ok(())
     }

@@ -1,23 +1,23 @@
-//! What the subflows of flows are like while these go on.
+//! Samples of the subflows of running flows.
 
 use super::connection::Connection;
 use super::subflows::SubflowState;
 use crate::engine::FlowId;
 
-/// A subflow of a flow at some time.
+/// A sample: flow, time, and state of one of its subflows.
 pub type Sample = (FlowId, u64, SubflowState);
 
-/// Looks at subflows every so often.
+/// Samples subflows at a fixed interval.
 #[derive(Debug)]
 pub(super) struct Samples {
     every_ns: Option<u64>,
     last_ns: Option<u64>,
-    /// What was seen.
+    /// The samples taken so far.
     pub(super) taken: Vec<Sample>,
 }
 
 impl Samples {
-    /// So often, or never.
+    /// With this interval; `None` takes no samples.
     pub(super) fn every(every_ns: Option<u64>) -> Self {
         Self {
             every_ns,
@@ -26,13 +26,13 @@ impl Samples {
         }
     }
 
-    /// When to look next, in a run that starts, or has started, at `start_ns`.
+    /// The next sampling time of a run that starts, or has started, at `start_ns`.
     pub(super) fn next_ns(&self, start_ns: Option<u64>) -> Option<u64> {
         let (start_ns, every_ns) = (start_ns?, self.every_ns?);
         Some(self.last_ns.map_or(start_ns, |last| last + every_ns))
     }
 
-    /// Looks at the connections that have a flow to end.
+    /// Samples the connections that have an unfinished flow.
     pub(super) fn take<'a>(&mut self, now: u64, connections: impl Iterator<Item = &'a Connection>) {
         self.last_ns = Some(now);
         for connection in connections.filter(|connection| connection.to_receive > 0) {

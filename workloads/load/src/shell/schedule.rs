@@ -1,4 +1,4 @@
-//! Tells whoever owns the links when traffic starts, see
+//! Announces the start of traffic to the process that owns the links, see
 //! [`weft_topology::Schedule`].
 
 use std::io::{BufRead, BufReader, Write};
@@ -9,10 +9,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-/// How long an answer may take; it takes no virtual time.
+/// Timeout of an answer, in real time; an answer takes no virtual time.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Says that traffic starts at `start_ns` of `CLOCK_MONOTONIC`.
+/// Announces that traffic starts at `start_ns` of `CLOCK_MONOTONIC`.
 pub(super) fn start(socket: &Path, start_ns: u64) -> Result<()> {
     let answer = exchange(socket, start_ns)
         .with_context(|| format!("{}: links cannot change", socket.display()))?;

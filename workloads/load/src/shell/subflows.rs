@@ -1,4 +1,4 @@
-//! What the kernel knows of each subflow of a connection: its RTT and its window.
+//! The kernel's state of each subflow of a connection: its RTT and its window.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -7,27 +7,27 @@ use std::os::fd::BorrowedFd;
 use super::ends::end_of_bytes;
 use super::sys;
 
-/// `struct mptcp_subflow_data`, in front of the arrays.
+/// `struct mptcp_subflow_data`, which precedes the arrays.
 const HEADER_BYTES: usize = 16;
-/// Subflows that Linux allows for a connection, and a few more.
+/// More subflows than Linux allows for a connection.
 const MAX_SUBFLOWS: usize = 16;
-/// Bytes of `tcp_info` that are asked for: up to and with `tcpi_min_rtt`, padded to 8.
+/// Bytes of `tcp_info` to request: up to and including `tcpi_min_rtt`, padded to 8.
 const TCP_INFO_BYTES: usize = 152;
-/// Where `tcpi_unacked`, `tcpi_sacked`, `tcpi_lost` and `tcpi_retrans` (u32, packets) stand.
+/// Offsets of `tcpi_unacked`, `tcpi_sacked`, `tcpi_lost` and `tcpi_retrans` (u32, packets).
 const UNACKED: usize = 24;
 const SACKED: usize = 28;
 const LOST: usize = 32;
 const RETRANS: usize = 36;
-/// Where `tcpi_snd_cwnd` (u32, packets) stands.
+/// Offset of `tcpi_snd_cwnd` (u32, packets).
 const SND_CWND: usize = 80;
-/// Where `tcpi_rtt` (u32, microseconds) stands.
+/// Offset of `tcpi_rtt` (u32, microseconds).
 const RTT: usize = 68;
-/// Where `tcpi_min_rtt` (u32, microseconds) stands.
+/// Offset of `tcpi_min_rtt` (u32, microseconds).
 const MIN_RTT: usize = 148;
 /// `struct mptcp_subflow_addrs`: two `sockaddr_storage`, the local one first.
 const ADDRESSES_BYTES: usize = 256;
 
-/// A subflow at the end that sends.
+/// The state of a subflow at its sending end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubflowState {
     /// The sender's end.
@@ -40,14 +40,14 @@ pub struct SubflowState {
     pub min_rtt_ns: u64,
     /// Congestion window.
     pub cwnd_packets: u32,
-    /// Packets that are under way, as congestion control counts them.
+    /// Packets in flight, as congestion control counts them.
     pub in_flight_packets: u32,
 }
 
-/// Reads the subflows of an MPTCP connection that are established.
+/// Reads the established subflows of an MPTCP connection.
 ///
 /// # Errors
-/// Of the system calls, also when the socket fell back to TCP.
+/// An error of a system call, also if the socket fell back to TCP.
 pub(super) fn read(fd: BorrowedFd) -> io::Result<Vec<SubflowState>> {
     let mut infos = [0; HEADER_BYTES + MAX_SUBFLOWS * TCP_INFO_BYTES];
     ask(&mut infos, TCP_INFO_BYTES);
@@ -71,7 +71,7 @@ fn ask(buffer: &mut [u8], element_bytes: usize) {
     buffer[12..16].copy_from_slice(&(element_bytes as u32).to_ne_bytes());
 }
 
-/// `None` for a subflow without RTT, or between others than hosts.
+/// `None` for a subflow without an RTT, or if an end isn't a host.
 fn subflow(info: &[u8], ends: &[u8]) -> Option<SubflowState> {
     let (local, remote) = ends.split_at(ADDRESSES_BYTES / 2);
     let rtt_us = u32_at(info, RTT);

@@ -1,23 +1,22 @@
-//! The few system calls that no safe wrapper covers, made safe.
+//! Safe wrappers of the few system calls that no library covers.
 
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-use crate::fabric::Protocol;
+use crate::ideal_fabric::Protocol;
 
-/// Level of MPTCP's own socket options.
+/// Level of MPTCP's socket options.
 const SOL_MPTCP: libc::c_int = 284;
-/// `mptcp_info` of a connection.
+/// Option for the `mptcp_info` of a connection.
 const MPTCP_INFO: libc::c_int = 1;
-/// `tcp_info` of every subflow of a connection.
+/// Option for the `tcp_info` of every subflow.
 const MPTCP_TCPINFO: libc::c_int = 2;
-/// Addresses of every subflow of a connection.
+/// Option for the addresses of every subflow.
 const MPTCP_SUBFLOW_ADDRS: libc::c_int = 3;
 
-/// An event of an epoll instance: what is ready, and the token it was
-/// registered with.
+/// An epoll event: what is ready, and the token of the descriptor.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ready {
     pub(super) token: u64,
@@ -29,9 +28,9 @@ pub(super) struct Ready {
 /// What to wait for on a descriptor.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Interest {
-    /// Bytes (as many as the socket's low-water mark) or a connection to accept.
+    /// Data (at least the socket's low-water mark) or a connection to accept.
     Readable,
-    /// The moments at which room for writing appears, or bytes to read.
+    /// Changes: when the socket becomes writable, or gets data.
     Changes,
 }
 
@@ -74,8 +73,8 @@ impl Epoll {
         Ok(())
     }
 
-    /// Waits, to the nanosecond, until something is ready or `timeout` is over
-    /// (`None`: for ever).
+    /// Waits, with nanosecond resolution, until something is ready or `timeout` has passed (`None`:
+    /// forever).
     pub(super) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<Vec<Ready>> {
         let timeout = timeout.map(|timeout| libc::timespec {
             tv_sec: timeout.as_secs().try_into().unwrap_or(libc::time_t::MAX),
@@ -147,7 +146,7 @@ pub(super) fn stream_socket(protocol: Protocol, ipv6: bool) -> io::Result<OwnedF
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A UDP socket that does not block.
+/// A non-blocking UDP socket.
 pub(super) fn datagram_socket(ipv6: bool) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: takes no pointers.
@@ -156,7 +155,7 @@ pub(super) fn datagram_socket(ipv6: bool) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Accepts a connection; it does not block. `None` when none waits.
+/// Accepts a connection without blocking; `None` if none is waiting.
 pub(super) fn accept(listener: BorrowedFd) -> io::Result<Option<OwnedFd>> {
     // SAFETY: null pointers mean that the peer's address is not wanted.
     let fd = check(unsafe {
@@ -175,7 +174,7 @@ pub(super) fn accept(listener: BorrowedFd) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Whether `error` says that there is no room for another file.
+/// Whether `error` means that the system has no room for another file.
 pub(super) fn is_exhausted(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),

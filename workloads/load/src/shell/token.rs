@@ -1,8 +1,8 @@
-//! What woke the loop.
+//! Epoll tokens.
 
 use crate::engine::ConnectionId;
 
-/// What an epoll token stands for: the kind in the low bits, the number above.
+/// What an epoll token identifies: its kind in the low bits, its number above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {
     Listener(usize),

@@ -1,21 +1,21 @@
-//! What the load generator needs to know of a topology: who hangs where, how
-//! fast, and how long a flow takes at best.
+//! The fabric without contention: which rack each host is in, link rates, and how long a
+//! flow takes at best.
 //!
 //! # Ideal flow completion time
 //!
-//! The time a flow needs alone in the fabric, over a connection that is open and
-//! whose window never limits it. No schedule of its packets is faster:
+//! The time that a flow needs alone in the fabric, over an open connection whose window
+//! never limits it. No schedule of its packets is faster:
 //!
 //! ```text
 //! ideal = propagation + first / rate, summed over the links of the fastest path
 //!       + max((wire - first) / host rate, (wire - paths * first) / rate of all paths)
 //! ```
 //!
-//! `wire` counts the bytes of all frames, headers included; `first` is the first
-//! frame, full unless the flow is smaller than a packet: it crosses the links
-//! one after the other (store and forward), the rest follow at the rate of the
-//! narrower of the hosts' links and all paths together. A handshake is not part
-//! of it: where a flow needs one, it shows in the slowdown.
+//! `wire` is the number of bytes of all frames, including headers. `first` is the first frame,
+//! which is full unless the flow is smaller than a packet. It crosses one link after another
+//! (store and forward). The other frames follow at the lower of two rates: that of the hosts'
+//! links, and that of all paths together. The handshake isn't included; where a flow needs
+//! one, it shows in the slowdown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,17 +24,17 @@ use weft_topology::{Link, Switch, Topology};
 
 /// IP packet size every link carries.
 const MTU_BYTES: u64 = 1500;
-/// Ethernet header; links count frames with it, without preamble and checksum.
+/// Ethernet header. Links count it as part of a frame, but not preamble and checksum.
 const ETHERNET_BYTES: u64 = 14;
 const IPV4_HEADER_BYTES: u64 = 20;
 const IPV6_HEADER_BYTES: u64 = 40;
-/// TCP header, timestamps option.
+/// TCP header with the timestamps option.
 const TCP_HEADER_BYTES: u64 = 20 + 12;
-/// What MPTCP adds to a data packet at least: Linux's DSS option, with a 64-bit
-/// mapping and a 32-bit Data ACK, padded (28 where the Data ACK has 64 bits).
+/// The least that MPTCP adds to a data packet: Linux's DSS option with a 64-bit mapping and a
+/// 32-bit Data ACK, padded (28 bytes with a 64-bit Data ACK).
 const DSS_BYTES: u64 = 24;
 
-/// The transport that flows run over.
+/// The transport protocol of flows.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize,
 )]
@@ -57,22 +57,22 @@ impl Protocol {
     }
 }
 
-/// The hosts and the way between them.
+/// Hosts, and the paths between their leaves.
 #[derive(Debug, Clone)]
-pub struct Fabric {
+pub struct IdealFabric {
     hosts: Vec<HostPort>,
-    /// What is between leaves: `between[source][destination]`.
-    between: Vec<Vec<Between>>,
+    /// Paths between leaves: `between[source][destination]`.
+    between: Vec<Vec<LeafPaths>>,
     ip_header_bytes: u64,
 }
 
-/// A host's place and its link.
+/// A host's rack and link.
 #[derive(Debug, Clone)]
 struct HostPort {
     rack: usize,
-    /// The link, from the host.
+    /// The direction from the host.
     up: Hop,
-    /// The link, to the host.
+    /// The direction to the host.
     down: Hop,
 }
 
@@ -85,38 +85,38 @@ struct Hop {
 /// The links of a path between two leaves.
 type Hops = Vec<Hop>;
 
-/// What is between two leaves.
+/// All paths between two leaves.
 #[derive(Debug, Clone)]
-struct Between {
+struct LeafPaths {
     paths: Vec<Hops>,
-    /// What all paths carry together; `None` within a leaf.
+    /// Total rate of all paths; `None` within a leaf.
     rate_bps: Option<u64>,
 }
 
-/// Why a topology cannot carry a workload.
+/// Why a topology cannot carry traffic.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FabricError {
+pub enum IdealFabricError {
     /// A host without a link to a switch.
-    #[error("topology: {0} hangs on no switch")]
+    #[error("topology: {0} has no link to a switch")]
     Unconnected(String),
-    /// Leaves that do not reach each other.
+    /// Leaves that cannot reach each other.
     #[error("topology: {0}")]
     Routes(#[from] RoutesError),
-    /// A link that carries nothing.
+    /// A link with rate 0.
     #[error("topology: a link of {0} has rate 0")]
     NoRate(String),
 }
 
-impl Fabric {
-    /// Takes from `topology` what a workload needs.
+impl IdealFabric {
+    /// Computes the paths and rates of `topology`.
     ///
     /// # Errors
-    /// See [`FabricError`].
-    pub fn new(topology: &Topology) -> Result<Self, FabricError> {
+    /// See [`IdealFabricError`].
+    pub fn new(topology: &Topology) -> Result<Self, IdealFabricError> {
         let mut leaves: Vec<&Switch> = Vec::new();
         let mut hosts = Vec::with_capacity(topology.hosts.len());
         for host in &topology.hosts {
-            let unconnected = || FabricError::Unconnected(host.name.clone());
+            let unconnected = || IdealFabricError::Unconnected(host.name.clone());
             let link = topology.host_link(host).ok_or_else(unconnected)?;
             let far = if link.a.node == host.name {
                 &link.b
@@ -157,32 +157,32 @@ impl Fabric {
         })
     }
 
-    /// Number of hosts; they are numbered as in the topology, from 0.
+    /// Number of hosts. They are numbered from 0, in the topology's order.
     #[must_use]
     pub fn hosts(&self) -> usize {
         self.hosts.len()
     }
 
-    /// The leaf that `host` hangs on, numbered from 0.
+    /// The rack (leaf) of `host`, numbered from 0.
     #[must_use]
     pub fn rack(&self, host: usize) -> usize {
         self.hosts[host].rack
     }
 
-    /// Rates of all hosts' links together, of the slower direction each.
+    /// Sum of the rates of all host links, each in its slower direction.
     #[must_use]
     pub fn host_rate_sum_bps(&self) -> f64 {
         let slower = |host: &HostPort| host.up.rate_bps.min(host.down.rate_bps) as f64;
         self.hosts.iter().map(slower).sum()
     }
 
-    /// Rate of the link to `host`.
+    /// Rate of the link towards `host`.
     #[must_use]
     pub fn receive_rate_bps(&self, host: usize) -> u64 {
         self.hosts[host].down.rate_bps
     }
 
-    /// Propagation to the host that is farthest away and back, by the longest path.
+    /// Propagation to the farthest host and back, over the longest path.
     #[must_use]
     pub fn longest_rtt_ns(&self) -> u64 {
         let of_path = |hops: &Hops| hops.iter().map(|hop| hop.delay_ns).sum::<u64>();
@@ -192,7 +192,7 @@ impl Fabric {
         2 * (between + 2 * ends.unwrap_or(0))
     }
 
-    /// Completion time of a flow of `bytes` in the idle fabric, see the module.
+    /// Ideal flow completion time of `bytes`, see the module.
     #[must_use]
     pub fn ideal_fct_ns(
         &self,
@@ -210,7 +210,7 @@ impl Fabric {
 
         let (source, destination) = (&self.hosts[source], &self.hosts[destination]);
         let ends = [source.up, destination.down];
-        let Between { paths, rate_bps } = &self.between[source.rack][destination.rack];
+        let LeafPaths { paths, rate_bps } = &self.between[source.rack][destination.rack];
         let fastest = paths
             .iter()
             .map(|hops| hops.iter().map(|hop| hop.crossing_ns(first)).sum::<u64>())
@@ -230,10 +230,10 @@ impl Fabric {
 
 impl Hop {
     /// The direction of `link` in which `node` sends.
-    fn of(link: &Link, node: &str) -> Result<Self, FabricError> {
+    fn of(link: &Link, node: &str) -> Result<Self, IdealFabricError> {
         let rate_bps = link.rate_from_bps(node);
         if rate_bps == 0 {
-            return Err(FabricError::NoRate(node.to_owned()));
+            return Err(IdealFabricError::NoRate(node.to_owned()));
         }
         Ok(Self {
             rate_bps,
@@ -241,7 +241,7 @@ impl Hop {
         })
     }
 
-    /// From a frame's first bit in at one end to its last bit out at the other.
+    /// Time from the first bit sent at one end to the last bit received at the other.
     fn crossing_ns(self, frame_bytes: u64) -> u64 {
         self.delay_ns + serialisation_ns(frame_bytes, self.rate_bps)
     }
@@ -252,15 +252,15 @@ fn serialisation_ns(bytes: u64, rate_bps: u64) -> u64 {
     u64::try_from(ns).unwrap_or(u64::MAX)
 }
 
-/// The ways between two leaves, each once; one without links within a leaf.
+/// The distinct paths between two leaves; within a leaf, one without links.
 fn paths(
     topology: &Topology,
     routes: &Routes,
     from: &Switch,
     to: &Switch,
-) -> Result<Between, FabricError> {
+) -> Result<LeafPaths, IdealFabricError> {
     if from.name == to.name {
-        return Ok(Between {
+        return Ok(LeafPaths {
             paths: vec![Vec::new()],
             rate_bps: None,
         });
@@ -268,7 +268,7 @@ fn paths(
     let route = |path| routes.route(from.index, to.index, path).collect();
     let found: BTreeSet<Vec<EgressPort>> = (0..topology.paths).map(route).collect();
     let mut paths = Vec::with_capacity(found.len());
-    // Paths may share links: of a tier each counts once.
+    // Paths may share links. In each tier, every link counts once.
     let mut tiers: Vec<BTreeMap<EgressPort, u64>> = Vec::new();
     for route in &found {
         let mut hops = Vec::with_capacity(route.len());
@@ -288,7 +288,7 @@ fn paths(
     });
     let of_tiers = tiers.iter().map(|links| links.values().sum());
     let rate_bps = of_tiers.chain([narrowest.sum()]).min();
-    Ok(Between { paths, rate_bps })
+    Ok(LeafPaths { paths, rate_bps })
 }
 
 #[cfg(test)]
@@ -299,7 +299,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A leaf-spine fabric with 10 us links.
+    /// A leaf-spine with links of 10 us delay.
     pub(crate) fn leaf_spine(
         leaves: u8,
         spines: u8,
@@ -397,7 +397,7 @@ pub(crate) mod tests {
     const GBIT: u64 = 1_000_000_000;
 
     fn ideal(rate: u64, bytes: u64, protocol: Protocol) -> u64 {
-        Fabric::new(&leaf_spine(2, 2, 2, rate, GBIT))
+        IdealFabric::new(&leaf_spine(2, 2, 2, rate, GBIT))
             .unwrap()
             .ideal_fct_ns(0, 2, bytes, protocol)
     }
@@ -412,15 +412,15 @@ pub(crate) mod tests {
     fn a_packet_over_ipv6_is_20_bytes_longer() {
         let mut topology = leaf_spine(2, 2, 2, GBIT, GBIT);
         topology.ipv6 = true;
-        let fabric = Fabric::new(&topology).unwrap();
+        let fabric = IdealFabric::new(&topology).unwrap();
         let ideal_ns = fabric.ideal_fct_ns(0, 2, 100, Protocol::Mptcp);
         assert_eq!(ideal_ns, ideal(GBIT, 120, Protocol::Mptcp));
     }
 
     #[test]
     fn equal_links_are_paced_by_the_host_link() {
-        // Three full packets of 1424 B: 3 * 1514 B behind each other, the last
-        // one crosses three more links.
+        // Three full packets of 1424 B: 3 * 1514 B back to back; the last one crosses three
+        // more links.
         let packet = 12_112;
         assert_eq!(
             ideal(GBIT, 3 * 1_424, Protocol::Mptcp),
@@ -450,9 +450,9 @@ pub(crate) mod tests {
                 link.rate_from_a_bps = Some(2 * GBIT);
             }
         }
-        let fabric = Fabric::new(&topology).unwrap();
+        let fabric = IdealFabric::new(&topology).unwrap();
         assert_eq!(fabric.host_rate_sum_bps(), 4e9);
-        // Half of a packet's time on the sender's link, all of it on three more.
+        // Half of a packet's transmission time on the sender's link, all of it on three more.
         assert_eq!(
             fabric.ideal_fct_ns(0, 2, 2 * 1_424, Protocol::Mptcp),
             4 * 10_000 + 12_112 / 2 + 4 * 12_112
@@ -467,13 +467,13 @@ pub(crate) mod tests {
                 link.delay_ns = 75_000_000;
             }
         }
-        let fabric = Fabric::new(&topology).unwrap();
+        let fabric = IdealFabric::new(&topology).unwrap();
         assert_eq!(fabric.longest_rtt_ns(), 300_000_000 + 40_000);
     }
 
     #[test]
     fn hosts_of_one_leaf_need_no_spine() {
-        let fabric = Fabric::new(&leaf_spine(2, 2, 2, GBIT, GBIT)).unwrap();
+        let fabric = IdealFabric::new(&leaf_spine(2, 2, 2, GBIT, GBIT)).unwrap();
         assert_eq!(
             fabric.ideal_fct_ns(0, 1, 1_424, Protocol::Mptcp),
             2 * (10_000 + 12_112)
@@ -486,7 +486,7 @@ pub(crate) mod tests {
         let mut topology = leaf_spine(2, 1, 1, GBIT, GBIT);
         topology.switches[2].ports.truncate(1);
         assert_eq!(
-            Fabric::new(&topology).unwrap_err().to_string(),
+            IdealFabric::new(&topology).unwrap_err().to_string(),
             "topology: no path 0 from leaf1 to leaf2"
         );
     }
