@@ -6,7 +6,6 @@ use std::path::Path;
 use csv::{ByteRecord, ReaderBuilder};
 
 use crate::error::Error;
-use crate::port::Arrival;
 
 /// Bytes read at once.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -23,11 +22,24 @@ const COLUMNS: [&str; 6] = [
 
 /// Where a packet came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct PortKey<'a> {
     /// Name of the switch.
     pub switch: &'a str,
     /// Number of the port.
     pub port: u16,
+}
+
+/// A packet that came to a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// When, from the start of the run.
+    pub at_ns: u64,
+    /// Length of the frame.
+    pub bytes: u64,
+    /// Packets that waited there already.
+    pub queue_packets: u64,
+    /// Whether there was no room.
+    pub dropped: bool,
 }
 
 /// Calls `handle` with every row of the file at `path`; its times are by the file's clock.
@@ -36,7 +48,7 @@ pub struct Place<'a> {
 /// When the file cannot be read or is damaged.
 pub fn read(
     path: &Path,
-    mut handle: impl FnMut(Place<'_>, Arrival) -> Result<(), String>,
+    mut handle: impl FnMut(PortKey<'_>, Arrival) -> Result<(), String>,
 ) -> Result<(), Error> {
     let file = File::open(path).map_err(Error::file(path))?;
     let mut reader = ReaderBuilder::new()
@@ -72,10 +84,10 @@ pub fn read(
 fn parse(
     record: &ByteRecord,
     columns: [usize; COLUMNS.len()],
-) -> Result<(Place<'_>, Arrival), String> {
+) -> Result<(PortKey<'_>, Arrival), String> {
     let number = |field: usize| number(&record[columns[field]], COLUMNS[field]);
     let switch = std::str::from_utf8(&record[columns[1]]);
-    let place = Place {
+    let place = PortKey {
         switch: switch.map_err(|error| format!("switch: {error}"))?,
         port: u16::try_from(number(2)?).map_err(|error| format!("port: {error}"))?,
     };

@@ -11,10 +11,10 @@ use weft_topology::Topology;
 use crate::error::Error;
 use crate::host::Host;
 use crate::port::Port;
+use crate::run_totals::{PortInfo, RunTotals};
 use crate::segment::{Content, content};
 use crate::summary::Summary;
 use crate::tables::Tables;
-use crate::tally::{Place, Tally};
 use crate::{arrivals, capture};
 
 /// What to make.
@@ -80,7 +80,7 @@ fn fill(
 ) -> Result<Summary, Error> {
     let start_ns = results.info.outcome.start_ns;
     let tables = Tables::new(out, topology, start_ns);
-    let mut tally = Tally::new(tables.packets(options.packets)?);
+    let mut totals = RunTotals::new(tables.packets(options.packets)?);
     let mut frames = 0;
     let mut hosts = Vec::new();
     for host in &topology.hosts {
@@ -93,12 +93,12 @@ fn fill(
         capture::read(&path, |frame| {
             frames += 1;
             match content(frame.bytes) {
-                Content::Tcp(segment) => state.segment(frame.at_ns, &segment, &mut tally),
+                Content::Tcp(segment) => state.segment(frame.at_ns, &segment, &mut totals),
                 Content::Other => state.ignored.other_frames += 1,
                 Content::Malformed => state.ignored.malformed_frames += 1,
             }
         })?;
-        tally.add_host(state.finish())?;
+        totals.add_host(state.finish())?;
     }
     let ports = ports(
         &captures.join("arrivals.csv"),
@@ -106,10 +106,10 @@ fn fill(
         start_ns..=start_ns.saturating_add(results.info.outcome.duration_ns),
         options.rows,
     )?;
-    let summary = Summary::of(results, &hosts, frames, &tally, &ports);
-    tables.write(&tally, &ports)?;
+    let summary = Summary::of(results, &hosts, frames, &totals, &ports);
+    tables.write(&totals, &ports)?;
     tables.summary(&summary)?;
-    tally.finish()?;
+    totals.finish()?;
     Ok(summary)
 }
 
@@ -120,7 +120,7 @@ fn ports(
     topology: &Topology,
     run_ns: RangeInclusive<u64>,
     rows: usize,
-) -> Result<Vec<(Place, Port)>, Error> {
+) -> Result<Vec<(PortInfo, Port)>, Error> {
     let mut places: BTreeMap<(&str, u16), usize> = BTreeMap::new();
     let mut ports = Vec::new();
     for switch in &topology.switches {
@@ -128,7 +128,7 @@ fn ports(
             let link = &topology.links[port.link];
             places.insert((&switch.name, port.number), ports.len());
             let rate_bps = link.rate_from_bps(&switch.name);
-            let place = Place {
+            let place = PortInfo {
                 switch: switch.name.clone(),
                 port: port.number,
                 peer: topology.peer(switch, port).node.clone(),

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use crate::mptcp::{Capable, Dss, Options};
-use crate::receiver::{Fate, Packet, Received, Receiver};
+use crate::receiver::{Packet, PacketOutcome, Received, Receiver};
 use crate::segment::Segment;
 use crate::sender::{Sender, Sent};
-use crate::stream::{Mapping, Piece, Stream};
+use crate::stream::{Mapping, PacketData, Stream};
 
 /// What every host's capture calls a connection: the ends of its first subflow, and the sequence
 /// number of its first SYN, since ports are used again.
@@ -48,7 +48,7 @@ pub trait Observer {
     /// A connection was opened.
     fn opened(&mut self, connection: ConnectionId);
     /// What became of a packet that the host received.
-    fn packet(&mut self, direction: Direction, fate: Fate);
+    fn packet(&mut self, direction: Direction, outcome: PacketOutcome);
     /// The host sent a Data ACK that moved by so many packets.
     fn data_ack(&mut self, direction: Direction, ack: DataAck);
     /// The host sent new data, and left earlier data for other subflows.
@@ -189,7 +189,7 @@ impl Host {
     pub fn finish(mut self) -> (Vec<Connection>, Ignored) {
         for subflow in self.subflows.values_mut() {
             let streams = [&subflow.streams.outgoing, &subflow.streams.incoming];
-            let waiting = streams.into_iter().flatten().map(Stream::waiting);
+            let waiting = streams.into_iter().flatten().map(Stream::held);
             self.ignored.unmapped_packets += waiting.sum::<u64>();
         }
         (self.connections, self.ignored)
@@ -361,9 +361,9 @@ impl Exchange<'_> {
         if let Some(mapping) = mapping {
             if mapping.offset != offset || mapping.bytes > segment.payload_bytes.into() {
                 let mut found = Vec::new();
-                stream.remember(mapping, |piece, place| found.push((piece, place)));
-                for (piece, place) in found {
-                    self.place(piece, place, observer);
+                stream.add_mapping(mapping, |payload, place| found.push((payload, place)));
+                for (payload, place) in found {
+                    self.place(payload, place, observer);
                 }
             }
         }
@@ -373,24 +373,24 @@ impl Exchange<'_> {
         let Some(stream) = self.subflow.streams.of(outgoing) else {
             return;
         };
-        let piece = Piece {
+        let payload = PacketData {
             at_ns: self.at_ns,
             offset,
             bytes: segment.payload_bytes,
-            late: stream.carry(offset, segment.payload_bytes),
+            late: stream.advance(offset, segment.payload_bytes),
         };
         let place = mapping.and_then(|mapping| mapping.data_sequence_of(offset));
-        match place.or_else(|| stream.recall(offset)) {
-            Some(place) => self.place(piece, place, observer),
-            None => self.ignored.unmapped_packets += u64::from(stream.wait(piece)),
+        match place.or_else(|| stream.lookup(offset)) {
+            Some(place) => self.place(payload, place, observer),
+            None => self.ignored.unmapped_packets += u64::from(stream.hold(payload)),
         }
     }
 
     /// Hands data to its direction of the connection.
-    fn place(&mut self, piece: Piece, data_sequence: u64, observer: &mut impl Observer) {
+    fn place(&mut self, payload: PacketData, data_sequence: u64, observer: &mut impl Observer) {
         let connection = &mut *self.connection;
-        let counts = piece.at_ns >= self.start_ns;
-        let Some(end) = data_sequence.checked_add(piece.bytes.into()) else {
+        let counts = payload.at_ns >= self.start_ns;
+        let Some(end) = data_sequence.checked_add(payload.bytes.into()) else {
             return;
         };
         if counts {
@@ -399,12 +399,12 @@ impl Exchange<'_> {
         if self.outgoing {
             let is_new = data_sequence >= connection.sender.highest();
             let unsent_bytes = connection.sender.unsent_before(data_sequence);
-            connection.sender.data(data_sequence, end, piece.late);
+            connection.sender.data(data_sequence, end, payload.late);
             if !counts {
                 connection.sender.totals = Sent::default();
             } else if is_new && unsent_bytes > 0 {
                 let gap = Gap {
-                    at_ns: piece.at_ns,
+                    at_ns: payload.at_ns,
                     subflow: self.subflow.number,
                     data_sequence,
                     unsent_bytes,
@@ -414,11 +414,11 @@ impl Exchange<'_> {
             return;
         }
         let packet = Packet {
-            at_ns: piece.at_ns,
+            at_ns: payload.at_ns,
             subflow: self.subflow.number,
-            retransmission: piece.late,
+            retransmission: payload.late,
             data_sequence,
-            bytes: piece.bytes,
+            bytes: payload.bytes,
         };
         let direction = connection.direction(false);
         if !counts {
@@ -426,8 +426,8 @@ impl Exchange<'_> {
             connection.receiver.totals = Received::default();
             return;
         }
-        let tell = |fate| observer.packet(direction, fate);
-        connection.receiver.data(packet, tell);
+        let report = |outcome| observer.packet(direction, outcome);
+        connection.receiver.data(packet, report);
     }
 
     /// What the host acknowledges of what it received.
@@ -454,8 +454,8 @@ impl Exchange<'_> {
             return;
         }
         let direction = connection.direction(false);
-        let tell = |fate| observer.packet(direction, fate);
-        if let Some(leap_packets) = connection.receiver.data_ack(self.at_ns, data_ack, tell) {
+        let report = |outcome| observer.packet(direction, outcome);
+        if let Some(leap_packets) = connection.receiver.data_ack(self.at_ns, data_ack, report) {
             let ack = DataAck {
                 at_ns: self.at_ns,
                 subflow: self.subflow.number,

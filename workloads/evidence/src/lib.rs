@@ -18,15 +18,16 @@ mod error;
 mod evaluation;
 pub mod host;
 pub mod mptcp;
+mod packet_tables;
 pub mod port;
 pub mod receiver;
+mod run_totals;
 pub mod segment;
 pub mod sender;
 pub mod series;
 pub mod stream;
 mod summary;
 mod tables;
-mod tally;
 
 pub use error::Error;
 pub use evaluation::{Options, evaluate};

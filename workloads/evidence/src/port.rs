@@ -2,24 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::arrivals::Arrival;
 use crate::distribution::Distribution;
 use crate::series::Series;
 
 /// The packet whose transmission time bursty strength is about: a full frame.
 const FULL_FRAME_BYTES: u64 = 1514;
-
-/// A packet that came to a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Arrival {
-    /// When, from the start of the run.
-    pub at_ns: u64,
-    /// Length of the frame.
-    pub bytes: u64,
-    /// Packets that waited there already.
-    pub queue_packets: u64,
-    /// Whether there was no room.
-    pub dropped: bool,
-}
 
 /// An observed queue.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use crate::distribution::Distribution;
 const DIGITS: u8 = 2;
 
 /// Pieces that may wait, and packets that may miss their Data ACK; more than any window allows.
-const MOST: usize = 1 << 20;
+const WAITING_MAX: usize = 1 << 20;
 
 /// What waits for earlier data, and what for its Data ACK.
 ///
@@ -56,7 +56,7 @@ pub struct Packet {
 
 /// What became of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fate {
+pub struct PacketOutcome {
     /// The packet.
     pub packet: Packet,
     /// How long it waited for earlier data; `None` if all of it had arrived before.
@@ -121,7 +121,7 @@ impl Receiver {
     }
 
     /// A packet arrived. Calls `tell` for every packet whose fate is known now.
-    pub fn data(&mut self, packet: Packet, mut tell: impl FnMut(Fate)) {
+    pub fn data(&mut self, packet: Packet, mut report: impl FnMut(PacketOutcome)) {
         let totals = &mut self.totals;
         totals.first_ns.get_or_insert(packet.at_ns);
         totals.last_ns = totals.last_ns.max(packet.at_ns);
@@ -130,15 +130,15 @@ impl Receiver {
         if packet.data_sequence <= self.next && self.next < end && self.waiting.is_empty() {
             totals.bytes += end - self.next;
             self.next = end;
-            self.deliver(packet, packet.at_ns, end, &mut tell);
+            self.deliver(packet, packet.at_ns, end, &mut report);
         } else if self.insert(packet, end) {
-            if self.waiting.len() > MOST {
+            if self.waiting.len() > WAITING_MAX {
                 self.next = self.waiting.keys().next().copied().unwrap_or(self.next);
             }
-            self.advance(packet.at_ns, &mut tell);
+            self.advance(packet.at_ns, &mut report);
         } else {
             self.totals.duplicate_packets += 1;
-            tell(Fate {
+            report(PacketOutcome {
                 packet,
                 out_of_order_delay_ns: None,
             });
@@ -156,7 +156,7 @@ impl Receiver {
         &mut self,
         at_ns: u64,
         data_ack: u64,
-        mut tell: impl FnMut(Fate),
+        mut report: impl FnMut(PacketOutcome),
     ) -> Option<u64> {
         if data_ack <= self.data_ack {
             return None;
@@ -165,7 +165,7 @@ impl Receiver {
         if data_ack > self.next && !self.waiting.is_empty() {
             // It has arrived although the capture does not have it.
             self.next = data_ack;
-            self.advance(at_ns, &mut tell);
+            self.advance(at_ns, &mut report);
         }
         self.next = self.next.max(data_ack);
         let moved = self.unacknowledged.partition_point(|end| *end <= data_ack);
@@ -205,7 +205,7 @@ impl Receiver {
     }
 
     /// Takes from what waits as far as there is no hole.
-    fn advance(&mut self, now_ns: u64, tell: &mut impl FnMut(Fate)) {
+    fn advance(&mut self, now_ns: u64, report: &mut impl FnMut(PacketOutcome)) {
         while let Some(entry) = self.waiting.first_entry() {
             if *entry.key() > self.next {
                 return;
@@ -214,22 +214,28 @@ impl Receiver {
             self.waiting_bytes -= waiting.end - start;
             self.next = self.next.max(waiting.end);
             if let Some(packet) = waiting.packet {
-                self.deliver(packet, now_ns, waiting.end, tell);
+                self.deliver(packet, now_ns, waiting.end, report);
             }
         }
     }
 
-    fn deliver(&mut self, packet: Packet, now_ns: u64, end: u64, tell: &mut impl FnMut(Fate)) {
+    fn deliver(
+        &mut self,
+        packet: Packet,
+        now_ns: u64,
+        end: u64,
+        report: &mut impl FnMut(PacketOutcome),
+    ) {
         let delay_ns = now_ns.saturating_sub(packet.at_ns);
         self.totals.delay_ns.record(delay_ns);
         self.totals.out_of_order_packets += u64::from(delay_ns > 0);
         if end > self.data_ack {
-            if self.unacknowledged.len() == MOST {
+            if self.unacknowledged.len() == WAITING_MAX {
                 self.unacknowledged.pop_front();
             }
             self.unacknowledged.push_back(end);
         }
-        tell(Fate {
+        report(PacketOutcome {
             packet,
             out_of_order_delay_ns: Some(delay_ns),
         });
@@ -257,8 +263,8 @@ mod tests {
         let mut receiver = Receiver::default();
         let mut fates = Vec::new();
         for (at_ns, start) in [(10, 0), (20, 2_000), (25, 3_000), (70, 1_000)] {
-            receiver.data(packet(at_ns, start, 1_000), |fate| {
-                fates.push((fate.packet.data_sequence, fate.out_of_order_delay_ns));
+            receiver.data(packet(at_ns, start, 1_000), |outcome| {
+                fates.push((outcome.packet.data_sequence, outcome.out_of_order_delay_ns));
             });
         }
         let expected = [
@@ -297,7 +303,9 @@ mod tests {
         let mut receiver = Receiver::default();
         let mut fates = Vec::new();
         receiver.data(packet(10, 1_000, 1_000), |_| {});
-        receiver.data_ack(40, 2_000, |fate| fates.push(fate.out_of_order_delay_ns));
+        receiver.data_ack(40, 2_000, |outcome| {
+            fates.push(outcome.out_of_order_delay_ns)
+        });
         assert_eq!(fates, [Some(30)]);
         assert_eq!(receiver.next(), 2_000);
     }
@@ -311,8 +319,8 @@ mod tests {
             let mut receiver = Receiver::default();
             let mut fates = BTreeMap::new();
             for (at_ns, (start, bytes)) in (0..).zip(&packets) {
-                receiver.data(packet(at_ns, *start, *bytes), |fate| {
-                    fates.insert(fate.packet.at_ns, fate.out_of_order_delay_ns);
+                receiver.data(packet(at_ns, *start, *bytes), |outcome| {
+                    fates.insert(outcome.packet.at_ns, outcome.out_of_order_delay_ns);
                 });
             }
             // When each byte first arrived, and when all before it had.

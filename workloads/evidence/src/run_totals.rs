@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use crate::distribution::Distribution;
 use crate::error::Error;
 use crate::host::{Connection, ConnectionId, DataAck, Direction, Gap, Ignored, Observer};
-use crate::receiver::{Fate, QueueBytes, Received};
+use crate::packet_tables::PacketTables;
+use crate::receiver::{PacketOutcome, QueueBytes, Received};
 use crate::sender::Sent;
-use crate::tables::PacketTables;
 
 /// A port and its link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct PortInfo {
     pub switch: String,
     pub port: u16,
     pub peer: String,
@@ -21,7 +21,7 @@ pub(crate) struct Place {
 
 /// Everything about connections.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct RunTotals {
     numbers: BTreeMap<ConnectionId, usize>,
     pub directions: BTreeMap<(usize, bool), Flow>,
     pub delay_ns: Distribution<u64>,
@@ -52,7 +52,7 @@ impl Flow {
     }
 }
 
-impl Tally {
+impl RunTotals {
     pub fn new(packets: Option<PacketTables>) -> Self {
         Self {
             numbers: BTreeMap::new(),
@@ -136,20 +136,20 @@ impl Tally {
     }
 }
 
-impl Observer for Tally {
+impl Observer for RunTotals {
     fn opened(&mut self, connection: ConnectionId) {
         self.number(connection);
     }
 
-    fn packet(&mut self, direction: Direction, fate: Fate) {
-        if let Some(delay_ns) = fate.out_of_order_delay_ns {
+    fn packet(&mut self, direction: Direction, outcome: PacketOutcome) {
+        if let Some(delay_ns) = outcome.out_of_order_delay_ns {
             self.delay_ns.record(delay_ns);
             self.out_of_order_packets += u64::from(delay_ns > 0);
         }
         if self.packets.is_some() {
             let number = self.number(direction.connection);
             if let Some(packets) = &mut self.packets {
-                packets.packet(number, direction, fate);
+                packets.packet(number, direction, outcome);
             }
         }
     }

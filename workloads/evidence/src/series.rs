@@ -1,6 +1,6 @@
 //! A queue over time, in a bounded number of rows.
 
-use crate::port::Arrival;
+use crate::arrivals::Arrival;
 
 /// Sums over equal spans of time. When there were too many spans, each becomes twice as long.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use crate::mptcp::{SignalledMapping, nearest};
 
 /// Mappings longer than their segment that are remembered, per subflow and direction; and packets
 /// that wait for theirs.
-const REMEMBERED: usize = 4_096;
+const HISTORY_MAX: usize = 4_096;
 
 /// A direction of a subflow.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub struct Stream {
     /// Mappings that reach beyond their segment.
     mappings: VecDeque<Mapping>,
     /// Packets whose mapping has not come: it stands in an earlier segment that was lost.
-    unmapped: VecDeque<Piece>,
+    unmapped: VecDeque<PacketData>,
     /// Whether it is plain TCP, whose data is the connection's.
     plain: bool,
 }
@@ -36,7 +36,7 @@ pub struct Mapping {
 
 /// Data of one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
+pub struct PacketData {
     /// When.
     pub at_ns: u64,
     /// First byte in the subflow, from 0.
@@ -72,7 +72,7 @@ impl Stream {
     }
 
     /// Takes `bytes` of data at `offset`; returns whether later data came before.
-    pub fn carry(&mut self, offset: u64, bytes: u32) -> bool {
+    pub fn advance(&mut self, offset: u64, bytes: u32) -> bool {
         let late = offset < self.next;
         self.next = self.next.max(offset + u64::from(bytes));
         late
@@ -98,19 +98,19 @@ impl Stream {
     }
 
     /// Remembers a mapping, and calls `found` for packets that waited for it.
-    pub fn remember(&mut self, mapping: Mapping, mut found: impl FnMut(Piece, u64)) {
+    pub fn add_mapping(&mut self, mapping: Mapping, mut found: impl FnMut(PacketData, u64)) {
         // Linux repeats it in every segment.
         if self.mappings.back() == Some(&mapping) {
             return;
         }
-        if self.mappings.len() == REMEMBERED {
+        if self.mappings.len() == HISTORY_MAX {
             self.mappings.pop_front();
         }
         self.mappings.push_back(mapping);
-        self.unmapped.retain(|piece| {
-            let data_sequence = mapping.data_sequence_of(piece.offset);
+        self.unmapped.retain(|data| {
+            let data_sequence = mapping.data_sequence_of(data.offset);
             if let Some(data_sequence) = data_sequence {
-                found(*piece, data_sequence);
+                found(*data, data_sequence);
             }
             data_sequence.is_none()
         });
@@ -118,7 +118,7 @@ impl Stream {
 
     /// Where the byte at `offset` belongs, by what is remembered.
     #[must_use]
-    pub fn recall(&self, offset: u64) -> Option<u64> {
+    pub fn lookup(&self, offset: u64) -> Option<u64> {
         if self.plain {
             return Some(offset);
         }
@@ -127,18 +127,18 @@ impl Stream {
     }
 
     /// Keeps a packet until its mapping comes; returns whether another one is given up for it.
-    pub fn wait(&mut self, piece: Piece) -> bool {
-        let full = self.unmapped.len() == REMEMBERED;
+    pub fn hold(&mut self, data: PacketData) -> bool {
+        let full = self.unmapped.len() == HISTORY_MAX;
         if full {
             self.unmapped.pop_front();
         }
-        self.unmapped.push_back(piece);
+        self.unmapped.push_back(data);
         full
     }
 
     /// Packets whose mapping has not come.
     #[must_use]
-    pub fn waiting(&self) -> u64 {
+    pub fn held(&self) -> u64 {
         self.unmapped.len() as u64
     }
 }

@@ -6,7 +6,7 @@ use weft_load::results::Results;
 use crate::distribution::{self, ratio};
 use crate::host::Ignored;
 use crate::port::{Port, loss_rate};
-use crate::tally::{Place, Tally};
+use crate::run_totals::{PortInfo, RunTotals};
 
 /// Version of the document's form.
 const FORMAT: u32 = 1;
@@ -71,12 +71,12 @@ impl Summary {
         results: &Results,
         hosts: &[String],
         frames: u64,
-        tally: &Tally,
-        ports: &[(Place, Port)],
+        totals: &RunTotals,
+        ports: &[(PortInfo, Port)],
     ) -> Self {
-        let flows = || tally.directions.values();
+        let flows = || totals.directions.values();
         let sent = || flows().filter_map(|flow| flow.sent);
-        let queue = tally.queue_bytes();
+        let queue = totals.queue_bytes();
         let arrived_packets = ports.iter().map(|(_, port)| port.arrived_packets).sum();
         let dropped_packets = ports.iter().map(|(_, port)| port.dropped_packets).sum();
         Self {
@@ -86,15 +86,15 @@ impl Summary {
             duration_ns: results.info.outcome.duration_ns,
             captured_hosts: hosts.to_vec(),
             frames,
-            connections: tally.directions.len(),
-            data_bytes: tally.received().map(|received| received.bytes).sum(),
-            data_packets: tally.delay_ns.count(),
-            duplicate_packets: tally.received().map(|r| r.duplicate_packets).sum(),
-            out_of_order_packets: tally.out_of_order_packets,
-            out_of_order_delay_ns: tally.delay_ns.summary(),
+            connections: totals.directions.len(),
+            data_bytes: totals.received().map(|received| received.bytes).sum(),
+            data_packets: totals.delay_ns.count(),
+            duplicate_packets: totals.received().map(|r| r.duplicate_packets).sum(),
+            out_of_order_packets: totals.out_of_order_packets,
+            out_of_order_delay_ns: totals.delay_ns.summary(),
             out_of_order_queue_mean_bytes: ratio(queue.sum as f64, queue.count as f64),
             out_of_order_queue_max_bytes: queue.max,
-            data_ack_leap_packets: tally.leap_packets.summary(),
+            data_ack_leap_packets: totals.leap_packets.summary(),
             sent_packets: sent().map(|sent| sent.packets).sum(),
             retransmitted_packets: sent().map(|sent| sent.retransmitted_packets).sum(),
             reinjected_packets: sent().map(|sent| sent.reinjected_packets).sum(),
@@ -104,14 +104,14 @@ impl Summary {
             loss_rate: loss_rate(dropped_packets, arrived_packets),
             queue_packets: worst(ports, |port| port.queue_packets.summary()),
             bursty_strength_packets: worst(ports, |port| port.strength_packets.summary()),
-            ignored: tally.ignored,
+            ignored: totals.ignored,
         }
     }
 }
 
 /// The distribution with the highest maximum, then mean.
 fn worst(
-    ports: &[(Place, Port)],
+    ports: &[(PortInfo, Port)],
     of: impl Fn(&Port) -> distribution::Summary,
 ) -> distribution::Summary {
     let summaries = ports.iter().map(|(_, port)| of(port));

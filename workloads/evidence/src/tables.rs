@@ -1,10 +1,9 @@
 //! The files of the folder `evidence`.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Write as _;
-use std::io::{self, BufWriter};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::fs;
+use std::io;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -12,14 +11,10 @@ use weft_topology::Topology;
 
 use crate::distribution::{Distribution, ratio};
 use crate::error::Error;
-use crate::host::{DataAck, Direction, Gap};
+use crate::packet_tables::{PacketTables, name, since};
 use crate::port::Port;
-use crate::receiver::Fate;
+use crate::run_totals::{Flow, PortInfo, RunTotals};
 use crate::summary::Summary;
-use crate::tally::{Flow, Place, Tally};
-
-/// Bytes written at once.
-const BUFFER_BYTES: usize = 1 << 20;
 
 /// Writes tables into a folder.
 #[derive(Debug)]
@@ -132,12 +127,12 @@ impl Tables {
     }
 
     /// Writes all tables but those of packets.
-    pub fn write(&self, tally: &Tally, ports: &[(Place, Port)]) -> Result<(), Error> {
-        let rows = tally.directions.iter();
+    pub fn write(&self, totals: &RunTotals, ports: &[(PortInfo, Port)]) -> Result<(), Error> {
+        let rows = totals.directions.iter();
         let rows = rows.map(|((number, _), flow)| self.connection(*number, flow));
         self.table("connections.csv", rows)?;
-        self.table("out_of_order_delay.csv", delays(&tally.delay_ns))?;
-        let leaps = tally.leaps.iter();
+        self.table("out_of_order_delay.csv", delays(&totals.delay_ns))?;
+        let leaps = totals.leaps.iter();
         let leaps = leaps.map(|(&leap_packets, &data_acks)| LeapRow {
             leap_packets,
             data_acks,
@@ -161,13 +156,7 @@ impl Tables {
         if !wanted {
             return Ok(None);
         }
-        Ok(Some(PacketTables {
-            packets: Lines::create(self.folder.join("packets.csv"), PACKETS_HEADER)?,
-            data_acks: Lines::create(self.folder.join("data_acks.csv"), DATA_ACKS_HEADER)?,
-            gaps: Lines::create(self.folder.join("gaps.csv"), GAPS_HEADER)?,
-            names: self.names.clone(),
-            start_ns: self.start_ns,
-        }))
+        PacketTables::create(&self.folder, self.names.clone(), self.start_ns).map(Some)
     }
 
     fn table(&self, name: &str, rows: impl Iterator<Item = impl Serialize>) -> Result<(), Error> {
@@ -220,14 +209,6 @@ impl Tables {
     }
 }
 
-fn since(at_ns: u64, start_ns: u64) -> i64 {
-    at_ns.wrapping_sub(start_ns) as i64
-}
-
-fn name<'a>(names: &'a BTreeMap<Ipv4Addr, String>, end: &SocketAddrV4) -> &'a str {
-    names.get(end.ip()).map_or("", String::as_str)
-}
-
 /// Every percentile, and the tail in finer steps.
 fn delays(delay_ns: &Distribution) -> impl Iterator<Item = DelayRow> {
     let whole = (0..=99).map(f64::from);
@@ -240,7 +221,7 @@ fn delays(delay_ns: &Distribution) -> impl Iterator<Item = DelayRow> {
     })
 }
 
-fn port_row((place, port): &(Place, Port)) -> PortRow<'_> {
+fn port_row((place, port): &(PortInfo, Port)) -> PortRow<'_> {
     let queue = port.queue_packets.summary();
     let strength = port.strength_packets.summary();
     PortRow {
@@ -264,7 +245,7 @@ fn port_row((place, port): &(Place, Port)) -> PortRow<'_> {
     }
 }
 
-fn strength_rows((place, port): &(Place, Port)) -> impl Iterator<Item = StrengthRow<'_>> {
+fn strength_rows((place, port): &(PortInfo, Port)) -> impl Iterator<Item = StrengthRow<'_>> {
     let strengths = port.strengths.iter();
     strengths.map(|(&bursty_strength_packets, &arrivals)| StrengthRow {
         switch: &place.switch,
@@ -275,7 +256,7 @@ fn strength_rows((place, port): &(Place, Port)) -> impl Iterator<Item = Strength
     })
 }
 
-fn queue_rows((place, port): &(Place, Port)) -> impl Iterator<Item = QueueRow<'_>> {
+fn queue_rows((place, port): &(PortInfo, Port)) -> impl Iterator<Item = QueueRow<'_>> {
     port.series.spans().map(|(time_ns, span)| QueueRow {
         switch: &place.switch,
         port: place.port,
@@ -287,122 +268,4 @@ fn queue_rows((place, port): &(Place, Port)) -> impl Iterator<Item = QueueRow<'_
         queue_max_packets: span.queue_max_packets,
         dropped_packets: span.dropped_packets,
     })
-}
-
-const PACKETS_HEADER: &str = "time_ns,connection,source,destination,subflow,data_sequence,bytes,\
-                              out_of_order_delay_ns,kind\n";
-const DATA_ACKS_HEADER: &str =
-    "time_ns,connection,source,destination,subflow,data_ack,leap_packets\n";
-const GAPS_HEADER: &str =
-    "time_ns,connection,source,destination,subflow,data_sequence,unsent_bytes\n";
-
-/// `packets.csv`, `data_acks.csv` and `gaps.csv`.
-#[derive(Debug)]
-pub(crate) struct PacketTables {
-    packets: Lines,
-    data_acks: Lines,
-    gaps: Lines,
-    names: BTreeMap<Ipv4Addr, String>,
-    start_ns: u64,
-}
-
-impl PacketTables {
-    pub fn packet(&mut self, connection: usize, direction: Direction, fate: Fate) {
-        let (source, destination) = direction.ends();
-        let packet = fate.packet;
-        let kind = match (fate.out_of_order_delay_ns, packet.retransmission) {
-            (None, _) => "duplicate",
-            (Some(_), true) => "retransmission",
-            (Some(_), false) => "new",
-        };
-        let delay_ns = fate.out_of_order_delay_ns;
-        self.packets.write(format_args!(
-            "{},{connection},{},{},{},{},{},{},{kind}\n",
-            since(packet.at_ns, self.start_ns),
-            name(&self.names, &source),
-            name(&self.names, &destination),
-            packet.subflow,
-            packet.data_sequence,
-            packet.bytes,
-            delay_ns.map_or_else(String::new, |delay_ns| delay_ns.to_string()),
-        ));
-    }
-
-    pub fn data_ack(&mut self, connection: usize, direction: Direction, ack: DataAck) {
-        let (source, destination) = direction.ends();
-        self.data_acks.write(format_args!(
-            "{},{connection},{},{},{},{},{}\n",
-            since(ack.at_ns, self.start_ns),
-            name(&self.names, &source),
-            name(&self.names, &destination),
-            ack.subflow,
-            ack.data_ack,
-            ack.leap_packets,
-        ));
-    }
-
-    pub fn gap(&mut self, connection: usize, direction: Direction, gap: Gap) {
-        let (source, destination) = direction.ends();
-        self.gaps.write(format_args!(
-            "{},{connection},{},{},{},{},{}\n",
-            since(gap.at_ns, self.start_ns),
-            name(&self.names, &source),
-            name(&self.names, &destination),
-            gap.subflow,
-            gap.data_sequence,
-            gap.unsent_bytes,
-        ));
-    }
-
-    /// Whether all could be written so far.
-    pub fn check(&mut self) -> Result<(), Error> {
-        self.packets.check()?;
-        self.data_acks.check()?;
-        self.gaps.check()
-    }
-
-    pub fn finish(mut self) -> Result<(), Error> {
-        self.packets.finish()?;
-        self.data_acks.finish()?;
-        self.gaps.finish()
-    }
-}
-
-/// A file that remembers its first error.
-#[derive(Debug)]
-struct Lines {
-    path: PathBuf,
-    file: BufWriter<File>,
-    error: Option<io::Error>,
-}
-
-impl Lines {
-    fn create(path: PathBuf, header: &str) -> Result<Self, Error> {
-        let file = File::create(&path).map_err(Error::file(&path))?;
-        let mut lines = Self {
-            file: BufWriter::with_capacity(BUFFER_BYTES, file),
-            path,
-            error: None,
-        };
-        lines.write(format_args!("{header}"));
-        Ok(lines)
-    }
-
-    fn write(&mut self, line: std::fmt::Arguments<'_>) {
-        if self.error.is_none() {
-            self.error = self.file.write_fmt(line).err();
-        }
-    }
-
-    fn check(&mut self) -> Result<(), Error> {
-        match self.error.take() {
-            Some(error) => Err(Error::file(&self.path)(error)),
-            None => Ok(()),
-        }
-    }
-
-    fn finish(&mut self) -> Result<(), Error> {
-        self.check()?;
-        self.file.flush().map_err(Error::file(&self.path))
-    }
 }
