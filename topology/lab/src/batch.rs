@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::control::Event;
+use crate::control::Step;
 use crate::error::{Error, Result};
-use crate::lab::Step;
 use crate::rundir;
 use crate::spec::LabSpec;
 use crate::starter::Started;

@@ -2,20 +2,65 @@
 //! process that started it: JSON, one line each.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
+use crate::clock::ClockPolicy;
 use crate::error::{Error, Result};
-use crate::lab::{ClockPolicy, Status, Step};
+use crate::spec::{ClockMode, LabSpec};
 
 /// How long a supervisor may take to answer; it never works that long.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// Longest request line.
 pub const REQUEST_MAX: u64 = 4096;
+
+/// A completed step of the boot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// What was done, as text for the user.
+    pub name: String,
+    /// Real time since the start of the lab.
+    pub wall: Duration,
+}
+
+/// The state of a lab.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Not ready yet.
+    Booting,
+    /// Ready.
+    Ready,
+    /// Stopping.
+    Stopping,
+}
+
+/// The status of a lab.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Its name.
+    pub name: String,
+    /// Its state.
+    pub state: State,
+    /// Process ID of its supervisor, which ends with the lab.
+    pub pid: i32,
+    /// Virtual time since boot.
+    pub virtual_ns: u64,
+    /// Real time since boot.
+    pub wall: Duration,
+    /// Mode of the virtual clock.
+    pub clock: ClockMode,
+    /// Virtual seconds per real second when paced.
+    pub ratio: f64,
+    /// The specification it was started with.
+    pub spec: LabSpec,
+    /// Its folder on this machine; `/run/weft` inside the lab.
+    pub rundir: PathBuf,
+}
 
 /// What is asked of a supervisor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,17 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::control::{self, Answer, Event, Request};
+use crate::clock::ClockPolicy;
+use crate::control::{self, Answer, Event, Request, Status, Step};
 use crate::error::{Context, Error, Result};
 use crate::exec::client::Input;
 use crate::exec::{self, ExecRequest};
 use crate::rundir::{self, Owner};
-use crate::spec::{ClockMode, LabSpec};
+use crate::spec::LabSpec;
 use crate::starter::Started;
 use crate::supervisor::Options;
 
@@ -51,65 +50,6 @@ impl Default for UpOptions {
             stall_limit: Duration::from_secs(60),
         }
     }
-}
-
-/// A step of the boot that is done.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Step {
-    /// What was done, for the user.
-    pub name: String,
-    /// Real time since the start of the lab.
-    pub wall: Duration,
-}
-
-/// What a lab is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// Not ready yet.
-    Booting,
-    /// Ready.
-    Ready,
-    /// On its way down.
-    Stopping,
-}
-
-/// A lab at one moment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Status {
-    /// Its name.
-    pub name: String,
-    /// What it is doing.
-    pub state: State,
-    /// Process of its supervisor; it ends with the lab.
-    pub pid: i32,
-    /// Virtual time since boot.
-    pub virtual_ns: u64,
-    /// Real time since boot.
-    pub wall: Duration,
-    /// How virtual time goes on.
-    pub clock: ClockMode,
-    /// Virtual per real time when paced.
-    pub ratio: f64,
-    /// What it was started with.
-    pub spec: LabSpec,
-    /// Its folder on this machine, `/run/weft` inside.
-    pub rundir: PathBuf,
-}
-
-/// A change of the clock's policy.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ClockPolicy {
-    /// As fast as the machine can.
-    Free,
-    /// At most `ratio` times real time.
-    Paced {
-        /// Virtual seconds per real second, above 0.
-        ratio: f64,
-    },
-    /// Stand still.
-    Paused,
 }
 
 impl Lab {

@@ -26,9 +26,11 @@ mod tty;
 mod watch;
 
 pub use batch::{BatchOptions, BatchOutcome, BatchProgress, run_batch};
+pub use clock::ClockPolicy;
+pub use control::{State, Status, Step};
 pub use error::{Error, Result};
 pub use exec::ExecRequest;
-pub use lab::{ClockPolicy, Lab, State, Status, Step, UpOptions};
+pub use lab::{Lab, UpOptions};
 pub use spec::{
     ArrivalsSpec, BatchSpec, CaptureSpec, ChangeSpec, ClockMode, CommonSpec, FatTreeSpec,
     HostsSpec, InBandSpec, LabSpec, LeafSpineSpec, MAX_SUBFLOWS, ManyToOneSpec, NicSpec, Paths,

@@ -15,11 +15,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::clock::{self, ClockHandle};
-use crate::control::{Answer, Event, REQUEST_MAX, Request};
+use crate::clock::{self, ClockHandle, ClockPolicy};
+use crate::control::{Answer, Event, REQUEST_MAX, Request, State, Status, Step};
 use crate::error::{Context, Result};
 use crate::kernel::{Kernel, KernelOptions};
-use crate::lab::{ClockPolicy, State, Status, Step};
 use crate::spec::{ClockMode, LabSpec};
 use crate::watch::Watch;
 use crate::{line, machine, mux, rundir};

@@ -25,8 +25,8 @@ mod server;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::lab::ClockPolicy;
 pub use protocol::{MESSAGE_LEN, Message, Op, UnknownOp};
+use serde::{Deserialize, Serialize};
 pub use server::{ClockHandle, serve};
 
 /// How far a free-running kernel goes without asking. Bounds the virtual time
@@ -39,6 +39,21 @@ pub const PACED_AHEAD_NS: u64 = 2_000_000;
 pub const MAX_LAG_NS: u64 = 100_000_000;
 /// Time of day at virtual time 0, in ns since 1970: always the same.
 pub const TIME_OF_DAY_NS: u64 = 1_750_000_000_000_000_000;
+
+/// How virtual time advances.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClockPolicy {
+    /// As fast as the machine allows.
+    Free,
+    /// At most `ratio` times real time.
+    Paced {
+        /// Virtual seconds per real second, above 0.
+        ratio: f64,
+    },
+    /// Not at all.
+    Paused,
+}
 /// The kernel asks for this time when it has no timer at all.
 const NEVER_NS: u64 = i64::MAX as u64;
 

@@ -10,8 +10,7 @@ use tokio::net::UnixStream;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::{Clock, MESSAGE_LEN, Message};
-use crate::lab::ClockPolicy;
+use super::{Clock, ClockPolicy, MESSAGE_LEN, Message};
 
 /// A clock that is being served, for those who look at it and set it.
 #[derive(Debug, Clone)]

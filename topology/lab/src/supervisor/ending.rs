@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::{End, Supervisor};
-use crate::lab::State;
+use crate::control::State;
 use crate::rundir;
 
 impl Supervisor {
