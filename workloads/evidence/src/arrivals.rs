@@ -1,4 +1,4 @@
-//! Rows of `arrivals.csv`, one after the other.
+//! Reads `arrivals.csv`, row by row.
 
 use std::fs::File;
 use std::path::Path;
@@ -7,10 +7,10 @@ use csv::{ByteRecord, ReaderBuilder};
 
 use crate::error::Error;
 
-/// Bytes read at once.
+/// Buffer size.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// The columns that are read.
+/// The columns to read.
 const COLUMNS: [&str; 6] = [
     "time_ns",
     "switch",
@@ -20,7 +20,7 @@ const COLUMNS: [&str; 6] = [
     "dropped",
 ];
 
-/// Where a packet came to.
+/// The port that a packet arrived at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortKey<'a> {
     /// Name of the switch.
@@ -29,23 +29,23 @@ pub struct PortKey<'a> {
     pub port: u16,
 }
 
-/// A packet that came to a queue.
+/// The arrival of a packet at a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// When, from the start of the run.
+    /// Time of arrival, from the start of the run.
     pub at_ns: u64,
     /// Length of the frame.
     pub bytes: u64,
-    /// Packets that waited there already.
+    /// Packets in the queue at that time.
     pub queue_packets: u64,
-    /// Whether there was no room.
+    /// Whether it was dropped because the queue was full.
     pub dropped: bool,
 }
 
-/// Calls `handle` with every row of the file at `path`; its times are by the file's clock.
+/// Calls `handle` for every row of the file at `path`, with times by the file's clock.
 ///
 /// # Errors
-/// When the file cannot be read or is damaged.
+/// If the file cannot be read or is damaged.
 pub fn read(
     path: &Path,
     mut handle: impl FnMut(PortKey<'_>, Arrival) -> Result<(), String>,

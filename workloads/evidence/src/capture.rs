@@ -1,8 +1,8 @@
-//! Frames of a capture file, one after the other.
+//! Reads a capture file, frame by frame.
 //!
-//! `pcap-parser` reads from a buffer of constant size and says how far it got, which is what a
-//! message about a damaged file needs. Weft writes nanoseconds; a file with microseconds, as
-//! `tcpdump` writes by default, is read too.
+//! `pcap-parser` uses a buffer of constant size and reports its position, which the message
+//! about a damaged file needs. Weft writes timestamps in nanoseconds; files with microseconds,
+//! `tcpdump`'s default, are supported too.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,22 +12,22 @@ use pcap_parser::{LegacyPcapReader, Linktype, PcapBlockOwned, PcapError, PcapHea
 
 use crate::error::Error;
 
-/// Bytes read at once.
+/// Buffer size.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// A captured frame.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
-    /// When it was captured, by the capture's clock.
+    /// Time of capture, by the capture's clock.
     pub at_ns: u64,
-    /// As much of it as was kept.
+    /// The captured part of it.
     pub bytes: &'a [u8],
 }
 
-/// Calls `handle` with every frame of the file at `path`.
+/// Calls `handle` for every frame of the file at `path`.
 ///
 /// # Errors
-/// When the file cannot be read, is no pcap file of Ethernet frames, or is damaged.
+/// If the file cannot be read, isn't a pcap file of Ethernet frames, or is damaged.
 pub fn read(path: &Path, mut handle: impl FnMut(Frame<'_>)) -> Result<(), Error> {
     let file = File::open(path).map_err(Error::file(path))?;
     let damaged = |offset: usize, what: String| Error::Capture {
@@ -68,10 +68,10 @@ pub fn read(path: &Path, mut handle: impl FnMut(Frame<'_>)) -> Result<(), Error>
     }
 }
 
-/// What the file's header says of its records.
+/// The file header's properties of its records.
 #[derive(Debug, Default)]
 struct Format {
-    /// Nanoseconds of the lower part of a timestamp's unit.
+    /// Nanoseconds per unit of a timestamp's lower part.
     unit_ns: u64,
     snaplen_bytes: u32,
 }
@@ -91,8 +91,8 @@ impl Format {
         })
     }
 
-    /// The frame of a record, unless it contradicts itself, as everything after a damaged
-    /// length does.
+    /// The frame of a record, unless the record is inconsistent. After a damaged length, all
+    /// records are.
     fn frame<'a>(&self, record: &pcap_parser::LegacyPcapBlock<'a>) -> Result<Frame<'a>, String> {
         let fraction_ns = u64::from(record.ts_usec) * self.unit_ns;
         if record.caplen > record.origlen || record.caplen > self.snaplen_bytes {

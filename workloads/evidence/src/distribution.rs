@@ -3,8 +3,8 @@
 use hdrhistogram::{Counter, Histogram};
 use serde::Serialize;
 
-/// A distribution of values from 0. Percentiles are exact to `digits` decimal digits (and values
-/// below 10^`digits` at all events), mean, minimum and maximum wholly.
+/// A distribution of values from 0. Percentiles are exact to `digits` decimal digits, and for all
+/// values below 10^`digits`. Mean, minimum and maximum are exact.
 #[derive(Debug, Clone)]
 pub struct Distribution<C: Counter = u64> {
     histogram: Option<Histogram<C>>,
@@ -15,7 +15,7 @@ pub struct Distribution<C: Counter = u64> {
     max: u64,
 }
 
-/// A distribution in a few numbers; all 0 of nothing.
+/// Summary of a distribution; all 0 if it is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Default)]
 pub struct Summary {
     /// Number of values.
@@ -37,7 +37,7 @@ pub struct Summary {
 }
 
 impl<C: Counter> Distribution<C> {
-    /// One of no values; `digits` is 1 to 5.
+    /// An empty distribution; `digits` is 1 to 5.
     #[must_use]
     pub fn new(digits: u8) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl<C: Counter> Distribution<C> {
             self.histogram = Histogram::new(digits.clamp(1, 5)).ok();
         }
         if let Some(histogram) = &mut self.histogram {
-            // It resizes itself as far as 2^63.
+            // It resizes itself up to 2^63.
             let _ = histogram.record(value.min(i64::MAX as u64));
         }
         self.count += 1;
@@ -72,25 +72,26 @@ impl<C: Counter> Distribution<C> {
         self.count
     }
 
-    /// Mean; 0 of nothing.
+    /// Mean; 0 if empty.
     #[must_use]
     pub fn mean(&self) -> f64 {
         ratio(self.sum as f64, self.count as f64)
     }
 
-    /// Largest value; 0 of nothing.
+    /// Largest value; 0 if empty.
     #[must_use]
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// The value that `percentile` of 100 values are not above; it has two decimal places.
+    /// The value that `percentile` percent of the values don't exceed; up to two decimal places
+    /// count.
     #[must_use]
     pub fn percentile(&self, percentile: f64) -> u64 {
         let Some(histogram) = &self.histogram else {
             return 0;
         };
-        // In whole numbers: 99.9% of 1000 is a bit more than 999 in floating-point ones.
+        // In integers, because 99.9% of 1000 is slightly more than 999 in floating point.
         let hundredths = (percentile * 100.0).round() as u128;
         let rank = (u128::from(self.count) * hundredths)
             .div_ceil(10_000)
@@ -101,7 +102,7 @@ impl<C: Counter> Distribution<C> {
             .clamp(self.min, self.max)
     }
 
-    /// In a few numbers.
+    /// Summary of the distribution.
     #[must_use]
     pub fn summary(&self) -> Summary {
         if self.count == 0 {
@@ -120,7 +121,7 @@ impl<C: Counter> Distribution<C> {
     }
 }
 
-/// A ratio rounded to a thousandth; 0 of nothing.
+/// A ratio rounded to a thousandth; 0 if `count` is 0.
 pub(crate) fn ratio(sum: f64, count: f64) -> f64 {
     if count == 0.0 {
         return 0.0;

@@ -1,12 +1,12 @@
-//! Why there is no evidence.
+//! Errors of an evaluation.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What went wrong, in one line that names the file.
+/// An error, in one line that names the file.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The run was not captured.
+    /// The run has no captures.
     #[error("{run}: no folder capture in it; run it with --capture all")]
     NotCaptured {
         /// Folder of the run.
@@ -15,7 +15,7 @@ pub enum Error {
     /// The run's own files are missing or malformed.
     #[error("{0}")]
     Run(String),
-    /// The fabric's description is missing or malformed.
+    /// The topology is missing or malformed.
     #[error(transparent)]
     Topology(#[from] weft_topology::Error),
     /// A capture is damaged.
@@ -23,9 +23,9 @@ pub enum Error {
     Capture {
         /// The file.
         path: PathBuf,
-        /// Where its first unusable byte is.
+        /// Offset of the first unusable byte.
         offset: u64,
-        /// What is wrong there.
+        /// The damage.
         what: String,
     },
     /// A table is damaged.
@@ -33,23 +33,23 @@ pub enum Error {
     Table {
         /// The file.
         path: PathBuf,
-        /// Its line, from 1.
+        /// Line number, from 1.
         line: u64,
-        /// What is wrong there.
+        /// The damage.
         what: String,
     },
-    /// A file could not be read or written.
+    /// A file cannot be read or written.
     #[error("{path}: {source}")]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// Whether another command line would help.
+    /// Whether different arguments would help.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::NotCaptured { .. })

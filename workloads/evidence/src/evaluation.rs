@@ -1,4 +1,4 @@
-//! From the folder of a run to its evidence.
+//! Evaluates the captures of a run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,12 +17,12 @@ use crate::summary::Summary;
 use crate::tables::Tables;
 use crate::{arrivals, capture};
 
-/// What to make.
+/// Options of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Also a row for each packet and each Data ACK.
+    /// Whether to write tables with a row for each packet, Data ACK and gap.
     pub packets: bool,
-    /// Most rows of a queue over time, for each port.
+    /// Maximum number of rows per port in the time series of queues.
     pub rows: usize,
 }
 
@@ -35,8 +35,8 @@ impl Default for Options {
     }
 }
 
-/// Reads the captures in the folder `run` and writes its folder `evidence`: whole, in place of an
-/// earlier one, or not at all.
+/// Evaluates the captures in the folder `run` and writes its folder `evidence`. The folder
+/// replaces an earlier one, and is written completely or not at all.
 ///
 /// # Errors
 /// See [`Error`].
@@ -113,8 +113,8 @@ fn fill(
     Ok(summary)
 }
 
-/// Reads the arrivals of a run; what came before or after does not belong to it: all
-/// connections open at once, and close at once.
+/// Reads the arrivals of a run. Arrivals before or after it are skipped: they belong to the
+/// opening and closing of all connections at once.
 fn ports(
     path: &Path,
     topology: &Topology,

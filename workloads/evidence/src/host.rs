@@ -1,4 +1,4 @@
-//! One host's capture: from segments to the directions of its connections.
+//! Follows one host's capture: from segments to connections and their two directions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -9,29 +9,29 @@ use crate::segment::Segment;
 use crate::sender::{Sender, Sent};
 use crate::stream::{Mapping, PacketData, Stream};
 
-/// What every host's capture calls a connection: the ends of its first subflow, and the sequence
-/// number of its first SYN, since ports are used again.
+/// Identifies a connection in every host's capture: the ends of its first subflow, and the
+/// sequence number of its first SYN, because ports are reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionId {
-    /// Who opened it.
+    /// The end that opened it.
     pub client: SocketAddrV4,
-    /// Who accepted it.
+    /// The end that accepted it.
     pub server: SocketAddrV4,
     /// Sequence number of the SYN.
     pub syn: u32,
 }
 
-/// A direction of a connection.
+/// One direction of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Direction {
-    /// Which connection.
+    /// The connection.
     pub connection: ConnectionId,
-    /// Whether data goes to who opened it.
+    /// Whether the data goes to the client.
     pub to_client: bool,
 }
 
 impl Direction {
-    /// Who sends the data, and who receives it.
+    /// Sender and receiver of the data.
     #[must_use]
     pub fn ends(&self) -> (SocketAddrV4, SocketAddrV4) {
         let ConnectionId { client, server, .. } = self.connection;
@@ -43,56 +43,56 @@ impl Direction {
     }
 }
 
-/// What happens in a capture, towards its host.
+/// Receives what the host does and gets.
 pub trait Observer {
     /// A connection was opened.
     fn opened(&mut self, connection: ConnectionId);
-    /// What became of a packet that the host received.
+    /// The outcome of a packet that the host received.
     fn packet(&mut self, direction: Direction, outcome: PacketOutcome);
-    /// The host sent a Data ACK that moved by so many packets.
+    /// The host sent a Data ACK that advanced.
     fn data_ack(&mut self, direction: Direction, ack: DataAck);
-    /// The host sent new data, and left earlier data for other subflows.
+    /// The host sent new data and skipped earlier data, left to other subflows.
     fn gap(&mut self, direction: Direction, gap: Gap);
 }
 
-/// Data that was sent before data that comes before it.
+/// Data that was sent before earlier data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
-    /// When it left the host.
+    /// When the host sent it.
     pub at_ns: u64,
-    /// Over which subflow.
+    /// Subflow that carried it.
     pub subflow: u32,
-    /// Its first byte.
+    /// Data sequence number of its first byte.
     pub data_sequence: u64,
-    /// Bytes before it that were not sent yet.
+    /// Earlier bytes that weren't sent yet.
     pub unsent_bytes: u64,
 }
 
-/// A Data ACK that moved.
+/// A Data ACK that advanced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataAck {
-    /// When it left the host.
+    /// When the host sent it.
     pub at_ns: u64,
-    /// Over which subflow.
+    /// Subflow that carried it.
     pub subflow: u32,
-    /// The first byte that it does not acknowledge.
+    /// The first byte that it doesn't acknowledge.
     pub data_ack: u64,
-    /// Packets it moved by.
+    /// Packets that it newly acknowledges.
     pub leap_packets: u64,
 }
 
-/// A connection, as one of its hosts saw it.
+/// A connection, as one of its hosts sees it.
 #[derive(Debug)]
 pub struct Connection {
-    /// Which.
+    /// The connection's identity.
     pub id: ConnectionId,
     /// Whether this host opened it.
     pub opened_here: bool,
-    /// Whether it speaks MPTCP.
+    /// Whether it uses MPTCP.
     pub mptcp: bool,
     /// Subflows that carried data.
     pub subflows: BTreeSet<u32>,
-    /// Subflows that were opened.
+    /// Number of opened subflows.
     opened_subflows: u32,
     /// First data sequence number of what this host sends and of what it receives.
     first: Directions<Option<u64>>,
@@ -103,7 +103,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// One of its directions.
+    /// The direction from this host (`outgoing`) or towards it.
     #[must_use]
     pub fn direction(&self, outgoing: bool) -> Direction {
         Direction {
@@ -113,7 +113,7 @@ impl Connection {
     }
 }
 
-/// Something for each direction.
+/// A value for each direction.
 #[derive(Debug, Clone, Copy, Default)]
 struct Directions<T> {
     outgoing: T,
@@ -141,23 +141,23 @@ struct Subflow {
     streams: Directions<Option<Stream>>,
 }
 
-/// What could not be used.
+/// Frames and segments that couldn't be used.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Ignored {
-    /// Frames that carry no TCP.
+    /// Frames without TCP.
     pub other_frames: u64,
-    /// Frames whose headers are cut off or contradict each other.
+    /// Frames whose headers are truncated or inconsistent.
     pub malformed_frames: u64,
-    /// Segments of subflows whose opening is not in the capture.
+    /// Segments of subflows whose opening isn't in the capture.
     pub unknown_segments: u64,
-    /// Packets with data that no mapping says the place of.
+    /// Packets with data that no mapping covers.
     pub unmapped_packets: u64,
 }
 
-/// Reads one host's capture.
+/// Follows one host's capture.
 ///
-/// Memory: one entry per connection and subflow, and what [`Receiver`], [`Sender`] and [`Stream`]
-/// say.
+/// Memory: one entry per connection and subflow, plus that of [`Receiver`], [`Sender`] and
+/// [`Stream`].
 #[derive(Debug)]
 pub struct Host {
     addresses: Vec<Ipv4Addr>,
@@ -165,13 +165,13 @@ pub struct Host {
     connections: Vec<Connection>,
     subflows: HashMap<(SocketAddrV4, SocketAddrV4), Subflow>,
     tokens: BTreeMap<u32, usize>,
-    /// What could not be used.
+    /// What couldn't be used.
     pub ignored: Ignored,
 }
 
 impl Host {
-    /// The host with these addresses. Data before `start_ns` is followed, but not counted: it
-    /// belongs to no run.
+    /// A host with these addresses. Data before `start_ns` belongs to no run: it's followed, but
+    /// not counted.
     #[must_use]
     pub fn new(addresses: Vec<Ipv4Addr>, start_ns: u64) -> Self {
         Self {
@@ -184,7 +184,7 @@ impl Host {
         }
     }
 
-    /// Its connections, in the order of their first SYN, and what could not be used.
+    /// Its connections in the order of their first SYN, and what couldn't be used.
     #[must_use]
     pub fn finish(mut self) -> (Vec<Connection>, Ignored) {
         for subflow in self.subflows.values_mut() {
@@ -195,7 +195,7 @@ impl Host {
         (self.connections, self.ignored)
     }
 
-    /// A segment that left or reached the host.
+    /// Processes a segment that the host sent or received.
     pub fn segment(&mut self, at_ns: u64, segment: &Segment<'_>, observer: &mut impl Observer) {
         let outgoing = self.addresses.contains(segment.source.ip());
         if !outgoing && !self.addresses.contains(segment.destination.ip()) {
@@ -229,7 +229,7 @@ impl Host {
                 }
             }
         } else if segment.syn && segment.acknowledgment.is_some() && subflow.number == 0 {
-            // The answer to a first SYN says whether both want MPTCP.
+            // The answer to the first SYN shows whether both ends want MPTCP.
             connection.mptcp = false;
         }
         if segment.syn {
@@ -247,7 +247,7 @@ impl Host {
         exchange.data_ack(segment, options.dss, observer);
     }
 
-    /// A first SYN: a new subflow, unless it is sent again.
+    /// Processes a SYN: opens a subflow, unless it's a retransmission.
     fn open(
         &mut self,
         ends: (SocketAddrV4, SocketAddrV4),
@@ -302,7 +302,7 @@ impl Host {
 }
 
 impl Connection {
-    /// Learns where data begins; returns the tokens of the keys, and whether there is one.
+    /// Learns where data begins. Returns the tokens of the keys, each with whether it's new.
     fn learn_keys(&mut self, outgoing: bool, capable: Capable) -> [(u32, bool); 2] {
         let keys = [
             (outgoing, capable.sender_key),
@@ -333,7 +333,7 @@ impl Exchange<'_> {
     fn data(&mut self, segment: &Segment<'_>, options: &Options, observer: &mut impl Observer) {
         let outgoing = self.outgoing;
         let Some(stream) = self.subflow.streams.of(outgoing) else {
-            // A refusal has opened nothing; data shows that the capture lacks the opening.
+            // A refused subflow carries no data. With data, its opening is missing in the capture.
             self.ignored.unknown_segments += u64::from(segment.payload_bytes > 0);
             return;
         };
@@ -350,7 +350,7 @@ impl Exchange<'_> {
             (Some(signalled), _) => first
                 .and_then(|first| signalled.data_sequence.offset(first, expected))
                 .and_then(|place| Stream::mapping(signalled, place, offset)),
-            // With MP_CAPABLE comes the connection's first data.
+            // MP_CAPABLE comes with the connection's first data.
             (None, Some(bytes)) => Some(Mapping {
                 offset: 0,
                 data_sequence: 0,
@@ -386,7 +386,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Hands data to its direction of the connection.
+    /// Passes data to its direction of the connection.
     fn place(&mut self, payload: PacketData, data_sequence: u64, observer: &mut impl Observer) {
         let connection = &mut *self.connection;
         let counts = payload.at_ns >= self.start_ns;
@@ -430,7 +430,7 @@ impl Exchange<'_> {
         connection.receiver.data(packet, report);
     }
 
-    /// What the host acknowledges of what it received.
+    /// Processes what the host acknowledges.
     fn data_ack(&mut self, segment: &Segment<'_>, dss: Option<Dss>, observer: &mut impl Observer) {
         if !self.outgoing {
             return;
@@ -468,7 +468,7 @@ impl Exchange<'_> {
 }
 
 impl Connection {
-    /// About where its data is, to continue short numbers.
+    /// The expected position of its data, to which short numbers are extended.
     fn expected(&self, outgoing: bool) -> u64 {
         if outgoing {
             self.sender.highest()

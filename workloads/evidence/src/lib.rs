@@ -1,13 +1,13 @@
-//! What happened to every packet of a captured run.
+//! Evaluates the captures of a run: what happened to every packet.
 //!
 //! ```text
 //! <host>.pcap  -> capture -> segment -> mptcp -> host -> receiver, sender --+
 //! arrivals.csv -> arrivals -------------------> port (queue, burstiness) ---+-> tables, summary
 //! ```
 //!
-//! [`evaluate`] reads the folder of a run and writes its folder `evidence`; README.md says what is
-//! in both, with definitions and their sources. All files are read once, from front to back;
-//! memory grows with the number of connections and ports, not with that of packets.
+//! [`evaluate`] reads the folder of a run and writes its folder `evidence`. README.md describes
+//! both, with definitions and their sources. All files are read once, sequentially. Memory grows
+//! with the number of connections and ports, not with the number of packets.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,8 +1,8 @@
-//! MPTCP's options (RFC 8684), as far as they say which data a segment carries.
+//! MPTCP's options (RFC 8684), as far as they determine which data a segment carries.
 
 use sha2::{Digest, Sha256};
 
-/// MPTCP's number among TCP's options (section 3).
+/// MPTCP's TCP option kind (section 3).
 const KIND: u8 = 30;
 const END: u8 = 0;
 const NO_OPERATION: u8 = 1;
@@ -10,28 +10,28 @@ const NO_OPERATION: u8 = 1;
 const MP_CAPABLE: u8 = 0;
 const MP_JOIN: u8 = 1;
 const DSS: u8 = 2;
-/// The version that this module reads: RFC 8684's.
+/// The supported version, RFC 8684's.
 const VERSION: u8 = 1;
 
-/// What a segment's options say.
+/// The MPTCP options of a segment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
     /// MP_CAPABLE: opens a connection.
     pub capable: Option<Capable>,
-    /// MP_JOIN on a SYN: the receiver's token, which says to which connection the subflow belongs.
+    /// MP_JOIN on a SYN: the receiver's token, which identifies the subflow's connection.
     pub join_token: Option<u32>,
     /// Data sequence signal.
     pub dss: Option<Dss>,
 }
 
-/// MP_CAPABLE (section 3.1). It grows during the handshake.
+/// MP_CAPABLE (section 3.1). It gets longer during the handshake.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Capable {
-    /// Key of who sends it, from the SYN/ACK on.
+    /// Key of the sender, from the SYN/ACK on.
     pub sender_key: Option<Key>,
-    /// Key of whom it is sent to, from the third segment on.
+    /// Key of the receiver, from the third segment on.
     pub receiver_key: Option<Key>,
-    /// Length of the mapping of the first data, which starts with the segment.
+    /// Length of the mapping of the first data, which starts at the segment.
     pub data_bytes: Option<u16>,
 }
 
@@ -40,37 +40,37 @@ pub struct Capable {
 pub struct Dss {
     /// The Data ACK.
     pub data_ack: Option<Number>,
-    /// Where the subflow's data belongs.
+    /// The mapping of the subflow's data.
     pub mapping: Option<SignalledMapping>,
 }
 
-/// A data sequence number, as it is sent.
+/// A data sequence number, as sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Number {
     /// Its low 32 bits.
     Short(u32),
-    /// All of it.
+    /// All 64 bits.
     Long(u64),
 }
 
-/// A mapping, as it is sent.
+/// A mapping, as sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignalledMapping {
     /// Data sequence number of its first byte.
     pub data_sequence: Number,
-    /// Place of that byte in the subflow; the first byte of data is 1.
+    /// Subflow sequence number of that byte; the first byte of data is 1.
     pub subflow_sequence: u32,
-    /// Its length; 0 for a mapping without an end (section 3.7).
+    /// Its length; 0 for an infinite mapping (section 3.7).
     pub bytes: u16,
 }
 
-/// A key of a handshake.
+/// A key from the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key(pub u64);
 
 impl Key {
-    /// The token that stands for it in MP_JOIN, and the first data sequence number of who chose
-    /// it: the ends of its hash (sections 3.1 and 3.2). Data starts one later.
+    /// The token for MP_JOIN, and the initial data sequence number of the key's owner: both from
+    /// the key's hash (sections 3.1 and 3.2). Data starts at the next number.
     #[must_use]
     pub fn token_and_initial_sequence(self) -> (u32, u64) {
         let hash: [u8; 32] = Sha256::digest(self.0.to_be_bytes()).into();
@@ -83,7 +83,7 @@ impl Key {
 }
 
 impl Options {
-    /// Reads the options of a segment. What is malformed or unknown is passed over.
+    /// Parses the options of a segment. Malformed and unknown options are skipped.
     #[must_use]
     pub fn of(mut rest: &[u8]) -> Self {
         let mut options = Self::default();
@@ -152,9 +152,9 @@ impl Dss {
 }
 
 impl Number {
-    /// Distance from `first`, by the full number next to `first + expected`.
+    /// Offset from `first`, of the full number nearest to `first + expected`.
     ///
-    /// `None` for one before `first`.
+    /// `None` for a number before `first`.
     #[must_use]
     pub fn offset(self, first: u64, expected: u64) -> Option<u64> {
         match self {
@@ -167,7 +167,8 @@ impl Number {
     }
 }
 
-/// The number with these low 32 bits that is next to `expected`; `None` if it were negative.
+/// The number with these low 32 bits that is nearest to `expected`; `None` if it would be
+/// negative.
 #[must_use]
 pub fn nearest(low: u32, expected: u64) -> Option<u64> {
     let distance = low.wrapping_sub(expected as u32) as i32;
@@ -259,7 +260,7 @@ mod tests {
         let first = 0x0000_0007_ffff_ff00;
         let number = Number::Short(0x0000_0010);
         assert_eq!(number.offset(first, 0x100), Some(0x110));
-        // One wrap later.
+        // After one wrap.
         let late = 0x1_0000_0100;
         assert_eq!(number.offset(first, late), Some(0x1_0000_0110));
         assert_eq!(Number::Short(0xffff_fe00).offset(first, 0), None);

@@ -32,7 +32,7 @@ pub(crate) struct PacketTables {
 }
 
 impl PacketTables {
-    /// Creates the files in `folder`. Rows call hosts by `names`; times count from `start_ns`.
+    /// Creates the files in `folder`. Rows contain host `names`; times count from `start_ns`.
     pub fn create(
         folder: &Path,
         names: BTreeMap<Ipv4Addr, String>,
@@ -94,7 +94,7 @@ impl PacketTables {
         ));
     }
 
-    /// Whether all could be written so far.
+    /// Returns the first write error so far, if any.
     pub fn check(&mut self) -> Result<(), Error> {
         self.packets.check()?;
         self.data_acks.check()?;
@@ -108,7 +108,7 @@ impl PacketTables {
     }
 }
 
-/// A file that remembers its first error.
+/// A file that keeps its first write error.
 #[derive(Debug)]
 struct Lines {
     path: PathBuf,

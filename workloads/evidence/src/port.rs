@@ -1,4 +1,4 @@
-//! One egress queue: what came to it, what it met, how bursty it was.
+//! One egress queue: its arrivals, drops, queue length and burstiness.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,19 +6,19 @@ use crate::arrivals::Arrival;
 use crate::distribution::Distribution;
 use crate::series::Series;
 
-/// The packet whose transmission time bursty strength is about: a full frame.
+/// Bursty strength is measured over the transmission time of a full frame.
 const FULL_FRAME_BYTES: u64 = 1514;
 
 /// An observed queue.
 #[derive(Debug)]
 pub struct Port {
-    /// Packets that came.
+    /// Packets that arrived.
     pub arrived_packets: u64,
     /// Their bytes.
     pub arrived_bytes: u64,
-    /// Of these, dropped.
+    /// Packets that were dropped.
     pub dropped_packets: u64,
-    /// Queue that they met.
+    /// Queue length at each arrival.
     pub queue_packets: Distribution<u64>,
     /// Bursty strength at each arrival.
     pub strength_packets: Distribution<u64>,
@@ -26,15 +26,15 @@ pub struct Port {
     pub strengths: BTreeMap<u64, u64>,
     /// The queue over time.
     pub series: Series,
-    /// Time that the link takes for a full frame, rounded down: frames that come back to back at
-    /// the link's own rate have strength 1.
+    /// Transmission time of a full frame, rounded down so that back-to-back frames at the link's
+    /// own rate have strength 1.
     frame_ns: u64,
-    /// Arrivals of the last such time.
+    /// Arrivals within the last transmission time.
     recent: VecDeque<u64>,
 }
 
 impl Port {
-    /// A queue in front of a link of this rate, with at most `rows` rows of time series.
+    /// A queue in front of a link of this rate. Its time series has at most `rows` rows.
     #[must_use]
     pub fn new(rate_bps: u64, rows: usize) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl Port {
         }
     }
 
-    /// A packet came; they come in order of time.
+    /// Adds an arrival. Arrivals must be in order of time.
     pub fn arrive(&mut self, arrival: Arrival) {
         self.arrived_packets += 1;
         self.arrived_bytes += arrival.bytes;
@@ -70,14 +70,14 @@ impl Port {
         *self.strengths.entry(strength).or_default() += 1;
     }
 
-    /// Part of the packets that was dropped.
+    /// Share of the packets that was dropped.
     #[must_use]
     pub fn loss_rate(&self) -> f64 {
         loss_rate(self.dropped_packets, self.arrived_packets)
     }
 }
 
-/// Part of `packets` that was `lost`, rounded to a millionth; 0 of nothing.
+/// Share of `packets` that was `lost`, rounded to a millionth; 0 if there are none.
 pub(crate) fn loss_rate(lost: u64, packets: u64) -> f64 {
     if packets == 0 {
         return 0.0;
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_burst_is_over_one_packets_time_later() {
         let times = [0, 1, FRAME_NS - 1, FRAME_NS, FRAME_NS + 1];
-        // At its end the first is gone, then the second.
+        // At the end of the burst the first packet is out of the window, then the second.
         assert_eq!(strengths(&times), [(1, 1), (2, 1), (3, 3)]);
     }
 

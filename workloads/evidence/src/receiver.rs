@@ -1,7 +1,7 @@
 //! One direction of a connection, at the host that receives the data.
 //!
-//! Pure: data and Data ACKs go in with their time, what became of each packet comes out. Data is
-//! counted from 0, the connection's first byte.
+//! No I/O: data and Data ACKs go in with their times, and the outcome of each packet comes out.
+//! Data is counted from 0, the connection's first byte.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,32 +10,33 @@ use crate::distribution::Distribution;
 /// Decimal digits of a connection's percentiles.
 const DIGITS: u8 = 2;
 
-/// Pieces that may wait, and packets that may miss their Data ACK; more than any window allows.
+/// Limit on ranges that wait for earlier data, and on packets that wait for their Data ACK; more
+/// than any window allows.
 const WAITING_MAX: usize = 1 << 20;
 
-/// What waits for earlier data, and what for its Data ACK.
+/// Data that waits for earlier data, and packets that wait for their Data ACK.
 ///
-/// Memory: what the receiver's window allows, because a Data ACK ends all waiting before it. In a
-/// capture without any, at most a million packets.
+/// Memory: bounded by the receiver's window, because a Data ACK ends all waiting before it. In a
+/// capture without Data ACKs, at most a million packets.
 #[derive(Debug, Default)]
 pub struct Receiver {
-    /// Everything before has arrived.
+    /// All data before this has arrived.
     next: u64,
-    /// Data behind a hole, by its start; pieces do not overlap.
+    /// Out-of-order data by its start; ranges don't overlap.
     waiting: BTreeMap<u64, Waiting>,
     waiting_bytes: u64,
-    /// Ends of packets that are in order and not Data ACKed.
+    /// Ends of packets that are in order but not acknowledged.
     unacknowledged: VecDeque<u64>,
     data_ack: u64,
-    /// What it comes to.
+    /// The totals of this direction.
     pub totals: Received,
 }
 
-/// A piece of data behind a hole.
+/// A range of out-of-order data.
 #[derive(Debug)]
 struct Waiting {
     end: u64,
-    /// The packet that brought it; none for its second piece.
+    /// The packet that carried it; `None` for its second range.
     packet: Option<Packet>,
 }
 
@@ -44,26 +45,27 @@ struct Waiting {
 pub struct Packet {
     /// When it arrived.
     pub at_ns: u64,
-    /// Over which subflow of the connection, from 0.
+    /// Subflow of the connection, from 0.
     pub subflow: u32,
     /// Whether the subflow had carried later data before.
     pub retransmission: bool,
-    /// Its first byte.
+    /// Data sequence number of its first byte.
     pub data_sequence: u64,
-    /// Its length.
+    /// Length of its data.
     pub bytes: u32,
 }
 
-/// What became of a packet.
+/// The outcome of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacketOutcome {
     /// The packet.
     pub packet: Packet,
-    /// How long it waited for earlier data; `None` if all of it had arrived before.
+    /// How long it waited for earlier data; `None` for a duplicate, all of whose data had arrived
+    /// before.
     pub out_of_order_delay_ns: Option<u64>,
 }
 
-/// A direction of a connection in numbers.
+/// Totals of one direction of a connection.
 #[derive(Debug)]
 pub struct Received {
     /// Arrival of the first packet with data.
@@ -72,28 +74,28 @@ pub struct Received {
     pub last_ns: u64,
     /// Packets with data that arrived.
     pub arrived_packets: u64,
-    /// Of these, all of whose data had arrived before.
+    /// Packets all of whose data had arrived before.
     pub duplicate_packets: u64,
     /// Bytes that arrived, each counted once.
     pub bytes: u64,
     /// Out-of-order delay of each packet with new data.
     pub delay_ns: Distribution<u32>,
-    /// Of these, how many were above 0.
+    /// Packets with an out-of-order delay above 0.
     pub out_of_order_packets: u64,
-    /// Bytes that waited, after each packet with new data.
+    /// Out-of-order bytes after each packet with new data.
     pub queue_bytes: QueueBytes,
-    /// Packets that each Data ACK moved by.
+    /// Packets newly acknowledged by each Data ACK.
     pub leap_packets: Distribution<u32>,
 }
 
-/// Mean and maximum, without percentiles.
+/// A mean and a maximum, without percentiles.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct QueueBytes {
     /// Sum over all packets.
     pub sum: u128,
     /// Number of packets.
     pub count: u64,
-    /// Most.
+    /// Maximum.
     pub max: u64,
 }
 
@@ -114,13 +116,14 @@ impl Default for Received {
 }
 
 impl Receiver {
-    /// The first byte that has not arrived.
+    /// The first byte that hasn't arrived.
     #[must_use]
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// A packet arrived. Calls `tell` for every packet whose fate is known now.
+    /// Processes the arrival of a packet. Calls `report` for every packet whose outcome is now
+    /// known.
     pub fn data(&mut self, packet: Packet, mut report: impl FnMut(PacketOutcome)) {
         let totals = &mut self.totals;
         totals.first_ns.get_or_insert(packet.at_ns);
@@ -150,8 +153,8 @@ impl Receiver {
         queue.max = queue.max.max(self.waiting_bytes);
     }
 
-    /// The receiver sent a Data ACK for everything before `data_ack`. Returns by how many packets
-    /// it moved, if it did.
+    /// Processes a Data ACK of everything before `data_ack`. If it advances, returns by how many
+    /// packets.
     pub fn data_ack(
         &mut self,
         at_ns: u64,
@@ -163,14 +166,14 @@ impl Receiver {
         }
         self.data_ack = data_ack;
         if data_ack > self.next && !self.waiting.is_empty() {
-            // It has arrived although the capture does not have it.
+            // The data has arrived, although the capture lacks it.
             self.next = data_ack;
             self.advance(at_ns, &mut report);
         }
         self.next = self.next.max(data_ack);
         let moved = self.unacknowledged.partition_point(|end| *end <= data_ack);
         self.unacknowledged.drain(..moved);
-        // Nothing but the end of data (DATA_FIN) moves it by no packet.
+        // Only the end of data (DATA_FIN) advances it by no packet.
         if moved == 0 {
             return None;
         }
@@ -178,7 +181,7 @@ impl Receiver {
         Some(moved as u64)
     }
 
-    /// Stores what is new of a packet; returns whether anything is.
+    /// Stores the new data of a packet. Returns whether there is any.
     fn insert(&mut self, packet: Packet, end: u64) -> bool {
         let mut start = packet.data_sequence.max(self.next);
         if let Some((_, before)) = self.waiting.range(..=start).next_back() {
@@ -204,7 +207,7 @@ impl Receiver {
         first.is_none()
     }
 
-    /// Takes from what waits as far as there is no hole.
+    /// Delivers out-of-order data up to the next hole.
     fn advance(&mut self, now_ns: u64, report: &mut impl FnMut(PacketOutcome)) {
         while let Some(entry) = self.waiting.first_entry() {
             if *entry.key() > self.next {
@@ -311,7 +314,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a model that looks at every byte.
+        /// Compares with a model that looks at every byte.
         #[test]
         fn delays_are_those_of_the_definition(
             packets in proptest::collection::vec((0_u64..60, 1_u32..15), 1..60),
@@ -323,7 +326,7 @@ mod tests {
                     fates.insert(outcome.packet.at_ns, outcome.out_of_order_delay_ns);
                 });
             }
-            // When each byte first arrived, and when all before it had.
+            // When each byte first arrived, and when all bytes before it had.
             let mut arrived = [u64::MAX; 80];
             for (at_ns, (start, bytes)) in (0..).zip(&packets) {
                 for byte in &mut arrived[*start as usize..][..*bytes as usize] {

@@ -1,4 +1,4 @@
-//! Adds up what the hosts' captures tell.
+//! Adds up the results of all hosts' captures.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::packet_tables::PacketTables;
 use crate::receiver::{PacketOutcome, QueueBytes, Received};
 use crate::sender::Sent;
 
-/// A port and its link.
+/// A switch port and its link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PortInfo {
     pub switch: String,
@@ -19,7 +19,7 @@ pub(crate) struct PortInfo {
     pub queue_limit_packets: u32,
 }
 
-/// Everything about connections.
+/// Totals over all connections.
 #[derive(Debug)]
 pub(crate) struct RunTotals {
     numbers: BTreeMap<ConnectionId, usize>,
@@ -27,13 +27,13 @@ pub(crate) struct RunTotals {
     pub delay_ns: Distribution<u64>,
     pub out_of_order_packets: u64,
     pub leap_packets: Distribution<u64>,
-    /// Number of Data ACKs for each leap.
+    /// Number of Data ACKs by the number of packets that they newly acknowledge.
     pub leaps: BTreeMap<u64, u64>,
     pub ignored: Ignored,
     packets: Option<PacketTables>,
 }
 
-/// A direction of a connection, as its two hosts saw it.
+/// One direction of a connection, as its two hosts saw it.
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub direction: Direction,
@@ -44,8 +44,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Packets that were sent and did not arrive; what is still under way at the end is among
-    /// them.
+    /// Packets that were sent and didn't arrive, including those in flight at the end.
     pub fn lost_packets(&self) -> Option<u64> {
         let arrived = self.received.as_ref()?.arrived_packets;
         Some(self.sent?.packets.saturating_sub(arrived))
@@ -66,7 +65,7 @@ impl RunTotals {
         }
     }
 
-    /// Adds what one host saw.
+    /// Adds the results of one host's capture.
     pub fn add_host(&mut self, seen: (Vec<Connection>, Ignored)) -> Result<(), Error> {
         let (connections, ignored) = seen;
         self.ignored.other_frames += ignored.other_frames;
@@ -111,7 +110,7 @@ impl RunTotals {
         *self.numbers.entry(connection).or_insert(next)
     }
 
-    /// Bytes that waited for earlier data, over all connections.
+    /// Out-of-order bytes over all connections.
     pub fn queue_bytes(&self) -> QueueBytes {
         let mut all = QueueBytes::default();
         for received in self.received() {
@@ -127,7 +126,7 @@ impl RunTotals {
         flows.filter_map(|flow| flow.received.as_ref())
     }
 
-    /// Closes the tables of packets.
+    /// Closes the packet tables.
     pub fn finish(self) -> Result<(), Error> {
         match self.packets {
             Some(packets) => packets.finish(),

@@ -1,7 +1,7 @@
 //! TCP segments in Ethernet frames.
 //!
-//! `etherparse` checks and takes apart the headers. The frame's end may be missing: lengths come
-//! from the IP header.
+//! `etherparse` parses and checks the headers. A frame may be truncated, so lengths come from the
+//! IP header.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -10,37 +10,37 @@ use etherparse::{
 };
 use weft_topology::ipv4_in;
 
-/// A TCP segment, as far as its headers tell.
+/// The headers of a TCP segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment<'a> {
-    /// Who sent it; over IPv6, too, hosts are called by their IPv4 addresses.
+    /// Sender. IPv6 ends are given by the IPv4 addresses that they embed.
     pub source: SocketAddrV4,
-    /// Whom it is for.
+    /// Receiver.
     pub destination: SocketAddrV4,
     /// Sequence number.
     pub sequence: u32,
-    /// Acknowledgment number, if there is one.
+    /// Acknowledgment number, if any.
     pub acknowledgment: Option<u32>,
-    /// Whether it opens a subflow.
+    /// Whether SYN is set.
     pub syn: bool,
     /// Bytes of data.
     pub payload_bytes: u32,
-    /// TCP options, with their padding.
+    /// TCP options, including padding.
     pub options: &'a [u8],
 }
 
-/// What a frame carries.
+/// The content of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content<'a> {
     /// A TCP segment.
     Tcp(Segment<'a>),
-    /// Something well-formed that is none.
+    /// Well-formed, but not TCP.
     Other,
-    /// Headers that are cut off or contradict each other.
+    /// Truncated or inconsistent headers.
     Malformed,
 }
 
-/// Takes a frame apart.
+/// Parses a frame.
 #[must_use]
 pub fn content(frame: &[u8]) -> Content<'_> {
     let Ok(ethernet) = Ethernet2HeaderSlice::from_slice(frame) else {
@@ -59,17 +59,17 @@ pub fn content(frame: &[u8]) -> Content<'_> {
     }
 }
 
-/// An IP packet with TCP in it.
+/// An IP packet that carries TCP.
 struct Ip<'a> {
     source: Ipv4Addr,
     destination: Ipv4Addr,
-    /// As its header says.
+    /// Payload length according to the header.
     payload_bytes: usize,
-    /// What is there of it.
+    /// The captured part of the payload.
     payload: &'a [u8],
 }
 
-/// `None` for a header that is not right, `Some(None)` for what is not TCP.
+/// `None` for a malformed header, `Some(None)` for a packet without TCP.
 fn over_ipv4(packet: &[u8]) -> Option<Option<Ip<'_>>> {
     let ip = Ipv4HeaderSlice::from_slice(packet).ok()?;
     if ip.protocol() != IpNumber::TCP || ip.is_fragmenting_payload() {
@@ -83,7 +83,7 @@ fn over_ipv4(packet: &[u8]) -> Option<Option<Ip<'_>>> {
     }))
 }
 
-/// The same; what is not between hosts is none of theirs.
+/// The same for IPv6. Packets that aren't between hosts count as other traffic.
 fn over_ipv6(packet: &[u8]) -> Option<Option<Ip<'_>>> {
     let ip = Ipv6HeaderSlice::from_slice(packet).ok()?;
     let ends = [ip.source_addr(), ip.destination_addr()].map(ipv4_in);
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(segment.payload_bytes, 100);
         let twin = over_ipv6(ipv6_of(ENDS[0]).octets());
         assert_eq!(content(&twin), Content::Tcp(segment));
-        // The capture keeps only a part of the payload.
+        // The capture has only a part of the payload.
         assert_eq!(content(&twin[..80]), Content::Tcp(segment));
         assert_eq!(content(&twin[..60]), Content::Malformed);
     }

@@ -2,31 +2,31 @@
 
 use std::collections::BTreeMap;
 
-/// What was sent, and what of it more than once.
+/// What was sent, and what was sent more than once.
 ///
-/// Memory: a range for every hole in what was sent, few because schedulers send in order or a
-/// window ahead.
+/// Memory: one range per hole in the data sent. There are few, because schedulers send in order
+/// or at most a window ahead.
 #[derive(Debug, Default)]
 pub struct Sender {
-    /// What was sent: ends by starts, apart from each other.
+    /// Disjoint ranges of data sent, as start -> end.
     sent: BTreeMap<u64, u64>,
-    /// What it comes to.
+    /// The totals of this direction.
     pub totals: Sent,
 }
 
-/// A direction of a connection in numbers.
+/// Totals of one direction of a connection.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Sent {
     /// Packets with data.
     pub packets: u64,
-    /// Of these, sent again on the same subflow.
+    /// Packets retransmitted on the same subflow.
     pub retransmitted_packets: u64,
-    /// Of these, data that was sent before on another subflow.
+    /// Packets reinjected: data that was sent before on another subflow.
     pub reinjected_packets: u64,
 }
 
 impl Sender {
-    /// Data `start..end` was sent; `retransmission` if its subflow had sent it before.
+    /// Processes data `start..end`; `retransmission` if its subflow had sent it before.
     pub fn data(&mut self, start: u64, end: u64, retransmission: bool) {
         self.totals.packets += 1;
         let known = self.add(start, end);
@@ -37,8 +37,8 @@ impl Sender {
         }
     }
 
-    /// Bytes before `start` that were not sent yet: what a scheduler leaves for other subflows
-    /// when it sends from `start` now.
+    /// Bytes before `start` that weren't sent yet: what a scheduler leaves to other subflows when
+    /// it sends from `start` now.
     #[must_use]
     pub fn unsent_before(&self, start: u64) -> u64 {
         let ranges = self.sent.range(..start);
@@ -46,16 +46,16 @@ impl Sender {
         start - sent
     }
 
-    /// The end of what was sent.
+    /// The end of the data sent.
     #[must_use]
     pub fn highest(&self) -> u64 {
         self.sent.values().next_back().copied().unwrap_or(0)
     }
 
-    /// Notes a range; returns whether some of it was there.
+    /// Adds a range. Returns whether a part of it was there before.
     fn add(&mut self, mut start: u64, mut end: u64) -> bool {
         let mut known = false;
-        // From the last one that starts in or at the range, back to the first that touches it.
+        // From the last range that starts in or at the new one, back to the first that touches it.
         while let Some((&at, &until)) = self.sent.range(..=end).next_back() {
             if until < start {
                 break;

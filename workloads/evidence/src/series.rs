@@ -1,8 +1,8 @@
-//! A queue over time, in a bounded number of rows.
+//! The time series of a queue, with a bounded number of rows.
 
 use crate::arrivals::Arrival;
 
-/// Sums over equal spans of time. When there were too many spans, each becomes twice as long.
+/// Sums over intervals of equal length. When there are too many, the length doubles.
 #[derive(Debug)]
 pub struct Series {
     span_ns: u64,
@@ -10,24 +10,24 @@ pub struct Series {
     spans: Vec<Span>,
 }
 
-/// What arrived in a span.
+/// The arrivals of an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Span {
-    /// Packets that came.
+    /// Packets that arrived.
     pub arrivals: u64,
-    /// Sum of the queues that they met.
+    /// Sum of the queue lengths at their arrivals.
     pub queue_sum_packets: u64,
-    /// Longest queue that one of them met.
+    /// Longest queue at an arrival.
     pub queue_max_packets: u64,
-    /// Of these, dropped.
+    /// Packets that were dropped.
     pub dropped_packets: u64,
 }
 
-/// Length of a span at first.
+/// Initial length of an interval.
 const FIRST_SPAN_NS: u64 = 1_000;
 
 impl Series {
-    /// One of at most `rows` rows, at least 2.
+    /// A series with at most `rows` rows (at least 2).
     #[must_use]
     pub fn new(rows: usize) -> Self {
         Self {
@@ -55,13 +55,13 @@ impl Series {
         });
     }
 
-    /// Length of a span.
+    /// Length of an interval.
     #[must_use]
     pub fn span_ns(&self) -> u64 {
         self.span_ns
     }
 
-    /// Start and content of the spans in which something arrived.
+    /// The intervals with arrivals, each with its start.
     pub fn spans(&self) -> impl Iterator<Item = (u64, &Span)> {
         let starts = (0..).map(|index| index * self.span_ns);
         starts

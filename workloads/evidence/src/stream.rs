@@ -1,29 +1,29 @@
-//! One direction of one subflow: from its sequence numbers to the connection's.
+//! One direction of a subflow: maps its sequence numbers to those of the connection.
 
 use std::collections::VecDeque;
 
 use crate::mptcp::{SignalledMapping, nearest};
 
-/// Mappings longer than their segment that are remembered, per subflow and direction; and packets
-/// that wait for theirs.
+/// Limit per subflow and direction: on stored mappings that are longer than their segment, and on
+/// packets that wait for their mapping.
 const HISTORY_MAX: usize = 4_096;
 
-/// A direction of a subflow.
+/// One direction of a subflow.
 #[derive(Debug)]
 pub struct Stream {
     /// Sequence number of its first byte of data.
     first: u32,
-    /// The end of what it has carried.
+    /// End of the data carried so far.
     next: u64,
-    /// Mappings that reach beyond their segment.
+    /// Mappings that extend beyond their segment.
     mappings: VecDeque<Mapping>,
-    /// Packets whose mapping has not come: it stands in an earlier segment that was lost.
+    /// Packets that wait for their mapping, which was in an earlier segment that was lost.
     unmapped: VecDeque<PacketData>,
-    /// Whether it is plain TCP, whose data is the connection's.
+    /// Whether it is plain TCP, whose data needs no mapping.
     plain: bool,
 }
 
-/// Where a range of a subflow's data belongs. Everything counts from 0.
+/// Maps a range of the subflow's data to the connection's. Both count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping {
     /// First byte in the subflow.
@@ -37,7 +37,7 @@ pub struct Mapping {
 /// Data of one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacketData {
-    /// When.
+    /// Time of the packet.
     pub at_ns: u64,
     /// First byte in the subflow, from 0.
     pub offset: u64,
@@ -48,7 +48,7 @@ pub struct PacketData {
 }
 
 impl Stream {
-    /// A direction whose SYN had the sequence number `syn`.
+    /// A direction whose SYN has the sequence number `syn`.
     #[must_use]
     pub fn new(syn: u32) -> Self {
         Self {
@@ -60,25 +60,25 @@ impl Stream {
         }
     }
 
-    /// Data counts as in the subflow, as in plain TCP.
+    /// Makes data sequence numbers those of the subflow, as in plain TCP.
     pub fn make_plain(&mut self) {
         self.plain = true;
     }
 
-    /// Place of a sequence number in the subflow; `None` before its data.
+    /// Offset of a sequence number in the subflow; `None` before its data.
     #[must_use]
     pub fn offset(&self, sequence: u32) -> Option<u64> {
         nearest(sequence.wrapping_sub(self.first), self.next)
     }
 
-    /// Takes `bytes` of data at `offset`; returns whether later data came before.
+    /// Processes `bytes` of data at `offset`. Returns whether later data came before.
     pub fn advance(&mut self, offset: u64, bytes: u32) -> bool {
         let late = offset < self.next;
         self.next = self.next.max(offset + u64::from(bytes));
         late
     }
 
-    /// A mapping in a segment that starts at `offset`, with the place of its data.
+    /// The mapping of a segment at `offset`, where `data_sequence` is that of its first byte.
     #[must_use]
     pub fn mapping(
         signalled: SignalledMapping,
@@ -97,9 +97,9 @@ impl Stream {
         })
     }
 
-    /// Remembers a mapping, and calls `found` for packets that waited for it.
+    /// Stores a mapping, and calls `found` for packets that waited for it.
     pub fn add_mapping(&mut self, mapping: Mapping, mut found: impl FnMut(PacketData, u64)) {
-        // Linux repeats it in every segment.
+        // Linux repeats a mapping in every segment.
         if self.mappings.back() == Some(&mapping) {
             return;
         }
@@ -116,7 +116,7 @@ impl Stream {
         });
     }
 
-    /// Where the byte at `offset` belongs, by what is remembered.
+    /// The data sequence number of the byte at `offset`, by the stored mappings.
     #[must_use]
     pub fn lookup(&self, offset: u64) -> Option<u64> {
         if self.plain {
@@ -126,7 +126,7 @@ impl Stream {
         newest_first.find_map(|mapping| mapping.data_sequence_of(offset))
     }
 
-    /// Keeps a packet until its mapping comes; returns whether another one is given up for it.
+    /// Holds a packet until its mapping comes. Returns whether another one was discarded for it.
     pub fn hold(&mut self, data: PacketData) -> bool {
         let full = self.unmapped.len() == HISTORY_MAX;
         if full {
@@ -136,7 +136,7 @@ impl Stream {
         full
     }
 
-    /// Packets whose mapping has not come.
+    /// Number of packets without a mapping.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.unmapped.len() as u64
@@ -144,7 +144,7 @@ impl Stream {
 }
 
 impl Mapping {
-    /// Where the byte at `offset` of the subflow belongs, if this says so.
+    /// The data sequence number of the byte at `offset` of the subflow, if this mapping covers it.
     #[must_use]
     pub fn data_sequence_of(&self, offset: u64) -> Option<u64> {
         let within = offset.checked_sub(self.offset)?;

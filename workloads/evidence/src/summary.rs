@@ -1,4 +1,4 @@
-//! `summary.json`: a run in numbers.
+//! `summary.json`: the summary of a run.
 
 use serde::Serialize;
 use weft_load::results::Results;
@@ -8,17 +8,17 @@ use crate::host::Ignored;
 use crate::port::{Port, loss_rate};
 use crate::run_totals::{PortInfo, RunTotals};
 
-/// Version of the document's form.
+/// Version of the document's format.
 const FORMAT: u32 = 1;
 
-/// The whole run. Distributions are over all packets, Data ACKs or arrivals of it.
+/// Summary of a run. Distributions are over all its packets, Data ACKs or arrivals.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// Version of this document's form.
+    /// Version of this document's format.
     pub format: u32,
     /// Scheduler of the run.
     pub scheduler: String,
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
     /// From the start of the run to the end of its last flow.
     pub duration_ns: u64,
@@ -26,11 +26,11 @@ pub struct Summary {
     pub captured_hosts: Vec<String>,
     /// Frames in their captures.
     pub frames: u64,
-    /// Connections that carried data, each direction counted.
+    /// Connections that carried data; each direction counts.
     pub connections: usize,
     /// Bytes of data that arrived at captured hosts, each counted once.
     pub data_bytes: u64,
-    /// Packets that brought them.
+    /// Packets that carried this data.
     pub data_packets: u64,
     /// Packets all of whose data had arrived before.
     pub duplicate_packets: u64,
@@ -38,11 +38,11 @@ pub struct Summary {
     pub out_of_order_packets: u64,
     /// Out-of-order delay of packets with new data.
     pub out_of_order_delay_ns: distribution::Summary,
-    /// Data that waited for earlier data, as seen after each packet with new data: mean.
+    /// Out-of-order data after each packet with new data: mean.
     pub out_of_order_queue_mean_bytes: f64,
-    /// The same of a connection: maximum.
+    /// The same: maximum of any connection.
     pub out_of_order_queue_max_bytes: u64,
-    /// Packets that a Data ACK moved by.
+    /// Packets newly acknowledged by each Data ACK.
     pub data_ack_leap_packets: distribution::Summary,
     /// Packets with data that captured hosts sent.
     pub sent_packets: u64,
