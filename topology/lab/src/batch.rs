@@ -1,4 +1,4 @@
-//! Labs that run one command and stop: the way of experiments.
+//! Batch labs: they run one command and stop, as experiments do.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,24 +12,24 @@ use crate::spec::LabSpec;
 use crate::starter::Started;
 use crate::supervisor::Options;
 
-/// Batches that this process has started; it may run several at a time.
+/// Batches started by this process; several may run at a time.
 static RUNS: AtomicU32 = AtomicU32::new(0);
 
-/// How to run a batch.
+/// Options of a batch.
 #[derive(Debug, Clone)]
 pub struct BatchOptions {
-    /// Folder that gets everything the run wrote; made if missing.
+    /// Folder for the results of the run; created if missing.
     pub out: PathBuf,
-    /// The machine's CPU to run on; `None` lets the launcher choose one.
+    /// CPU to run on; `None` lets the launcher choose.
     pub cpu: Option<usize>,
-    /// Memory of the lab; `None` for what [`LabSpec::memory_bytes`] says.
+    /// Memory of the lab; `None` uses [`LabSpec::memory_bytes`].
     pub memory_bytes: Option<u64>,
-    /// Real time without progress of virtual time after which it has failed.
+    /// Real time without progress of virtual time after which the batch has failed.
     pub stall_limit: Duration,
 }
 
 impl BatchOptions {
-    /// Defaults, with results in `out`.
+    /// Default options, with results in `out`.
     pub fn new(out: impl AsRef<Path>) -> Self {
         Self {
             out: out.as_ref().into(),
@@ -40,38 +40,38 @@ impl BatchOptions {
     }
 }
 
-/// News of a running batch.
+/// Progress of a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BatchProgress {
-    /// A step of the boot is done.
+    /// A boot step is complete.
     Step(Step),
-    /// The command runs; comes several times a second.
+    /// The command is running; reported several times per second.
     Running {
         /// Virtual time since boot.
         virtual_ns: u64,
         /// Real time since the start.
         wall: Duration,
-        /// What the command wrote to `/run/weft/progress.json`, if anything.
+        /// Contents of `/run/weft/progress.json`, if the command wrote it.
         report: Option<serde_json::Value>,
     },
 }
 
-/// How a batch ended.
+/// The outcome of a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchOutcome {
-    /// Exit status of the command (128 + signal when killed by one).
+    /// Exit status of the command (128 + signal if a signal killed it).
     pub exit_code: i32,
     /// Virtual time from boot to power off.
     pub virtual_ns: u64,
-    /// Real time the whole run took.
+    /// Real time of the whole run.
     pub wall: Duration,
-    /// Folder with everything the run wrote.
+    /// Folder with the results of the run.
     pub out: PathBuf,
 }
 
-/// Boots a lab of its own, runs `spec.batch` in it as fast as the machine can,
-/// stops it and moves what it wrote to `options.out`. The same `spec` gives the
-/// same bytes. An interrupt (Ctrl-C) stops it: [`Error::Interrupted`].
+/// Boots a separate lab, runs `spec.batch` in it as fast as the machine allows, stops the lab,
+/// and moves its results to `options.out`. The same `spec` gives the same bytes. An interrupt
+/// (Ctrl-C) stops it with [`Error::Interrupted`].
 pub async fn run_batch(
     spec: &LabSpec,
     options: &BatchOptions,

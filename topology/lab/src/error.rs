@@ -1,56 +1,56 @@
-//! What can go wrong with a lab, in words for its user.
+//! Errors of a lab, in words for its user.
 
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why a lab could not be started, found, used or stopped.
+/// Why a lab cannot be started, found, used or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The name cannot be a folder's name.
+    /// The name isn't valid for a folder.
     #[error("lab name {0:?}: use letters, digits, `-` and `_`, at most 32")]
     Name(String),
-    /// A lab of that name is up already.
+    /// A lab with this name is already up.
     #[error("lab {name} is already up (pid {pid}); stop it with `weft topo down`")]
     AlreadyUp {
         /// Its name.
         name: String,
-        /// Process of its supervisor.
+        /// Process ID of its supervisor.
         pid: i32,
     },
-    /// No such lab.
+    /// There is no lab with this name.
     #[error("lab {0} is not up; start it with `weft topo up`")]
     NotUp(String),
-    /// A file that the lab needs is not there.
+    /// A file that the lab needs is missing.
     #[error("{what} {path}: {source}")]
     Missing {
-        /// What it is.
+        /// Kind of file.
         what: &'static str,
-        /// Where it should be.
+        /// Its expected path.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
-    /// No file system can hold the lab's memory.
+    /// No file system has room for the lab's memory.
     #[error(
         "no room for the lab's {needed_mib} MiB of memory in {tried}; \
          free some, or set TMPDIR to a folder with room where programs may run"
     )]
     NoRoom {
-        /// What it takes.
+        /// Required memory.
         needed_mib: u64,
-        /// Where was looked, with what is free.
+        /// The folders tried, with their free space.
         tried: String,
     },
-    /// The lab did not come up, or broke down.
+    /// The lab didn't come up, or failed while running.
     #[error("{message}{}", .log.as_ref().map(|l| format!("\n  logs: {}", l.display())).unwrap_or_default())]
     Failed {
-        /// Which step, and why.
+        /// The failed step, and why.
         message: String,
-        /// Folder with the console and the logs of everything inside.
+        /// Folder with the console log and all other logs.
         log: Option<PathBuf>,
     },
-    /// The user stopped it.
+    /// The user interrupted it.
     #[error("interrupted; everything is stopped")]
     Interrupted,
     /// The lab does not answer.
@@ -58,30 +58,30 @@ pub enum Error {
     NoAnswer {
         /// Its name.
         name: String,
-        /// What was asked.
+        /// The request.
         request: &'static str,
-        /// How long was waited.
+        /// The timeout.
         limit: Duration,
     },
-    /// The lab refuses a request.
+    /// The lab refused a request.
     #[error("lab: {0}")]
     Refused(String),
     /// A system call failed.
     #[error("{context}: {source}")]
     Io {
-        /// What was being done, to what.
+        /// The operation and its object.
         context: String,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
 }
 
-/// Shorthand for results of this crate.
+/// A result with this crate's error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Says what was being done when a system call failed.
+/// Adds what was being done to the error of a system call.
 pub(crate) trait Context<T> {
-    /// Wraps the error; `what` is built only then.
+    /// Wraps the error; `what` is evaluated only then.
     fn context(self, what: impl FnOnce() -> String) -> Result<T>;
 }
 

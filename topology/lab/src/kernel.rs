@@ -1,4 +1,4 @@
-//! Starts the lab kernel: a User-Mode Linux process, or what stands in for it natively.
+//! Starts the lab kernel: a User-Mode Linux process, or its native substitute.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -18,14 +18,14 @@ use crate::error::{Context, Error, Result};
 use crate::spec::{ClockMode, LabSpec};
 use crate::{machine, native, rundir};
 
-/// What the kernel is started with.
+/// Options of the lab kernel.
 #[derive(Debug)]
 pub struct KernelOptions<'a> {
-    /// The lab.
+    /// The lab's specification.
     pub spec: &'a LabSpec,
-    /// Its folder.
+    /// The lab's folder.
     pub rundir: &'a Path,
-    /// Folder for the file that is the lab's memory.
+    /// Folder for the file that backs the lab's memory.
     pub memory_dir: &'a Path,
     /// Memory of the lab.
     pub memory_bytes: u64,
@@ -38,13 +38,13 @@ pub struct KernelOptions<'a> {
 pub struct Kernel {
     child: Child,
     group: Pid,
-    /// What it prints.
+    /// Its console output.
     pub console: Option<tokio::net::unix::pipe::Receiver>,
 }
 
 impl Kernel {
-    /// Starts it. It dies with this thread, however that ends, and has its addresses where
-    /// they always are, as has whatever this thread starts later.
+    /// Starts the kernel. It dies with this thread. Address randomization is off for it and for
+    /// everything that this thread starts later.
     pub fn start(options: KernelOptions<'_>) -> Result<Self> {
         let is_native = options.spec.clock == ClockMode::Native;
         let (what, path) = match is_native {
@@ -102,7 +102,7 @@ impl Kernel {
         })
     }
 
-    /// Waits until it ends; says how, in words.
+    /// Waits until it ends. Returns how, as text.
     pub async fn wait(&mut self) -> String {
         match self.child.wait().await {
             Ok(status) => status.to_string(),
@@ -110,13 +110,13 @@ impl Kernel {
         }
     }
 
-    /// All memory mappings that this machine allows a process, if one inside has them: its next
-    /// page fault then comes again for ever, because the kernel cannot give it the page.
+    /// The machine's limit on memory mappings per process, if a process inside has reached it. Its
+    /// next page fault then repeats forever, because the kernel cannot map the page.
     pub fn mappings_exhausted(&self) -> Option<usize> {
         machine::max_mappings().filter(|&limit| machine::any_has_mappings(self.group, limit))
     }
 
-    /// Kills it and every process of it, and waits until it is gone.
+    /// Kills it and all its processes, and waits until they are gone.
     pub async fn kill(&mut self) {
         self.kill_group();
         let _ = self.child.wait().await;

@@ -1,4 +1,4 @@
-//! Labs that stay up: start, find, use, stop.
+//! Labs that stay up: how to start, find, use and stop them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,9 +16,9 @@ use crate::spec::LabSpec;
 use crate::starter::Started;
 use crate::supervisor::Options;
 
-/// How long a lab may take to stop before it is killed.
+/// Time that a lab has to stop before it is killed.
 const DOWN_LIMIT: Duration = Duration::from_secs(5);
-/// How often is looked whether it has.
+/// Interval at which that is checked.
 const DOWN_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A running lab of this user.
@@ -28,16 +28,16 @@ pub struct Lab {
     rundir: PathBuf,
 }
 
-/// How to start a lab.
+/// Options for starting a lab.
 #[derive(Debug, Clone)]
 pub struct UpOptions {
     /// Its name; a user can have several.
     pub name: String,
-    /// The machine's CPU to run on; `None` lets the launcher choose one.
+    /// CPU to run on; `None` lets the launcher choose.
     pub cpu: Option<usize>,
-    /// Memory of the lab; `None` for what [`LabSpec::memory_bytes`] says.
+    /// Memory of the lab; `None` uses [`LabSpec::memory_bytes`].
     pub memory_bytes: Option<u64>,
-    /// Real time without a sign of life during boot after which it has failed.
+    /// Real time without a sign of life after which the boot has failed.
     pub stall_limit: Duration,
 }
 

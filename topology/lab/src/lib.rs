@@ -1,8 +1,8 @@
-//! The virtual-time lab: a whole network in one unprivileged User-Mode Linux,
-//! and the clock that grants it time.
+//! The virtual-time lab: a whole network in one unprivileged User-Mode Linux, and the clock that
+//! controls its time.
 //!
-//! A lab that stays up is a [`Lab`]; one that runs a command and stops is
-//! [`run_batch`]. What it consists of is its [`LabSpec`].
+//! A [`Lab`] stays up. [`run_batch`] runs one command in a lab and stops it. A [`LabSpec`]
+//! specifies a lab.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

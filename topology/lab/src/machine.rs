@@ -1,4 +1,4 @@
-//! What the machine offers: a place for the lab's memory, mappings of it, and a CPU.
+//! Resources of the machine: a place for the lab's memory, memory mappings, and a CPU.
 
 use std::fs;
 use std::os::linux::net::SocketAddrExt;
@@ -11,8 +11,8 @@ use nix::unistd::{AccessFlags, Pid, access, getpgid, getuid};
 
 use crate::error::{Context, Error, Result};
 
-/// Finds a folder whose file system can hold the lab's memory: the kernel maps
-/// a file there, executably. Memory file systems first.
+/// Finds a folder whose file system has room for the lab's memory. The kernel maps a file there,
+/// with execute permission. Memory file systems come first.
 pub fn memory_dir(needed_bytes: u64) -> Result<PathBuf> {
     let chosen = std::env::var_os("TMPDIR").filter(|dir| !dir.is_empty());
     let candidates: Vec<PathBuf> = match chosen {
@@ -45,13 +45,13 @@ fn usable(dir: &Path, needed_bytes: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Memory mappings that this machine allows a process; `None` where it does not say.
+/// The machine's limit on memory mappings per process; `None` if unknown.
 pub fn max_mappings() -> Option<usize> {
     let limit = fs::read_to_string("/proc/sys/vm/max_map_count").ok()?;
     limit.trim().parse().ok()
 }
 
-/// Whether a process of `group` has `count` memory mappings or more.
+/// Whether a process of `group` has at least `count` memory mappings.
 pub fn any_has_mappings(group: Pid, count: usize) -> bool {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes
@@ -61,7 +61,7 @@ pub fn any_has_mappings(group: Pid, count: usize) -> bool {
         .any(|maps| maps.iter().filter(|&&byte| byte == b'\n').count() >= count)
 }
 
-/// A CPU for a lab. While this lives, other labs of this user choose others.
+/// A CPU reserved for a lab. While this exists, other labs of this user choose other CPUs.
 #[derive(Debug)]
 pub struct Cpu {
     /// Its number.
@@ -69,9 +69,9 @@ pub struct Cpu {
     _claim: Option<UnixListener>,
 }
 
-/// Pins this process, and all that it starts, to `wanted` or else to a CPU on
-/// which no other lab of this user runs. A lab is six times slower on two CPUs
-/// than on one, because waking a virtual CPU on another one costs 35 us.
+/// Pins this process and its children to CPU `wanted`, or to one without another lab of this user.
+/// On two CPUs a lab is six times slower than on one, because waking a virtual CPU on another CPU
+/// costs 35 us.
 pub fn pin(wanted: Option<usize>) -> Result<Cpu> {
     let this = Pid::from_raw(0);
     let allowed = sched_getaffinity(this).context(|| "CPU affinity".into())?;
@@ -97,7 +97,7 @@ pub fn pin(wanted: Option<usize>) -> Result<Cpu> {
     Ok(cpu)
 }
 
-/// Starts from the last CPU: machines serve their interrupts on the first.
+/// Searches from the last CPU, because machines serve interrupts on the first.
 fn unclaimed(allowed: &[usize]) -> Cpu {
     for &number in allowed.iter().rev() {
         if let Some(claim) = claim(number) {
@@ -113,8 +113,7 @@ fn unclaimed(allowed: &[usize]) -> Cpu {
     }
 }
 
-/// Claims are abstract socket names: they go when their owner goes, and leave
-/// no file.
+/// A claim is an abstract socket name. It disappears with its owner and leaves no file.
 fn claim(cpu: usize) -> Option<UnixListener> {
     let name = format!("weft-{}-cpu{cpu}", getuid());
     let address = SocketAddr::from_abstract_name(name).ok()?;

@@ -1,6 +1,6 @@
-//! `weft-lab`: starts a lab from its description, and is what runs in it.
+//! `weft-lab`: starts a lab from its specification, and runs inside it.
 //!
-//! People use `weft topo`, which writes the description.
+//! Users run `weft topo`, which writes the specification.
 
 use std::fs;
 use std::io::Write;
@@ -27,7 +27,7 @@ struct Arguments {
 enum Command {
     /// Start a lab and leave it running.
     Up {
-        /// Its description, a JSON file.
+        /// Its specification, a JSON file.
         spec: PathBuf,
         /// Its name.
         #[arg(long, default_value = "lab")]
@@ -35,15 +35,15 @@ enum Command {
         /// Memory in MiB [default: 6 for each host, at least 2048]
         #[arg(long)]
         memory: Option<u64>,
-        /// Real seconds without a sign of life after which its boot has failed.
+        /// Real seconds without a sign of life after which the boot has failed.
         #[arg(long, default_value_t = 60)]
         stall_seconds: u64,
     },
-    /// Run the batch command of a description in a lab of its own.
+    /// Run the batch command of a specification in a separate lab.
     Batch {
-        /// Its description, a JSON file.
+        /// Its specification, a JSON file.
         spec: PathBuf,
-        /// Folder for what it writes.
+        /// Folder for the results.
         #[arg(long)]
         out: PathBuf,
     },
@@ -53,7 +53,7 @@ enum Command {
         #[arg(long, default_value = "lab")]
         name: String,
     },
-    /// Say what a lab is doing.
+    /// Print the status of a lab.
     Status {
         /// Its name.
         #[arg(long, default_value = "lab")]
@@ -64,10 +64,10 @@ enum Command {
         /// The lab's name.
         #[arg(long, default_value = "lab")]
         name: String,
-        /// Host whose network it sees; the lab's own if not given.
+        /// Host whose network namespace it runs in [default: the lab's own]
         #[arg(long)]
         host: Option<String>,
-        /// Give it a terminal.
+        /// Run it on a terminal.
         #[arg(long, short = 't')]
         pty: bool,
         /// Program and arguments.
@@ -80,7 +80,7 @@ enum Command {
         #[arg(long, default_value = "lab")]
         name: String,
     },
-    /// Set how a lab's virtual time goes on.
+    /// Set how the virtual time of a lab advances.
     Clock {
         /// The lab's name.
         #[arg(long, default_value = "lab")]
@@ -89,7 +89,7 @@ enum Command {
         #[arg(value_parser = policy)]
         policy: ClockPolicy,
     },
-    /// The process behind a running lab.
+    /// The supervisor of a running lab.
     #[command(hide = true)]
     Supervise {
         rundir: PathBuf,
@@ -195,7 +195,7 @@ async fn run_outside(command: Command) -> Result<i32> {
         Command::Status { name } => {
             let status = find(&name)?.status().await?;
             let json = serde_json::to_string_pretty(&status).map_err(|e| inside(e.into()))?;
-            // Whoever reads may have read enough.
+            // The reader may have closed the pipe.
             writeln!(std::io::stdout(), "{json}").map_err(inside)?;
             Ok(0)
         }

@@ -1,7 +1,7 @@
-//! Several connections over the one serial line.
+//! Multiplexes connections over the serial line.
 //!
-//! The outside opens connections, the inside accepts them. Each starts with
-//! one line that names the service; what follows is that service's.
+//! The outside opens connections and the inside accepts them. Each starts with one line that names
+//! a service; the rest is up to that service.
 
 use std::io;
 use std::path::Path;
@@ -14,11 +14,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::compat::{Compat, FuturesAsyncReadCompatExt, TokioAsyncReadCompatExt};
 use yamux::{Config, Connection, ConnectionError, Mode};
 
-/// The controllers' gRPC servers, the first one first.
+/// The controllers' gRPC servers, in order.
 pub const CONTROLLERS: [&str; 3] = ["controller", "controller2", "controller3"];
-/// A command, see [`crate::exec`].
+/// Runs a command, see [`crate::exec`].
 pub const EXEC: &str = "exec";
-/// Longest name of a service.
+/// Maximum length of a service name.
 const NAME_MAX: usize = 32;
 /// Connections that wait to be opened.
 const OPENING_MAX: usize = 64;
@@ -50,7 +50,7 @@ impl Opener {
     }
 }
 
-/// The outside end. The future runs as long as the line does.
+/// The outside end. The future runs as long as the line is open.
 pub fn outside<L>(line: L) -> (Opener, impl Future<Output = io::Result<()>>)
 where
     L: AsyncRead + AsyncWrite + Unpin,
@@ -69,7 +69,7 @@ where
                 if asked.is_some() {
                     if let Poll::Ready(opened) = connection.poll_new_outbound(context) {
                         if let Some(answer) = asked.take() {
-                            // Who asked may be gone.
+                            // The requester may be gone.
                             let _ = answer.send(opened);
                         }
                         continue;
@@ -78,7 +78,7 @@ where
                 return match connection.poll_next_inbound(context) {
                     Poll::Ready(None) => Poll::Ready(Ok(())),
                     Poll::Ready(Some(Err(error))) => Poll::Ready(Err(io::Error::other(error))),
-                    // The inside opens none.
+                    // The inside opens no connections.
                     Poll::Ready(Some(Ok(_))) => continue,
                     Poll::Pending => Poll::Pending,
                 };
@@ -89,7 +89,7 @@ where
     (Opener { requests }, run)
 }
 
-/// The inside end: hands every connection to `serve`, until the line ends.
+/// The inside end: passes every connection to `serve`, until the line is closed.
 pub async fn inside<L>(line: L, serve: impl Fn(Stream)) -> io::Result<()>
 where
     L: AsyncRead + AsyncWrite + Unpin,
@@ -101,7 +101,7 @@ where
     Ok(())
 }
 
-/// Reads the line that names the service.
+/// Reads the line with the service name.
 pub async fn read_service(stream: &mut Stream) -> io::Result<String> {
     let mut name = Vec::new();
     loop {
@@ -117,14 +117,14 @@ pub async fn read_service(stream: &mut Stream) -> io::Result<String> {
     String::from_utf8(name).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
 }
 
-/// Makes a socket in the rundir that leads to a service inside.
+/// Creates a socket in the lab's folder that connects to a service inside.
 pub fn listen(path: &Path, service: &'static str, opener: Opener) -> io::Result<()> {
     let listener = UnixListener::bind(path)?;
     tokio::task::spawn_local(async move {
         while let Ok((mut socket, _)) = listener.accept().await {
             let opener = opener.clone();
             tokio::task::spawn_local(async move {
-                // Either end may hang up at any time.
+                // Either end may close at any time.
                 if let Ok(mut stream) = opener.open(service).await {
                     let _ = tokio::io::copy_bidirectional(&mut socket, &mut stream).await;
                 }

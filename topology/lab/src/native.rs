@@ -1,9 +1,9 @@
-//! A network on this machine's own kernel, in real time: what stands in for the lab kernel
-//! is a process in namespaces of its own.
+//! A network on this machine's own kernel, in real time. A process in its own namespaces replaces
+//! the lab kernel.
 //!
-//! It has its own interfaces, mounts, process ids and loopback, so that nothing of it is
-//! seen outside, it can stand beside others, and all of it ends with that process. Whoever
-//! is not root is root of a user namespace inside, where the system lets users have those.
+//! It has its own interfaces, mounts, process IDs and loopback. So nothing of it is visible
+//! outside, several can run side by side, and all of it ends with that process. A user who
+//! isn't root is root of a user namespace inside, if the system allows user namespaces.
 
 use std::ffi::OsString;
 use std::os::fd::RawFd;
@@ -11,11 +11,11 @@ use std::path::Path;
 
 use nix::unistd::geteuid;
 
-/// The program that makes the namespaces.
+/// The program that creates the namespaces.
 pub const PROGRAM: &str = "/usr/bin/unshare";
 
-/// Arguments of [`PROGRAM`] for a network with its folder at `rundir`, whose line to the
-/// outside is the descriptor `line`. `weft_lab` is process 1 inside.
+/// Arguments of [`PROGRAM`] for a network with the folder `rundir`. `line` is the descriptor of its
+/// line to the outside, and `weft_lab` is process 1 inside.
 pub fn arguments(weft_lab: &Path, rundir: &Path, line: RawFd) -> Vec<OsString> {
     let namespaces = ["--net", "--mount", "--pid", "--ipc", "--uts"];
     let mut arguments: Vec<OsString> = namespaces.map(OsString::from).into();

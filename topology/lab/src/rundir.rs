@@ -1,8 +1,8 @@
-//! The folder of a running lab: where it is, what is in it, whose it is.
+//! The folder of a running lab: its path, its contents, its owner.
 //!
-//! A lab is up exactly as long as somebody holds the lock on its folder's
-//! `lock` file. The kernel drops the lock with its holder, however that ends,
-//! so a folder without one is the remains of a crash and may be removed.
+//! A lab is up exactly as long as a process holds the lock on its folder's `lock` file. The kernel
+//! releases the lock when that process ends for any reason. So a folder without a lock is left from
+//! a crash and may be removed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -15,41 +15,41 @@ use nix::unistd::{AccessFlags, access, getuid};
 use crate::error::{Context, Error, Result};
 use crate::spec::LabSpec;
 
-/// Where the folder is mounted inside the lab.
+/// Mount point of the folder inside the lab.
 pub const GUEST_RUNDIR: &str = "/run/weft";
-/// The lab's description.
+/// The lab's specification.
 pub const SPEC: &str = "lab.json";
-/// Finished steps of the boot, one line each.
+/// Completed boot steps, one per line.
 pub const STEPS: &str = "steps";
-/// Written inside when the network is ready.
+/// Written inside once the network is ready.
 pub const READY: &str = "ready";
-/// Written inside when something failed: one line.
+/// Written inside after a failure: one line.
 pub const FAILED: &str = "failed";
 /// Exit status of the batch command.
 pub const EXIT: &str = "exit";
-/// What the batch command says of its progress.
+/// Progress report of the batch command.
 pub const PROGRESS: &str = "progress.json";
 /// Folder of logs.
 pub const LOG: &str = "log";
-/// What the kernel prints, in that folder.
+/// The kernel's console output.
 pub const CONSOLE_LOG: &str = "log/console.log";
 /// Socket for requests to the supervisor.
 pub const CONTROL_SOCKET: &str = "control.sock";
-/// Sockets that lead to the controllers inside, as many as there are.
+/// Sockets that connect to the controllers inside, one for each.
 pub const CONTROLLER_SOCKETS: [&str; 3] =
     ["controller.sock", "controller2.sock", "controller3.sock"];
 /// Socket that runs commands inside.
 pub const EXEC_SOCKET: &str = "exec.sock";
-/// Socket of the clock, for the kernel.
+/// The kernel's socket to the clock.
 pub const CLOCK_SOCKET: &str = "clock.sock";
-/// A link to the program that is process 1 inside. The kernel's command line is split at white
-/// space, and the program may be in a folder that has some in its name.
+/// A link to the program that is process 1 inside. The kernel splits its command line at white
+/// space, which the program's own path may contain.
 pub const INIT: &str = "init";
 /// The kernel's own folder.
 pub const UML: &str = "uml";
 const LOCK: &str = "lock";
 
-/// What is the launcher's own and no result of a run.
+/// Files of the launcher, which aren't results of a run.
 const INTERNAL: [&str; 14] = [
     STEPS,
     READY,
@@ -67,36 +67,37 @@ const INTERNAL: [&str; 14] = [
     LOCK,
 ];
 
-/// Longest path that fits a Unix socket address, with its final zero.
+/// Maximum length of a Unix socket's path, including its final zero.
 const SOCKET_PATH_MAX: usize = 107;
 
-/// Folder with the folders of all labs of this user.
+/// Parent of all lab folders of this user.
 pub fn base() -> PathBuf {
     if let Some(dir) = env_path("WEFT_RUNTIME_DIR") {
         return dir;
     }
-    // `su` hands down the folder of another user.
+    // `su` passes on the variable of another user.
     let runtime = env_path("XDG_RUNTIME_DIR")
         .filter(|dir| access(dir, AccessFlags::W_OK | AccessFlags::X_OK).is_ok())
         .unwrap_or_else(|| "/tmp".into());
     runtime.join(format!("weft-{}", getuid()))
 }
 
-/// Folder for what outlives a lab: `WEFT_CACHE` or `~/.cache/weft`.
+/// Folder for files that outlive a lab: `WEFT_CACHE` or `~/.cache/weft`.
 pub fn cache() -> PathBuf {
     env_path("WEFT_CACHE")
         .or_else(|| env_path("HOME").map(|home| home.join(".cache/weft")))
         .unwrap_or_else(base)
 }
 
-/// A path of the environment; the supervisor and the lab are elsewhere, so it is absolute.
+/// A path from the environment. Made absolute, because supervisor and lab have other working
+/// directories.
 fn env_path(name: &str) -> Option<PathBuf> {
     let value = std::env::var_os(name)?;
-    // Fails for an empty one.
+    // Fails for an empty path.
     std::path::absolute(value).ok()
 }
 
-/// Folder of the lab of that name, there or not.
+/// Folder of the lab with this name, whether or not it exists.
 pub fn of(name: &str) -> Result<PathBuf> {
     folder(&base(), name)
 }
@@ -121,18 +122,18 @@ fn folder(base: &Path, name: &str) -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// Who has a lab's folder.
+/// The owner of a lab's folder.
 #[derive(Debug)]
 pub enum Owner {
-    /// Nobody: there is no such folder.
+    /// There is no such folder.
     Nobody,
-    /// The process with this id.
+    /// The process with this ID.
     Process(i32),
-    /// A lab that crashed; the folder is a remains.
+    /// None: the lab has crashed.
     Crashed,
 }
 
-/// Looks who has `dir`.
+/// Finds the owner of `dir`.
 pub fn owner(dir: &Path) -> Result<Owner> {
     let path = dir.join(LOCK);
     let mut file = match OpenOptions::new().read(true).write(true).open(&path) {
@@ -155,8 +156,8 @@ pub fn owner(dir: &Path) -> Result<Owner> {
     }
 }
 
-/// Makes the folder of a new lab, with `spec` in it, and locks it. Removes the
-/// remains of a crashed one first.
+/// Creates and locks the folder of a new lab, with `spec` in it. Removes the folder of a crashed
+/// lab first.
 pub fn create(name: &str, spec: &LabSpec) -> Result<(PathBuf, File)> {
     let dir = of(name)?;
     match owner(&dir)? {
@@ -181,8 +182,8 @@ pub fn create(name: &str, spec: &LabSpec) -> Result<(PathBuf, File)> {
         .mode(0o600)
         .open(&path)
         .context(|| path.display().to_string())?;
-    // Forgetting the guard keeps the lock: it belongs to the open file, which
-    // the supervisor inherits.
+    // Forgetting the guard keeps the lock. It belongs to the open file, which the supervisor
+    // inherits.
     let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock)
         .map_err(|(_, errno)| errno)
         .context(|| path.display().to_string())?;
@@ -199,12 +200,12 @@ pub fn create(name: &str, spec: &LabSpec) -> Result<(PathBuf, File)> {
     Ok((dir, file))
 }
 
-/// Notes who holds the lock.
+/// Records who holds the lock.
 pub fn write_pid(mut lock: &File) -> io::Result<()> {
     writeln!(lock, "{}", std::process::id())
 }
 
-/// Removes a lab's folder, and the folder of all labs when it was the last.
+/// Removes a lab's folder, and the parent folder if it was the last.
 pub fn remove(dir: &Path) -> Result<()> {
     match fs::remove_dir_all(dir) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::Io {
@@ -213,7 +214,7 @@ pub fn remove(dir: &Path) -> Result<()> {
         }),
         _ => {
             if let Some(base) = dir.parent() {
-                // Refused as long as another lab is in it.
+                // Fails while another lab is in it.
                 let _ = fs::remove_dir(base);
             }
             Ok(())
@@ -235,7 +236,7 @@ pub fn names() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Moves what a run wrote into `out`.
+/// Moves the results of a run to `out`.
 pub fn collect(dir: &Path, out: &Path) -> Result<()> {
     fs::create_dir_all(out).context(|| out.display().to_string())?;
     let entries = fs::read_dir(dir).context(|| dir.display().to_string())?;
@@ -250,7 +251,7 @@ pub fn collect(dir: &Path, out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Keeps the logs of a lab that failed; returns where.
+/// Keeps the logs of a failed lab. Returns their folder.
 pub fn keep_logs(dir: &Path) -> Option<PathBuf> {
     let name = dir.file_name()?.to_str()?;
     let stamp = std::time::SystemTime::now()
@@ -263,7 +264,7 @@ pub fn keep_logs(dir: &Path) -> Option<PathBuf> {
     Some(kept)
 }
 
-/// Renames, or copies between file systems; merges into folders that exist.
+/// Renames, or copies between file systems. Merges into existing folders.
 fn move_tree(from: &Path, to: &Path) -> io::Result<()> {
     if fs::symlink_metadata(from)?.is_dir() {
         fs::create_dir_all(to)?;
@@ -282,7 +283,7 @@ fn move_tree(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes the folder of all labs.
+/// Creates the parent of all lab folders.
 fn create_base(base: &Path) -> Result<()> {
     let made = fs::DirBuilder::new()
         .recursive(true)
@@ -292,8 +293,8 @@ fn create_base(base: &Path) -> Result<()> {
     check_own(base)
 }
 
-/// Refuses a folder of all labs that somebody else has made, as anybody can in /tmp: its
-/// sockets would lead to them, and its locks name processes of their choice.
+/// Refuses a parent folder of another user, which anybody can create in /tmp. Its sockets would
+/// belong to that user, and its locks would name any process.
 fn check_own(base: &Path) -> Result<()> {
     let metadata = match fs::symlink_metadata(base) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -306,7 +307,7 @@ fn check_own(base: &Path) -> Result<()> {
         context: base.display().to_string(),
         source: io::Error::new(
             io::ErrorKind::PermissionDenied,
-            "is another user's; set WEFT_RUNTIME_DIR to a folder of yours",
+            "belongs to another user; set WEFT_RUNTIME_DIR to a folder of yours",
         ),
     })
 }
@@ -327,7 +328,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert!(folder(dir.path(), "lab").is_ok());
         assert!(folder(&dir.path().join("none"), "lab").is_ok());
-        // It leads to a folder of ours today.
+        // A link, even one to a folder of ours.
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(dir.path(), &link).unwrap();
         let theirs = match getuid().is_root() {

@@ -1,4 +1,4 @@
-//! Starts the supervisor of a lab and listens to it.
+//! Starts the supervisor of a lab and receives its events.
 
 use std::fs::{self, File};
 use std::io;
@@ -19,11 +19,11 @@ use crate::rundir;
 use crate::spec::{ClockMode, LabSpec};
 use crate::supervisor::Options;
 
-/// How long a supervisor may take to clean up after it was told to stop.
+/// Time that a supervisor has to clean up after it was told to stop.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
-/// A lab that is being started, or a batch that runs. Whoever drops it before
-/// it says that the lab is ready stops the lab.
+/// A lab that is starting, or a batch that runs. Dropping it before the lab is ready stops the
+/// lab.
 #[derive(Debug)]
 pub struct Started {
     child: Child,
@@ -33,7 +33,7 @@ pub struct Started {
 }
 
 impl Started {
-    /// Makes the folder and starts the supervisor.
+    /// Creates the folder and starts the supervisor.
     pub fn new(
         name: &str,
         spec: &LabSpec,
@@ -49,7 +49,7 @@ impl Started {
             check("kernel module", module)?;
         }
         check("Python", &spec.paths.python)?;
-        // From before there is anything to clean up, not from the first wait.
+        // Before there is anything to clean up, not at the first wait.
         let interrupts = signal(SignalKind::interrupt()).context(|| "SIGINT".into())?;
         let (rundir, lock) = rundir::create(name, spec)?;
         match spawn(&program, &options(rundir.clone()), lock) {
@@ -66,7 +66,7 @@ impl Started {
         }
     }
 
-    /// The next event; an interrupt stops the lab and is an error.
+    /// The next event. An interrupt stops the lab and returns an error.
     pub async fn next(&mut self) -> Result<Event> {
         let Some(events) = &mut self.events else {
             return Err(self.failed("the launcher has ended".into()));
@@ -102,7 +102,7 @@ impl Started {
 
     /// Stops the lab, if it still runs, and waits until nothing is left.
     pub fn stop(&mut self) {
-        // The supervisor stops when nobody listens any more.
+        // The supervisor stops when its starter is gone.
         self.events = None;
         let start = Instant::now();
         while start.elapsed() < STOP_LIMIT {
@@ -111,7 +111,7 @@ impl Started {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        // Has it ended, this does nothing; the kernel dies with it.
+        // Does nothing if it has ended. The kernel dies with it.
         let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = rundir::remove(&self.rundir);
@@ -138,10 +138,10 @@ fn check(what: &'static str, path: &Path) -> Result<()> {
     })
 }
 
-/// Refuses a lab's folder that the kernel would take for several arguments: its command line
-/// is one string, split at white space.
+/// Refuses a folder path that the kernel would split into several arguments: its command line is
+/// one string, split at white space.
 fn check_unsplit(path: &Path) -> Result<()> {
-    // The kernel takes bytes for Latin-1, where this is a space; it is one half of `à`.
+    // The kernel reads bytes as Latin-1, where this is a space; it is half of `à` in UTF-8.
     let splits = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0xa0;
     if !path.as_os_str().as_encoded_bytes().iter().any(splits) {
         return Ok(());
@@ -156,8 +156,8 @@ fn check_unsplit(path: &Path) -> Result<()> {
     })
 }
 
-/// The supervisor gets its end of the events as standard input and the lock as
-/// standard output, which keeps both open and needs no numbers.
+/// The supervisor gets its end of the event socket as standard input and the lock as standard
+/// output. So both stay open and need no descriptor numbers.
 fn spawn(program: &Path, options: &Options, lock: File) -> Result<(Child, UnixStream)> {
     let context = || program.display().to_string();
     let (here, there) = std::os::unix::net::UnixStream::pair().context(context)?;
@@ -171,7 +171,7 @@ fn spawn(program: &Path, options: &Options, lock: File) -> Result<(Child, UnixSt
         .arg(&options.rundir)
         .arg(format!("--stall-seconds={}", options.stall_limit.as_secs()))
         .current_dir("/")
-        // As a path that does not depend on where we are.
+        // Absolute, because the working directory changes.
         .env("WEFT_CACHE", rundir::cache())
         .stdin(Stdio::from(OwnedFd::from(there)))
         .stdout(Stdio::from(lock))
@@ -185,7 +185,7 @@ fn spawn(program: &Path, options: &Options, lock: File) -> Result<(Child, UnixSt
     // SAFETY: only a system call, which is safe between fork and exec.
     unsafe {
         command.pre_exec(|| {
-            // Out of the terminal's reach: Ctrl-C is for the starter.
+            // Detached from the terminal: Ctrl-C goes to the starter only.
             setsid().map(drop).map_err(io::Error::from)
         });
     }

@@ -1,5 +1,5 @@
-//! The process behind a running lab: owns the kernel, is its clock, and leads
-//! connections inside. It ends with the lab and the lab ends with it.
+//! The supervisor of a running lab: runs the kernel and the clock, and passes connections inside.
+//! It ends with the lab, and the lab ends with it.
 
 use std::cell::Cell;
 use std::fs;
@@ -25,34 +25,34 @@ use crate::{line, machine, mux, rundir};
 
 mod ending;
 
-/// How often the starter of a batch hears of it, and stalls are looked for.
+/// Interval of progress reports to the starter of a batch, and of checks for stalls.
 const REPORT_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What the starter decides about a supervisor.
+/// Options of a supervisor, set by its starter.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The lab's folder, made by the starter.
+    /// The lab's folder, created by the starter.
     pub rundir: PathBuf,
     /// CPU to run on.
     pub cpu: Option<usize>,
-    /// Memory of the lab; `None` for what [`LabSpec::memory_bytes`] says.
+    /// Memory of the lab; `None` uses [`LabSpec::memory_bytes`].
     pub memory_bytes: Option<u64>,
     /// Real time without a sign of life after which the lab has failed.
     pub stall_limit: Duration,
 }
 
-/// Why a lab came to its end.
+/// Why a lab ended.
 enum End {
-    /// Somebody asked for it.
+    /// It was stopped on request.
     Stopped,
-    /// The batch command has ended with this status.
+    /// The batch command ended with this status.
     Batch(i32),
-    /// It broke down.
+    /// It failed.
     Failed(String),
 }
 
-/// [`run`] for a process that was started as a supervisor: its standard input
-/// leads to the starter, its standard output is the folder's lock.
+/// Calls [`run`] in a process that was started as a supervisor: its standard input is the
+/// socket to the starter, its standard output the lock of the folder.
 pub async fn run_started(options: Options) -> Result<()> {
     let context = || "standard streams".to_string();
     let starter = io::stdin().as_fd().try_clone_to_owned().context(context)?;
@@ -61,14 +61,13 @@ pub async fn run_started(options: Options) -> Result<()> {
     let starter = UnixStream::from_std(starter).context(context)?;
     let lock = io::stdout().as_fd().try_clone_to_owned().context(context)?;
     rundir::write_pid(&lock.into()).context(context)?;
-    // A copy of the starter's line that stays open would hide its end.
+    // Another open copy of the starter's socket would hide its end.
     nix::unistd::dup2_stdin(fs::File::open("/dev/null").context(context)?).context(context)?;
     run(options, starter).await
 }
 
-/// Runs a lab from its boot to its end. `starter` hears of it, and as long as
-/// it waits for the lab (until it is ready, or a batch ended), the lab stops
-/// when `starter` hangs up.
+/// Runs a lab from its boot to its end, and reports to `starter`. The starter waits until the lab
+/// is ready, or until a batch has ended. If it disconnects before, the lab stops.
 pub async fn run(options: Options, starter: UnixStream) -> Result<()> {
     let rundir = options.rundir.clone();
     let (mut from_starter, to_starter) = starter.into_split();
@@ -80,7 +79,7 @@ pub async fn run(options: Options, starter: UnixStream) -> Result<()> {
             supervisor.kernel.kill().await;
             if let End::Batch(exit_code) = end {
                 let virtual_ns = supervisor.shared.clock.now_ns();
-                // The starter takes the results, and removes the folder.
+                // The starter takes the results and removes the folder.
                 reports
                     .send(&Event::Ended {
                         exit_code,
@@ -95,7 +94,7 @@ pub async fn run(options: Options, starter: UnixStream) -> Result<()> {
     };
     if let End::Failed(message) = end {
         if reports.0.is_none() {
-            // Nobody waits any more: the logs are what is left to say it.
+            // The starter is gone, so only the logs can tell.
             let _ = fs::write(rundir.join(rundir::LOG).join("failed"), &message);
             rundir::keep_logs(&rundir);
         } else {
@@ -106,7 +105,7 @@ pub async fn run(options: Options, starter: UnixStream) -> Result<()> {
     rundir::remove(&rundir)
 }
 
-/// What the supervisor's tasks share.
+/// State shared by the supervisor's tasks.
 struct Shared {
     name: String,
     spec: LabSpec,
@@ -114,7 +113,7 @@ struct Shared {
     clock: ClockHandle,
     state: Cell<State>,
     stop: Notify,
-    /// When the console last said something.
+    /// Time of the last console output.
     console: Cell<Instant>,
 }
 
@@ -123,7 +122,7 @@ impl Shared {
         self.spec.clock == ClockMode::Native
     }
 
-    /// Virtual time since boot; natively that is real time.
+    /// Virtual time since boot; real time for a native network.
     fn now_ns(&self) -> u64 {
         match self.is_native() {
             true => self.clock.wall().as_nanos() as u64,
@@ -152,7 +151,7 @@ impl Supervisor {
             .context(|| rundir.join(rundir::SPEC).display().to_string())?;
         let name = rundir.file_name().unwrap_or_default().to_string_lossy();
         let is_native = spec.clock == ClockMode::Native;
-        // Processes of a native network run side by side.
+        // Processes of a native network may use all CPUs.
         let cpu = match options.cpu {
             None if is_native => None,
             wanted => Some(machine::pin(wanted)?),
@@ -215,7 +214,7 @@ impl Supervisor {
         })
     }
 
-    /// Watches the lab until its end.
+    /// Watches the lab until it ends.
     async fn supervise(
         &mut self,
         from_starter: &mut (impl tokio::io::AsyncRead + Unpin),
@@ -237,7 +236,7 @@ impl Supervisor {
                 _ = terminate.recv() => return End::Stopped,
                 _ = interrupt.recv() => return End::Stopped,
                 () = self.shared.stop.notified() => return End::Stopped,
-                // It sends nothing: whatever comes is its end.
+                // It sends nothing, so any result means that it is gone.
                 _ = from_starter.read_u8(), if waited_for => return End::Stopped,
                 how = self.kernel.wait() => return self.kernel_ended(&how).await,
                 changed = self.watch.changed() => {
@@ -261,7 +260,7 @@ impl Supervisor {
         }
     }
 
-    /// Looks what the inside has written.
+    /// Reads what the inside has reported.
     async fn look(&mut self, reports: &mut Reports) -> Option<End> {
         if let Some(end) = self.failure().await {
             return Some(end);
@@ -288,10 +287,10 @@ impl Supervisor {
         None
     }
 
-    /// Steps that are done since the last call.
+    /// Steps completed since the last call.
     fn new_steps(&mut self) -> Vec<String> {
         let steps = fs::read_to_string(self.shared.rundir.join(rundir::STEPS)).unwrap_or_default();
-        // A line without its end is still being written.
+        // An incomplete line is still being written.
         let whole = steps.rfind('\n').map_or("", |end| &steps[..end]);
         let new: Vec<String> = whole
             .lines()
@@ -320,7 +319,7 @@ impl Supervisor {
     }
 }
 
-/// Signs of life: files, console, virtual time.
+/// Signs of life: files, console output, virtual time.
 struct Life {
     last: Instant,
     virtual_ns: u64,
@@ -340,7 +339,7 @@ impl Life {
 
     fn lost_for(&mut self, shared: &Shared) -> Duration {
         let virtual_ns = shared.clock.now_ns();
-        // While booting, time that goes by without any step is no life.
+        // During the boot, only completed steps count, not virtual time.
         if shared.state.get() == State::Ready && virtual_ns != self.virtual_ns {
             self.seen();
         }
@@ -350,7 +349,7 @@ impl Life {
     }
 }
 
-/// What the starter is told, as long as it listens.
+/// Reports to the starter while it is connected.
 struct Reports(Option<tokio::net::unix::OwnedWriteHalf>);
 
 impl Reports {
@@ -360,7 +359,7 @@ impl Reports {
         };
         if let Ok(mut line) = serde_json::to_vec(event) {
             line.push(b'\n');
-            // One that has gone shows where it is read from.
+            // A disconnect is noticed where the socket is read.
             let _ = starter.write_all(&line).await;
         }
     }
@@ -369,7 +368,7 @@ impl Reports {
 fn serve_clock(path: &Path, clock: ClockHandle) -> io::Result<()> {
     let listener = UnixListener::bind(path)?;
     tokio::task::spawn_local(async move {
-        // The end of the line is the end of the kernel, which is waited for.
+        // The connection ends with the kernel, which is waited for elsewhere.
         if let Ok((kernel, _)) = listener.accept().await {
             let _ = clock::serve(clock, kernel).await;
         }
@@ -445,7 +444,7 @@ fn answer(shared: &Shared, request: Request) -> Answer {
     }
 }
 
-/// Keeps what the kernel prints, and notes that it does.
+/// Writes the kernel's console output to a file, and records when there is any.
 async fn copy_console(
     mut console: tokio::net::unix::pipe::Receiver,
     mut log: fs::File,

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 nix::ioctl_read_bad!(tiocgwinsz, nix::libc::TIOCGWINSZ, Winsize);
 nix::ioctl_write_ptr_bad!(tiocswinsz, nix::libc::TIOCSWINSZ, Winsize);
 
-/// A terminal in raw mode: bytes pass as they are. Restored when dropped.
+/// A terminal in raw mode. Dropping this restores its mode.
 #[derive(Debug)]
 pub struct RawMode<F: AsFd> {
     terminal: F,
@@ -38,7 +38,7 @@ impl<F: AsFd> Drop for RawMode<F> {
     }
 }
 
-/// Makes a terminal repeat nothing of its input.
+/// Turns off the echo of a terminal.
 pub fn no_echo(terminal: &impl AsFd) -> io::Result<()> {
     let mut settings = tcgetattr(terminal)?;
     settings.local_flags.remove(LocalFlags::ECHO);
@@ -60,7 +60,7 @@ pub fn size(terminal: &impl AsFd) -> Option<Winsize> {
     Some(size)
 }
 
-/// Sets the size of a terminal; one that has gone is no error.
+/// Sets the size of a terminal. It's no error if the terminal is gone.
 pub fn set_size(terminal: &impl AsFd, size: Winsize) {
     let fd = std::os::fd::AsRawFd::as_raw_fd(&terminal.as_fd());
     // SAFETY: the call reads a size.
@@ -74,8 +74,7 @@ pub struct AsyncTty {
 }
 
 impl AsyncTty {
-    /// Takes over a terminal; it must have no other users, for they would find
-    /// it non-blocking.
+    /// Takes over a terminal. It must have no other users, because it becomes non-blocking.
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
         let flags = OFlag::from_bits_retain(fcntl(&fd, FcntlArg::F_GETFL)?);
         fcntl(&fd, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;

@@ -1,4 +1,4 @@
-//! Waiting for files to change, without polling.
+//! Waits for files to change, without polling.
 
 use std::io;
 use std::path::Path;
@@ -8,7 +8,7 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Hears of every file that is written in a folder.
+/// Notices every file that is written in a folder.
 #[derive(Debug)]
 pub struct Watch {
     inotify: AsyncFd<InotifyFd>,
@@ -25,7 +25,7 @@ impl std::os::fd::AsRawFd for InotifyFd {
 }
 
 impl Watch {
-    /// Watches `dir` from now on.
+    /// Starts to watch `dir`.
     pub fn new(dir: &Path) -> io::Result<Self> {
         let inotify = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC)?;
         inotify.add_watch(
@@ -38,8 +38,7 @@ impl Watch {
         Ok(Self { inotify })
     }
 
-    /// Returns after something has been written since the last call. May be
-    /// dropped and called again.
+    /// Returns once something has been written since the last call. Safe to cancel and call again.
     pub async fn changed(&mut self) -> io::Result<()> {
         loop {
             let mut ready = self.inotify.readable_mut().await?;

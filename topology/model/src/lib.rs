@@ -1,7 +1,7 @@
-//! `topology.json`: the one description of a fabric.
+//! `topology.json`: the description of a fabric.
 //!
-//! `topology/` (Python) writes it, everybody else reads it, and nobody derives
-//! names or addresses. See [`Topology`] for the document's shape.
+//! `topology/` (Python) writes it and all other programs read it. No program derives names or
+//! addresses itself. [`Topology`] documents the format.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -19,7 +19,7 @@ pub use ip::{ipv4_in, ipv6_of};
 pub use nic::{Device, Nic};
 pub use schedule::{Change, Schedule, Target};
 
-/// The document's `version` that this crate reads.
+/// The version of the document that this crate supports.
 pub const VERSION: u32 = 1;
 
 /// A whole fabric.
@@ -27,85 +27,85 @@ pub const VERSION: u32 = 1;
 pub struct Topology {
     /// Version of the document, see [`VERSION`].
     pub version: u32,
-    /// Kind of fabric, `leaf-spine` or `fat-tree` for example.
+    /// Kind of fabric, such as `leaf-spine` or `fat-tree`.
     pub name: String,
-    /// Paths between two hosts of different leaves, and addresses per host; [`routes`]
-    /// says where they lead.
+    /// Number of paths between two hosts of different leaves, which is also the number of addresses
+    /// per host. [`routes`] computes their links.
     pub paths: u8,
-    /// How leaves choose among them.
+    /// How leaves select a path.
     pub routing: Routing,
     /// Hosts, ordered by leaf, then by index.
     pub hosts: Vec<Host>,
-    /// Switches, leaves first, then upwards.
+    /// Switches, ordered by tier from the leaves up.
     pub switches: Vec<Switch>,
-    /// Every cable; its properties hold for both directions.
+    /// All links. Their properties hold for both directions.
     pub links: Vec<Link>,
-    /// Whether packets carry telemetry in band (INT-MD) between leaves.
+    /// Whether packets carry in-band telemetry (INT-MD) between leaves.
     #[serde(default, skip_serializing_if = "is_not")]
     pub int_md: bool,
-    /// Whether connections run over IPv6; [`ipv6_of`] gives the addresses.
+    /// Whether connections use IPv6; [`ipv6_of`] gives the addresses.
     #[serde(default, skip_serializing_if = "is_not")]
     pub ipv6: bool,
-    /// What becomes of links while traffic runs, if anything.
+    /// Scheduled changes of links while traffic runs, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
 }
 
-// serde hands over references.
+// serde passes references.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_not(flag: &bool) -> bool {
     !*flag
 }
 
-/// How a leaf chooses the path of a packet.
+/// How a leaf selects the path of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Routing {
     /// By addresses: `(src path + dst path + crc16(src24 ^ dst24)) mod paths`.
     Weft,
-    /// By a hash of the 5-tuple, as ECMP does.
+    /// By a hash of the 5-tuple (ECMP).
     Ecmp,
 }
 
-/// A host: one network interface with one address per path.
+/// A host. It has one network interface with one address per path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Host {
     /// Name, `h1_2` for the second host of leaf 1.
     pub name: String,
-    /// Leaf it hangs on, from 1.
+    /// Number of its leaf, from 1.
     pub leaf: u8,
-    /// Place at its leaf, from 1.
+    /// Number of the host at its leaf, from 1.
     pub index: u8,
-    /// Its network namespace, a path that `setns` takes.
+    /// Path of its network namespace, for `setns`.
     pub netns: PathBuf,
-    /// Its interface inside that namespace.
+    /// Its interface in that namespace.
     pub interface: String,
     /// Ethernet address of that interface, `02:00:...`.
     pub mac: String,
     /// One address per path: `addresses[p - 1]` is `10.L.H.p`.
     pub addresses: Vec<Ipv4Addr>,
-    /// Prefix length of the host's own prefix (24).
+    /// Length of the host's own prefix (24).
     pub prefix_len: u8,
-    /// Scheduling noise between its kernel and its network card, as a hypervisor makes it:
-    /// mean of the times for which packets are held up, in either direction.
+    /// Scheduling noise between its kernel and its NIC, as a hypervisor causes it: the mean time for
+    /// which packets are delayed in each direction.
     #[serde(default, skip_serializing_if = "is_none")]
     pub jitter_ns: u64,
-    /// Its network card, if that runs a P4 program.
+    /// Its SmartNIC, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nic: Option<Nic>,
 }
 
-// serde hands over references.
+// serde passes references.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_none(number: &u64) -> bool {
     *number == 0
 }
 
-/// What a switch is for. The order is that of tiers, upwards.
+/// The role of a switch. Roles are ordered by tier, from the leaves up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Top of rack (the edge of a fat-tree); hosts hang on it.
+    /// Top of rack (the edge of a fat-tree); has hosts.
     Leaf,
     /// Connects the leaves of a pod with each other and with the core.
     Aggregation,
@@ -113,12 +113,12 @@ pub enum Role {
     Spine,
     /// Connects pods.
     Core,
-    /// Network card of a host, see [`Host::nic`]; no [`Switch`] has this role.
+    /// A host's SmartNIC, see [`Host::nic`]; no [`Switch`] has this role.
     Nic,
 }
 
 impl Role {
-    /// The compiled program that such switches or cards run.
+    /// Name of the compiled program for this role.
     #[must_use]
     pub fn program(self) -> &'static str {
         match self {
@@ -134,7 +134,7 @@ impl Role {
 pub struct Switch {
     /// Name, `leaf1`.
     pub name: String,
-    /// Its tier.
+    /// Its role.
     pub role: Role,
     /// Number within its role, from 1.
     pub index: u8,
@@ -144,14 +144,14 @@ pub struct Switch {
     pub grpc: String,
     /// Its ports.
     pub ports: Vec<Port>,
-    /// Frames in a million that are lost when they arrive here, at random and
-    /// independently: the loss of a noisy path. Every path crosses one spine,
-    /// so that data and ACKs of a lossy spine meet its loss once each.
+    /// Random, independent loss of frames that arrive here, in frames per million: the loss of a
+    /// noisy path. Every path crosses one spine. So with a lossy spine, data and ACKs are each
+    /// exposed to its loss once.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub loss_ppm: u32,
 }
 
-// serde hands over references.
+// serde passes references.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(number: &u32) -> bool {
     *number == 0
@@ -162,15 +162,15 @@ fn is_zero(number: &u32) -> bool {
 pub struct Port {
     /// Data-plane number, from 1.
     pub number: u16,
-    /// Interface name, `leaf1-eth1`. A host-facing port is a real interface of
-    /// the switches' namespace; one between switches exists in the switch
-    /// process only, unless another target (BMv2) runs them.
+    /// Interface name, `leaf1-eth1`. A host-facing port is a real interface in the switches'
+    /// namespace. A port between switches exists only in the switch process, unless another
+    /// target (BMv2) runs the switches.
     pub interface: String,
     /// Index into [`Topology::links`].
     pub link: usize,
 }
 
-/// A cable between two ports.
+/// A link between two ports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Link {
     /// One end.
@@ -179,30 +179,30 @@ pub struct Link {
     pub b: End,
     /// Rate of each direction, unless [`Link::rate_from_a_bps`] is given.
     pub rate_bps: u64,
-    /// Rate from `a` to `b` where it differs from the way back.
+    /// Rate from `a` to `b`, if it differs from the other direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_from_a_bps: Option<u64>,
     /// One-way propagation delay.
     pub delay_ns: u64,
-    /// Depth of the egress queue in front of each direction, in packets.
+    /// Limit of the egress queue in each direction, in packets.
     pub queue_packets: u32,
-    /// The same in bytes of the frames that wait, which then alone limits it.
+    /// Limit of the queue in bytes of frames. If given, it replaces the limit in packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_bytes: Option<u64>,
-    /// Packets in a queue of a switch above which it marks those that can be told of
-    /// congestion (ECN). Without this and `ecn_bytes` it marks none.
+    /// Marking threshold (ECN) of switch queues, in packets: above it, ECN-capable packets are
+    /// marked. Without this and `ecn_bytes` none are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn_packets: Option<u32>,
-    /// The same in bytes.
+    /// The same threshold in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn_bytes: Option<u64>,
-    /// Most that a frame carries behind its Ethernet header; longer ones are dropped
-    /// where they would be sent.
+    /// Maximum payload of a frame after its Ethernet header. Longer frames are dropped at the
+    /// sender's port.
     #[serde(default = "usual_mtu")]
     pub mtu_bytes: u32,
 }
 
-/// What a link carries where the document does not say more: Ethernet's usual MTU.
+/// MTU of links for which the document gives none: Ethernet's.
 pub const USUAL_MTU_BYTES: u32 = 1500;
 
 fn usual_mtu() -> u32 {
@@ -232,26 +232,26 @@ pub struct End {
     pub port: u16,
 }
 
-/// Why a document could not be used.
+/// Why a document cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file could not be read.
+    /// The file cannot be read.
     #[error("{path}: {source}")]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// Not JSON, or not of the document's shape.
+    /// The file isn't JSON, or isn't a topology.
     #[error("{path}: not a topology: {source}")]
     Parse {
         /// The file.
         path: PathBuf,
-        /// Where and what.
+        /// The parse error.
         source: serde_json::Error,
     },
-    /// Well-formed, but of another version.
+    /// The document has another version.
     #[error("{path}: topology of version {found}, this program reads {VERSION}")]
     Version {
         /// The file.
@@ -259,7 +259,7 @@ pub enum Error {
         /// Its version.
         found: u32,
     },
-    /// Well-formed, but contradicts itself.
+    /// The document contradicts itself.
     #[error("{path}: {what}")]
     Inconsistent {
         /// The file.
@@ -328,7 +328,7 @@ impl Topology {
         }
     }
 
-    /// The link that `host` hangs on.
+    /// The link of `host`.
     #[must_use]
     pub fn host_link(&self, host: &Host) -> Option<&Link> {
         self.links
@@ -336,7 +336,7 @@ impl Topology {
             .find(|link| link.a.node == host.name || link.b.node == host.name)
     }
 
-    /// Every index in range, every end a known node.
+    /// Checks that indices are in range and that names exist.
     fn check(&self) -> Result<(), String> {
         for switch in &self.switches {
             if switch.role == Role::Nic {
@@ -344,7 +344,7 @@ impl Topology {
             }
             if switch.loss_ppm > ALL_PPM {
                 return Err(format!(
-                    "{}: loss_ppm {} is more than all, {ALL_PPM}",
+                    "{}: loss_ppm {} exceeds {ALL_PPM}",
                     switch.name, switch.loss_ppm
                 ));
             }
@@ -374,7 +374,7 @@ impl Topology {
             change.check()?;
             match &change.target {
                 Target::Switch(name) if self.switch(name).is_none() => {
-                    return Err(format!("a change of {name}, which is no switch"));
+                    return Err(format!("a change of unknown switch {name}"));
                 }
                 Target::Link(link) if *link >= self.links.len() => {
                     let links = self.links.len();
@@ -385,10 +385,7 @@ impl Topology {
         }
         for end in self.links.iter().flat_map(|link| [&link.a, &link.b]) {
             if self.host(&end.node).is_none() && self.switch(&end.node).is_none() {
-                return Err(format!(
-                    "a link ends at {}, which is no host and no switch",
-                    end.node
-                ));
+                return Err(format!("a link ends at unknown node {}", end.node));
             }
         }
         for host in &self.hosts {
@@ -403,7 +400,7 @@ impl Topology {
             let link_ns = self.host_link(host).map_or(0, |link| link.delay_ns);
             if let Some(nic) = host.nic.as_ref().filter(|nic| nic.delay_ns > link_ns) {
                 return Err(format!(
-                    "{}: delay_ns {} is more than its host's link has, {link_ns}",
+                    "{}: delay_ns {} exceeds that of its host's link, {link_ns}",
                     nic.name, nic.delay_ns
                 ));
             }

@@ -1,23 +1,21 @@
 //! The clock of a lab: grants virtual time to one User-Mode Linux kernel.
 //!
-//! The kernel computes in no virtual time at all. When everything in it sleeps
-//! it asks for the time of its next timer (`REQUEST`) and waits (`WAIT`) until
-//! the clock says `RUN`. So the clock's policy is one question: *when*, in real
-//! time, is that request granted?
+//! Computing takes no virtual time. When everything in the kernel sleeps, the kernel requests
+//! the time of its next timer (`REQUEST`) and waits (`WAIT`) until the clock sends `RUN`. So the
+//! clock's policy decides one thing: *when*, in real time, to grant a request.
 //!
-//! - free: at once. Experiments run as fast as the machine can.
-//! - paced: when real time has come that far. Between requests the kernel may
-//!   run ahead by [`PACED_AHEAD_NS`] without asking, which saves a message pair
-//!   per packet; a lab that cannot keep up is not made to catch up by more than
-//!   [`MAX_LAG_NS`].
+//! - free: at once, so that experiments run as fast as the machine allows.
+//! - paced: when real time has advanced as far. Between requests the kernel may run ahead by
+//!   [`PACED_AHEAD_NS`] without asking, which saves a pair of messages per packet. A lab that is
+//!   too slow catches up by at most [`MAX_LAG_NS`].
 //! - paused: never.
 //!
-//! Input from outside (the serial line) interrupts a waiting kernel: it asks
-//! `GET`, requests that very time, and must be run at it. [`Clock::handle`]
-//! explains the race between that and a `RUN` already on its way.
+//! Input from outside (the serial line) interrupts a waiting kernel. The kernel then sends `GET`,
+//! requests the time in the answer, and must be run at that time. [`Clock::handle`] explains the
+//! race with a `RUN` that was sent before.
 //!
-//! [`Clock`] does no I/O and knows no time: messages and real time go in,
-//! messages and a deadline come out.
+//! [`Clock`] does no I/O and reads no time: messages and real time go in, messages and a
+//! deadline come out.
 
 mod protocol;
 mod server;
@@ -29,15 +27,15 @@ pub use protocol::{MESSAGE_LEN, Message, Op, UnknownOp};
 use serde::{Deserialize, Serialize};
 pub use server::{ClockHandle, serve};
 
-/// How far a free-running kernel goes without asking. Bounds the virtual time
-/// after which a change of policy is felt.
+/// How far a free-running kernel may go without asking. It bounds how long, in virtual time, a
+/// change of policy takes to have an effect.
 pub const FREE_AHEAD_NS: u64 = 10_000_000;
 /// How far a paced kernel may be ahead of real time.
 pub const PACED_AHEAD_NS: u64 = 2_000_000;
-/// How far a paced kernel that could not keep up is behind at most, for which
-/// it then runs faster than real time.
+/// Maximum lag of a paced kernel that is too slow. It makes up for the lag by running faster
+/// than real time.
 pub const MAX_LAG_NS: u64 = 100_000_000;
-/// Time of day at virtual time 0, in ns since 1970: always the same.
+/// Time of day at virtual time 0, in ns since 1970; always the same.
 pub const TIME_OF_DAY_NS: u64 = 1_750_000_000_000_000_000;
 
 /// How virtual time advances.
@@ -54,31 +52,31 @@ pub enum ClockPolicy {
     /// Not at all.
     Paused,
 }
-/// The kernel asks for this time when it has no timer at all.
+/// The kernel requests this time if it has no timer.
 const NEVER_NS: u64 = i64::MAX as u64;
 
-/// The clock's state; see the module's description.
+/// The state of the clock, see the module.
 #[derive(Debug)]
 pub struct Clock {
     policy: ClockPolicy,
-    /// Latest virtual time that the kernel is known to have reached.
+    /// The latest virtual time that the kernel is known to have reached.
     now_ns: u64,
-    /// Virtual time up to which it may have gone on without a word.
+    /// The virtual time up to which it may have run without a message.
     free_until_ns: u64,
-    /// When the kernel wants to run next.
+    /// The time at which the kernel wants to run next.
     request_ns: Option<u64>,
-    /// Whether it does nothing until it is told to run.
+    /// Whether it waits for `RUN`.
     waiting: bool,
-    /// A `RUN` that is not acknowledged yet: its `seq` and time.
+    /// Sequence number and time of a `RUN` without an acknowledgement.
     run_in_flight: Option<(u32, u64)>,
-    /// Real time and virtual time that belong together when paced.
+    /// A real time and the corresponding virtual time when paced.
     anchor: (Duration, u64),
     seq: u32,
     outbox: VecDeque<Message>,
 }
 
 impl Clock {
-    /// A clock for a kernel that is about to connect.
+    /// A clock for a kernel that will connect.
     pub fn new(policy: ClockPolicy) -> Self {
         Self {
             policy,
@@ -93,15 +91,13 @@ impl Clock {
         }
     }
 
-    /// Takes a message of the kernel that arrived at real time `wall`.
+    /// Processes a message of the kernel that arrived at real time `wall`.
     ///
-    /// The kernel reads the socket in two places: where it waits for `RUN`, and
-    /// where it waits for the acknowledgement of a message of its own. An
-    /// interrupt takes it from the first to the second, and a `RUN` that is
-    /// read in the second sets the time but ends no wait. The kernel
-    /// acknowledges a `RUN` before it sends anything else, so a message that
-    /// overtakes that acknowledgement tells of such a loss, and the same time
-    /// is granted again.
+    /// The kernel reads the socket in two places: while it waits for `RUN`, and while it waits
+    /// for the acknowledgement of its own message. An interrupt moves it from the first to the
+    /// second. A `RUN` read in the second sets the time but doesn't end the wait. The kernel
+    /// acknowledges a `RUN` before it sends anything else. So a message that arrives before that
+    /// acknowledgement shows that the `RUN` had no effect, and the same time is granted again.
     pub fn handle(&mut self, message: Message, wall: Duration) {
         if message.op == Op::Ack {
             if self
@@ -129,7 +125,7 @@ impl Clock {
             Op::Get => {
                 self.stop_running();
                 self.now_ns = self.now_ns(wall);
-                // It will request this time, unless it has done so before.
+                // It will request this time, unless it already has.
                 self.request_ns = Some(self.now_ns);
                 self.now_ns
             }
@@ -140,7 +136,7 @@ impl Clock {
             Op::GetTod => TIME_OF_DAY_NS,
             Op::Start => {
                 self.anchor = (wall, self.now_ns);
-                // The time would be taken for an offer of shared memory.
+                // A nonzero time would be taken for an offer of shared memory.
                 0
             }
             Op::Ack | Op::Run | Op::FreeUntil | Op::Broadcast => message.time_ns,
@@ -152,8 +148,8 @@ impl Clock {
         });
     }
 
-    /// Lets the kernel run if it is due. Returns the real time at which to call
-    /// again, `None` if only a message or another policy can change anything.
+    /// Lets the kernel run if it is due. Returns the real time of the next call; `None` if only a
+    /// message or a new policy can change anything.
     pub fn poll(&mut self, wall: Duration) -> Option<Duration> {
         let request_ns = self
             .request_ns
@@ -186,7 +182,7 @@ impl Clock {
         self.outbox.pop_front()
     }
 
-    /// Changes the policy at real time `wall`.
+    /// Sets the policy at real time `wall`.
     pub fn set_policy(&mut self, policy: ClockPolicy, wall: Duration) {
         let now_ns = self.now_ns(wall);
         self.now_ns = now_ns;
@@ -194,13 +190,12 @@ impl Clock {
         self.policy = policy;
     }
 
-    /// The policy in force.
+    /// The current policy.
     pub fn policy(&self) -> ClockPolicy {
         self.policy
     }
 
-    /// Virtual time at real time `wall`. While the kernel runs freely this is a
-    /// lower bound.
+    /// Virtual time at real time `wall`. While the kernel runs freely, this is a lower bound.
     pub fn now_ns(&self, wall: Duration) -> u64 {
         let (ClockPolicy::Paced { ratio }, true, Some(request_ns)) =
             (self.policy, self.waiting, self.request_ns)
@@ -210,7 +205,7 @@ impl Clock {
         self.paced_ns(wall, ratio).min(request_ns).max(self.now_ns)
     }
 
-    /// Whether the kernel waits for something that no timer of it will bring.
+    /// Whether the kernel waits for something that none of its timers will cause.
     pub fn is_idle_forever(&self) -> bool {
         self.waiting && self.request_ns.is_none_or(|at| at >= NEVER_NS)
     }
@@ -220,9 +215,8 @@ impl Clock {
         self.anchor.1.saturating_add(elapsed_ns as u64)
     }
 
-    /// Where the kernel stopped, between the last grant and its next timer, only
-    /// it knows; and it panics when taken back. As far as it was allowed to go
-    /// is as far as it can be.
+    /// Only the kernel knows where it stopped between the last grant and its next timer, and it
+    /// panics if time goes backwards. So assume the latest time that it was allowed to reach.
     fn stop_running(&mut self) {
         let reached_ns = self
             .request_ns

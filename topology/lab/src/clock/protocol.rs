@@ -3,29 +3,29 @@
 /// Bytes of a message.
 pub const MESSAGE_LEN: usize = 16;
 
-/// What a message is about.
+/// The operation of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Op {
     /// Answers every other message, with its `seq`.
     Ack = 0,
-    /// Kernel: hello. The time is its id, -1 for none.
+    /// Kernel: hello. The time is its ID, -1 for none.
     Start = 1,
-    /// Kernel: wants to run at this time. Replaces its last request.
+    /// Kernel: requests to run at this time. Replaces its last request.
     Request = 2,
-    /// Kernel: does nothing more until told to run.
+    /// Kernel: waits until it is told to run.
     Wait = 3,
-    /// Kernel: what time is it? The answer carries it.
+    /// Kernel: asks for the time, which the answer contains.
     Get = 4,
-    /// Kernel: it is this time by now.
+    /// Kernel: reports the current time.
     Update = 5,
-    /// Clock: it is this time, run.
+    /// Clock: sets the time and lets the kernel run.
     Run = 6,
-    /// Clock: the kernel need not ask before this time.
+    /// Clock: lets the kernel run until this time without asking.
     FreeUntil = 7,
-    /// Kernel: what time of day was it at time 0? The answer carries it.
+    /// Kernel: asks for the time of day at time 0, which the answer contains.
     GetTod = 8,
-    /// To all kernels; unused by a clock with one.
+    /// To all kernels; not used with one kernel.
     Broadcast = 9,
 }
 
@@ -47,24 +47,24 @@ impl Op {
     }
 }
 
-/// One message, in either direction.
+/// A message in either direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
-    /// What it is about.
+    /// Its operation.
     pub op: Op,
-    /// Number that its acknowledgement repeats.
+    /// Sequence number, repeated by the acknowledgement.
     pub seq: u32,
     /// Virtual time in ns; the meaning depends on `op`.
     pub time_ns: u64,
 }
 
-/// A message whose operation this clock does not know.
+/// A message with an unknown operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("time-travel message of unknown operation {0}")]
 pub struct UnknownOp(pub u32);
 
 impl Message {
-    /// Its bytes on the socket, which never leaves the machine.
+    /// Encodes the message, in host byte order.
     pub fn encode(&self) -> [u8; MESSAGE_LEN] {
         let mut bytes = [0; MESSAGE_LEN];
         bytes[0..4].copy_from_slice(&(self.op as u32).to_ne_bytes());
@@ -73,7 +73,7 @@ impl Message {
         bytes
     }
 
-    /// The message in these bytes.
+    /// Decodes a message.
     pub fn decode(bytes: &[u8; MESSAGE_LEN]) -> Result<Self, UnknownOp> {
         let [o0, o1, o2, o3, s0, s1, s2, s3, time @ ..] = *bytes;
         let op = u32::from_ne_bytes([o0, o1, o2, o3]);

@@ -1,4 +1,4 @@
-//! The clock on a socket.
+//! Serves a clock on a socket.
 
 use std::cell::RefCell;
 use std::io;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::{Clock, ClockPolicy, MESSAGE_LEN, Message};
 
-/// A clock that is being served, for those who look at it and set it.
+/// A handle to read and set a clock that is being served.
 #[derive(Debug, Clone)]
 pub struct ClockHandle {
     clock: Rc<RefCell<Clock>>,
@@ -40,12 +40,12 @@ impl ClockHandle {
         self.clock.borrow().now_ns(self.wall())
     }
 
-    /// The policy in force.
+    /// The current policy.
     pub fn policy(&self) -> ClockPolicy {
         self.clock.borrow().policy()
     }
 
-    /// Changes the policy.
+    /// Sets the policy.
     pub fn set_policy(&self, policy: ClockPolicy) {
         self.clock.borrow_mut().set_policy(policy, self.wall());
         self.changed.notify_one();
@@ -57,7 +57,7 @@ impl ClockHandle {
     }
 }
 
-/// Serves the kernel at the other end of `socket` until it hangs up.
+/// Serves the kernel at the other end of `socket` until it closes the socket.
 pub async fn serve(handle: ClockHandle, mut socket: UnixStream) -> io::Result<()> {
     let mut received = Vec::with_capacity(16 * MESSAGE_LEN);
     let mut outgoing = Vec::with_capacity(16 * MESSAGE_LEN);
@@ -93,7 +93,7 @@ pub async fn serve(handle: ClockHandle, mut socket: UnixStream) -> io::Result<()
     }
 }
 
-/// Hands all whole messages to the clock.
+/// Passes all complete messages to the clock.
 fn take_messages(handle: &ClockHandle, received: &mut Vec<u8>) -> io::Result<()> {
     let wall = handle.wall();
     let mut clock = handle.clock.borrow_mut();

@@ -2,7 +2,7 @@ use super::*;
 
 const MS: u64 = 1_000_000;
 
-/// A kernel that plays a script against a clock.
+/// A scripted kernel that talks to a clock.
 struct Kernel {
     clock: Clock,
     seq: u32,
@@ -51,7 +51,7 @@ impl Kernel {
         std::iter::from_fn(|| self.clock.poll_transmit()).collect()
     }
 
-    /// What it hears beside acknowledgements.
+    /// The messages it gets, without acknowledgements.
     fn orders(&mut self) -> Vec<(Op, u64)> {
         let orders = self.hears().into_iter().filter(|m| m.op != Op::Ack);
         orders.map(|m| (m.op, m.time_ns)).collect()
@@ -183,7 +183,7 @@ fn a_run_that_crosses_an_interrupt_is_granted_again() {
     kernel.waits_for(5 * MS, 0);
     kernel.polled(0);
     assert!(kernel.orders().contains(&(Op::Run, 5 * MS)));
-    // Interrupted before it read the RUN; reads it in place of the answer.
+    // Interrupted before it read the RUN, which it now reads instead of the answer.
     kernel.says(Op::Get, u64::MAX, 0);
     assert_eq!(kernel.hears()[0].time_ns, 5 * MS);
     kernel.polled(0);

@@ -1,4 +1,4 @@
-//! The outside: connects this process's standard streams to a command inside.
+//! Outside of the lab: connects this process's standard streams to a command inside.
 
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,25 +16,25 @@ use tokio_util::codec::{Encoder, FramedRead};
 use super::{Frame, FrameCodec, Request};
 use crate::tty::{self, RawMode};
 
-/// Bytes read from standard input at once.
+/// Bytes per read of standard input.
 const CHUNK: usize = 16 << 10;
 
-/// What a command reads.
+/// The input of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// Nothing. Standard input is left to whoever it is for.
+    /// None. Standard input is left to other readers.
     Nothing,
     /// Standard input.
     Stdin,
-    /// Standard input, and every key if it is a terminal.
+    /// Standard input, and single keys if it is a terminal.
     Keys,
 }
 
-/// Runs `request` through the socket at `path`; returns its exit status.
+/// Runs `request` through the socket at `path`. Returns its exit status.
 pub async fn run(path: &Path, request: Request, input: Input) -> io::Result<i32> {
     let (receiver, mut sender) = UnixStream::connect(path).await?.into_split();
     let mut frames = FramedRead::new(receiver, FrameCodec);
-    // Sent while the command's output is read, as it may wait for either.
+    // Sent while output is read, because the command may wait for either.
     let mut outgoing = BytesMut::new();
     let terminal = input == Input::Keys && io::stdin().is_terminal();
     let _raw = if terminal {
@@ -77,12 +77,12 @@ pub async fn run(path: &Path, request: Request, input: Input) -> io::Result<i32>
                 )),
             },
             sent = sender.write_buf(&mut outgoing), if !outgoing.is_empty() => if sent.is_err() {
-                // What is left to read says why.
+                // The remaining output says why.
                 outgoing.clear();
                 stdin = None;
             },
             read = read, if outgoing.is_empty() => match read {
-                // Nobody's input is as good as ended.
+                // A read error counts as the end of input.
                 Ok(0) | Err(_) => {
                     stdin = None;
                     FrameCodec.encode(Frame::StdinEnd, &mut outgoing)?;
@@ -94,7 +94,7 @@ pub async fn run(path: &Path, request: Request, input: Input) -> io::Result<i32>
             },
             _ = interrupts.recv() => {
                 let number = SignalKind::interrupt().as_raw_value();
-                // Who insists wants to leave, whatever the command does.
+                // A second interrupt quits, whatever the command does.
                 if interrupted {
                     return Ok(128 + number);
                 }
@@ -121,24 +121,23 @@ fn print(mut to: impl Write, data: &[u8]) -> io::Result<()> {
     to.flush()
 }
 
-/// Standard input. Terminals and pipes are waited for and then read, so that
-/// no thread is left behind in a read when the command ends first.
+/// Standard input. Terminals and pipes are polled before they are read, so that no thread
+/// stays blocked in a read when the command ends first.
 enum Stdin {
     Pollable(AsyncFd<OwnedFd>),
-    /// A file, which is always ready and cannot be polled.
+    /// A regular file, which is always ready and cannot be polled.
     File,
 }
 
 impl Stdin {
     fn new() -> io::Result<Self> {
         let fd = io::stdin().as_fd().try_clone_to_owned()?;
-        // SAFETY: the descriptor is owned and nobody else can close it.
+        // SAFETY: the descriptor is owned, and nobody else can close it.
         let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
         Ok(fd.map_or(Self::File, Self::Pollable))
     }
 
-    /// Its mode is not changed to non-blocking: it belongs to more processes
-    /// than this one.
+    /// Doesn't set non-blocking mode, because the open file is shared with other processes.
     async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Self::Pollable(fd) = self else {
             return Ok(nix::unistd::read(io::stdin(), buffer)?);
@@ -153,7 +152,7 @@ impl Stdin {
     }
 }
 
-/// Whether a read returns at once.
+/// Whether a read would return at once.
 fn is_readable(fd: &OwnedFd) -> io::Result<bool> {
     let mut polled = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
     Ok(poll(&mut polled, PollTimeout::ZERO)? > 0)
@@ -174,10 +173,10 @@ mod tests {
     use crate::exec::ExecRequest;
 
     const MORE_THAN_A_SOCKET_TAKES: usize = 4 << 20;
-    /// Tests that change it take turns.
+    /// Held by tests that change standard input.
     static STDIN: Mutex<()> = Mutex::const_new(());
 
-    /// Runs a command with `stdin` against `inside`, which has its connection.
+    /// Runs a command with `stdin` against `inside`, which gets the other end of its connection.
     async fn run_with<F: Future<Output = ()>>(
         stdin: impl AsFd,
         input: Input,

@@ -7,21 +7,21 @@ use tokio_util::codec::{Decoder, Encoder};
 
 use super::Request;
 
-/// Longest payload of a frame.
+/// Maximum payload length of a frame.
 const PAYLOAD_MAX: usize = 1 << 20;
-/// One byte of kind, four of length.
+/// One byte for the kind, four for the length.
 const HEADER_LEN: usize = 5;
 
-/// One frame.
+/// A frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// To the inside, first: what to run.
+    /// To the inside, first: the command to run.
     Request(Request),
     /// To the inside: standard input.
     Stdin(Bytes),
     /// To the inside: standard input has ended.
     StdinEnd,
-    /// To the inside: the terminal's size.
+    /// To the inside: the terminal's size has changed.
     Resize {
         /// Lines.
         rows: u16,
@@ -30,13 +30,13 @@ pub enum Frame {
     },
     /// To the inside: a signal for the command's process group.
     Signal(i32),
-    /// From the inside: standard output, or what a terminal shows.
+    /// From the inside: standard output, or the terminal's output.
     Stdout(Bytes),
     /// From the inside: standard error.
     Stderr(Bytes),
-    /// From the inside, last: the exit status (128 + signal).
+    /// From the inside, last: the exit status (128 + signal if a signal killed the command).
     Exit(i32),
-    /// From the inside, last: the command could not be run, and why.
+    /// From the inside, last: why the command could not run.
     Error(String),
 }
 
@@ -50,7 +50,7 @@ const STDERR: u8 = 6;
 const EXIT: u8 = 7;
 const ERROR: u8 = 8;
 
-/// Reads and writes frames.
+/// Encodes and decodes frames.
 #[derive(Debug, Default)]
 pub struct FrameCodec;
 

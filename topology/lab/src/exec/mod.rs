@@ -1,7 +1,7 @@
-//! Commands inside the lab, driven from outside.
+//! Runs commands inside the lab on behalf of outside processes.
 //!
-//! A connection carries one command: a request, then its streams in frames,
-//! then its end. See [`Frame`].
+//! A connection carries one command: its request, its streams as frames, and its end. See
+//! [`Frame`].
 
 pub mod client;
 mod frame;
@@ -11,21 +11,20 @@ use serde::{Deserialize, Serialize};
 
 pub use frame::{Frame, FrameCodec};
 
-/// What to run.
+/// The command to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Request {
-    /// A command.
+    /// A program.
     Command(ExecRequest),
-    /// The Mininet prompt.
+    /// A Mininet prompt.
     Mininet {
-        /// Whether the other end is a terminal, which then wants echo and line
-        /// editing.
+        /// Whether the other end is a terminal, so that the prompt echoes and edits lines.
         terminal: bool,
     },
 }
 
-/// A command to run inside.
+/// A program to run inside.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExecRequest {
     /// Program and arguments.
@@ -33,13 +32,13 @@ pub struct ExecRequest {
     /// Host whose network namespace it runs in; `None` for the lab's own.
     #[serde(default)]
     pub host: Option<String>,
-    /// Whether it gets a terminal. Standard output and error are one then.
+    /// Whether it gets a terminal, which combines standard output and error.
     #[serde(default)]
     pub pty: bool,
-    /// Working directory; `/run/weft` if not given.
+    /// Working directory; `/run/weft` by default.
     #[serde(default)]
     pub cwd: Option<String>,
-    /// Additions to its environment.
+    /// Additional environment variables.
     #[serde(default)]
     pub env: Vec<(String, String)>,
 }

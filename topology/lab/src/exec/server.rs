@@ -1,4 +1,4 @@
-//! The inside: runs commands for connections.
+//! Inside the lab: runs a command for each connection.
 
 use std::fs::File;
 use std::io;
@@ -23,23 +23,24 @@ use super::{ExecRequest, Frame, FrameCodec, Request};
 use crate::rundir::GUEST_RUNDIR;
 use crate::tty::AsyncTty;
 
-/// Socket of the process that built the network.
+/// Socket of the process that builds the network.
 const TOPOLOGY_SOCKET: &str = "/run/weft-topology.sock";
-/// Bytes read from a command at once.
+/// Bytes per read of a command's output.
 const CHUNK: usize = 16 << 10;
-/// Frames on their way out; a slow reader slows the command down.
+/// Frames that wait to be sent. With a slow reader the command blocks.
 const FRAMES_MAX: usize = 8;
-/// Bytes that wait for a command to read them. Its caller is heard, also with an interrupt,
-/// until there are so many.
+/// Maximum input that waits for a command to read it. Up to this limit the caller's frames are
+/// still read, including interrupts.
 const INPUT_BYTES_MAX: usize = 4 << 20;
-/// What a terminal takes for an interrupt.
+/// The interrupt character of a terminal.
 const CTRL_C: &[u8] = &[3];
-/// What a terminal takes for the end of its input.
+/// The end-of-file character of a terminal.
 const CTRL_D: &[u8] = &[4];
 
-/// What a command reads. Written while its output is read, as it may wait for either.
+/// The input of a command. Written while output is read, because the command may wait for
+/// either.
 struct Input {
-    /// The command's end; none when it takes no more.
+    /// The command's end; `None` once it accepts no more.
     writer: Option<Box<dyn AsyncWrite + Unpin>>,
     waiting: BytesMut,
     ended: bool,
@@ -60,7 +61,7 @@ impl Input {
         }
     }
 
-    /// Closes it behind what is waiting.
+    /// Closes the input after the waiting data.
     fn end(&mut self) {
         self.ended = true;
         if self.waiting.is_empty() {
@@ -68,7 +69,7 @@ impl Input {
         }
     }
 
-    /// Closes it. A command that takes no input, or has ended, is no error.
+    /// Closes the input. It's no error if the command reads no input or has ended.
     fn close(&mut self) {
         self.writer = None;
         self.waiting.clear();
@@ -78,7 +79,7 @@ impl Input {
         self.waiting.len() < INPUT_BYTES_MAX
     }
 
-    /// Writes some of what is waiting; loses nothing when it is dropped.
+    /// Writes some of the waiting data. Loses none if it is cancelled.
     async fn write(&mut self) {
         let Some(writer) = &mut self.writer else {
             return;
@@ -91,7 +92,7 @@ impl Input {
     }
 }
 
-/// Serves one connection from its request to its end.
+/// Serves one connection.
 pub async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S) {
     let mut frames = Framed::new(stream, FrameCodec);
     let Some(Ok(Frame::Request(request))) = frames.next().await else {
@@ -101,7 +102,7 @@ pub async fn serve<S: AsyncRead + AsyncWrite + Unpin>(stream: S) {
         Ok(code) => Frame::Exit(code),
         Err(error) => Frame::Error(error.to_string()),
     };
-    // Whoever asked may be gone.
+    // The caller may be gone.
     let _ = frames.send(last).await;
     let _ = frames.close().await;
 }
@@ -141,8 +142,8 @@ async fn run_on_pipes<S: AsyncRead + AsyncWrite + Unpin>(
         .map(|stderr| tokio::task::spawn_local(pump(stderr, sender, Frame::Stderr)));
     let wait = async move {
         let status = child.wait().await?;
-        // What it printed is sent before its end; descendants that keep its
-        // output open are waited for, as a shell's pipe would.
+        // Output is sent before the exit status. Like a shell's pipe, this waits for descendants
+        // that keep the output open.
         for pump in [stdout, stderr].into_iter().flatten() {
             let _ = pump.await;
         }
@@ -187,8 +188,7 @@ async fn run_on_pty<S: AsyncRead + AsyncWrite + Unpin>(
     relay(frames, receiver, input, Some(resize), group, wait).await
 }
 
-/// The Mininet prompt runs in the process that built the network, which takes
-/// over a terminal that is made here.
+/// Runs a Mininet prompt in the process that built the network, on a terminal that is made here.
 async fn run_mininet<S: AsyncRead + AsyncWrite + Unpin>(
     terminal: bool,
     frames: &mut Framed<S, FrameCodec>,
@@ -228,13 +228,13 @@ async fn run_prompt<S: AsyncRead + AsyncWrite + Unpin>(
     };
     let input = Input::new(Some(input));
     let code = relay(frames, receiver, input, Some(resize), None, wait).await;
-    // The last copy of the terminal: with it the prompt is hung up, if it still runs.
+    // The last copy of the terminal. Closing it hangs up the prompt if it is still running.
     pump.abort();
     code
 }
 
-/// Carries frames both ways until the command has ended. One without a `group` to be told
-/// that its caller is gone is left at once.
+/// Relays frames in both directions until the command has ended. Without a `group` to signal,
+/// it returns as soon as the caller is gone.
 async fn relay<S: AsyncRead + AsyncWrite + Unpin>(
     frames: &mut Framed<S, FrameCodec>,
     mut output: mpsc::Receiver<Frame>,
@@ -250,8 +250,7 @@ async fn relay<S: AsyncRead + AsyncWrite + Unpin>(
         tokio::select! {
             biased;
             frame = output.recv() => match frame {
-                // A caller that is gone hears no more; the command is told by
-                // the signal below.
+                // A caller that is gone gets no more frames. The signal below tells the command.
                 Some(frame) => if connected && frames.send(frame).await.is_err() {
                     connected = false;
                     input.close();
@@ -276,7 +275,7 @@ async fn relay<S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Does what a frame from outside says.
+/// Processes a frame from outside.
 fn take(frame: Frame, input: &mut Input, terminal: Option<&OwnedFd>, group: Option<Pid>) {
     match frame {
         Frame::Stdin(data) => input.put(&data),
@@ -306,7 +305,7 @@ fn take(frame: Frame, input: &mut Input, terminal: Option<&OwnedFd>, group: Opti
     }
 }
 
-/// Tells a command that its caller is gone; an error if there is nobody to tell.
+/// Tells a command that its caller is gone. Fails if there is no group to signal.
 fn hang_up(group: Option<Pid>) -> io::Result<()> {
     let group = group.ok_or_else(|| io::Error::from(io::ErrorKind::ConnectionReset))?;
     let _ = killpg(group, Signal::SIGHUP);
@@ -320,7 +319,7 @@ async fn pump<R: AsyncRead + Unpin>(
     frame: impl Fn(Bytes) -> Frame,
 ) {
     let mut buffer = vec![0; CHUNK];
-    // A terminal whose last user has gone reads as an error.
+    // A terminal without its last user reads as an error.
     while let Ok(read @ 1..) = reader.read(&mut buffer).await {
         let data = Bytes::copy_from_slice(&buffer[..read]);
         if sender.send(frame(data)).await.is_err() {
@@ -365,7 +364,7 @@ fn spawn(mut command: Command, request: &ExecRequest) -> io::Result<tokio::proce
     })
 }
 
-/// Exit status as a shell has it.
+/// The exit status as a shell reports it.
 pub fn exit_code(status: ExitStatus) -> i32 {
     status
         .code()
@@ -383,11 +382,11 @@ mod tests {
     use super::*;
     use crate::tty::RawMode;
 
-    /// A prompt's caller, the process that runs it, and what serves the caller.
+    /// The caller of a prompt, the process that runs it, and the server for the caller.
     struct Shell {
         caller: Framed<DuplexStream, FrameCodec>,
         topology: BufReader<UnixStream>,
-        /// The prompt's terminal, which takes keys as they are.
+        /// The prompt's terminal in raw mode.
         tty: AsyncTty,
         _raw: RawMode<File>,
         served: JoinHandle<io::Result<i32>>,
@@ -426,7 +425,7 @@ mod tests {
             let mut shell = Shell::new().await;
             drop(shell.caller);
             let mut keys = Vec::new();
-            // Linux says EIO, after an end, on a terminal without its far side.
+            // After the end, Linux reports EIO on a terminal without its other side.
             let _ = shell.tty.read_to_end(&mut keys).await;
             assert!(keys.is_empty(), "{keys:?}");
             assert!(shell.served.await.unwrap().is_err());
@@ -435,10 +434,10 @@ mod tests {
         LocalSet::new().run_until(test).await;
     }
 
-    /// More than its pipes and the frames on their way hold.
+    /// More than the pipes and the waiting frames can hold.
     const MUCH: usize = 2 << 20;
 
-    /// Asks for `argv` and sends it `MUCH`; returns the connection.
+    /// Starts `argv` and sends it `MUCH` bytes. Returns the connection.
     async fn flooded(argv: &[&str]) -> Framed<DuplexStream, FrameCodec> {
         let (caller, inside) = tokio::io::duplex(MUCH + CHUNK);
         tokio::task::spawn_local(serve(inside));

@@ -1,4 +1,4 @@
-//! The loopback interface of the inside.
+//! The loopback interface of the lab.
 
 use std::io;
 use std::mem;
@@ -13,13 +13,12 @@ nix::ioctl_write_ptr_bad!(set_interface_flags, SIOCSIFFLAGS, ifreq);
 /// Brings it up.
 pub fn up() -> io::Result<()> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
-    // SAFETY: a request of zeros is a valid one.
+    // SAFETY: an all-zero request is valid.
     let mut request: ifreq = unsafe { mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
         *to = *from as c_char;
     }
-    // SAFETY: both calls take a request with a terminated name, and use the
-    // flags in its union.
+    // SAFETY: both calls get a request with a terminated name, and use the flags in its union.
     unsafe {
         get_interface_flags(socket.as_raw_fd(), &mut request)?;
         request.ifr_ifru.ifru_flags |= IFF_UP as i16;

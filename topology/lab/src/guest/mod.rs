@@ -1,9 +1,8 @@
-//! The inside: process 1 of the lab.
+//! Inside the lab: process 1.
 //!
-//! Process 1 mounts what a system needs, starts one worker and then does
-//! nothing but reap: whatever becomes of the worker, the lab ends in good
-//! order and with a word about it. Everything blocks on events; a timer here
-//! would cost every lab time.
+//! Process 1 mounts file systems, starts one worker and then only reaps processes. However the
+//! worker ends, the lab is shut down properly and reports why. Everything blocks on events, because
+//! a timer here would cost real time in every lab.
 
 mod loopback;
 mod mounts;
@@ -29,18 +28,18 @@ use crate::spec::LabSpec;
 pub use mounts::OWN_FOLDERS;
 pub use worker::run as worker;
 
-/// Where programs are looked for; Mininet needs `sbin`.
+/// Search path of programs; Mininet needs `sbin`.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Virtual time before anything starts, which takes no real time. Programs take
-/// an uptime of 0 s for one they have not asked for yet; `ping` is one.
+/// Virtual time that passes before anything starts; it takes no real time. Some programs, such
+/// as `ping`, take an uptime of 0 s for a time that they haven't read yet.
 const AGE: Duration = Duration::from_secs(1);
 
-/// Files that a process may open, as many as a kernel usually allows at most (`fs.nr_open`);
-/// without a word it would be 4096, and a thousand hosts have more connections.
+/// Limit on the files that a process may open: the usual maximum (`fs.nr_open`). The default of
+/// 4096 is too low, because a thousand hosts have more connections.
 const OPEN_FILES: u64 = 1 << 20;
 
-/// Process 1. Ends by switching the lab off, so it does not return.
+/// Process 1. Powers the lab off at the end, so it doesn't return.
 pub fn init() -> io::Result<()> {
     check_first()?;
     if let Err(error) = boot() {
@@ -51,11 +50,11 @@ pub fn init() -> io::Result<()> {
     Ok(())
 }
 
-/// Process 1 of a network on this machine's own kernel, which ends with it. The folder is
-/// `rundir`, the line to the outside the descriptor `line`.
+/// Process 1 of a network on this machine's own kernel, which ends with this process. `rundir` is
+/// the lab's folder, `line` the descriptor of the line to the outside.
 pub fn init_native(rundir: &Path, line: RawFd) -> io::Result<()> {
     check_first()?;
-    // Before that folder is in its place nobody outside would find a word about it.
+    // Messages can be found outside only after this mount.
     mounts::native(rundir)?;
     step("namespaces");
     let spec = read_spec()?;
@@ -92,17 +91,17 @@ fn boot() -> io::Result<()> {
     work(&spec, None)
 }
 
-/// Whether nobody can start a program in it that waits without sleeping, as `iperf3` does: next
-/// to those that only run when it sleeps there would be none.
+/// Whether only our own programs run in it. With the scheduling below, a program that waits
+/// without sleeping, such as `iperf3`, would stop everything else.
 fn has_only_our_programs(spec: &LabSpec) -> bool {
     spec.topology.is_some() && spec.batch.is_some() && spec.bmv2.is_none()
 }
 
-/// Lets processes run in the order in which they wake up, each until it sleeps.
+/// Makes processes run in the order in which they wake up, each until it sleeps.
 ///
-/// The usual policy goes by how much processor time each had before, from the boot on. In
-/// virtual time that is next to nothing, and what little there is decides who reads first of
-/// two that wake at the same moment: it would depend on how many files Python has looked for.
+/// The default policy considers the CPU time that each process has used since the boot. In virtual
+/// time that is nearly zero, and the rest depends on chance, such as how many files Python has
+/// looked for. It would decide which of two processes that wake at the same time reads first.
 fn run_in_order_of_waking() -> io::Result<()> {
     let lowest = libc::sched_param { sched_priority: 1 };
     // SAFETY: the parameter outlives the call.
@@ -110,7 +109,7 @@ fn run_in_order_of_waking() -> io::Result<()> {
     Errno::result(result).map(drop).map_err(Into::into)
 }
 
-/// Lets processes open [`OPEN_FILES`], or, on this machine's own kernel, as many as they may.
+/// Lets processes open [`OPEN_FILES`] files. On this machine's own kernel, as many as allowed.
 fn open_many_files() -> io::Result<()> {
     match setrlimit(Resource::RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES) {
         Err(Errno::EPERM) => {
@@ -122,7 +121,7 @@ fn open_many_files() -> io::Result<()> {
     .map_err(Into::into)
 }
 
-/// Runs the worker to its end.
+/// Runs the worker until it ends.
 fn work(spec: &LabSpec, line: Option<RawFd>) -> io::Result<()> {
     open_many_files()?;
     let worker = Command::new("/proc/self/exe")
@@ -133,9 +132,9 @@ fn work(spec: &LabSpec, line: Option<RawFd>) -> io::Result<()> {
         .env("HOME", "/tmp")
         .env("TERM", "xterm-256color")
         .env("LANG", "C.UTF-8")
-        // The root file system takes no writes.
+        // The root file system is read-only.
         .env("PYTHONDONTWRITEBYTECODE", "1")
-        // Hash order must not depend on the run.
+        // Hash order must be the same in every run.
         .env(
             "PYTHONHASHSEED",
             spec.seed.wrapping_rem(1 << 32).to_string(),
@@ -145,7 +144,7 @@ fn work(spec: &LabSpec, line: Option<RawFd>) -> io::Result<()> {
     reap_until(Pid::from_raw(worker.id() as i32))
 }
 
-/// Reaps whoever ends, until the worker does.
+/// Reaps processes until the worker has ended.
 fn reap_until(worker: Pid) -> io::Result<()> {
     loop {
         match waitpid(None, None) {
@@ -162,7 +161,7 @@ fn reap_until(worker: Pid) -> io::Result<()> {
     }
 }
 
-/// The lab's description.
+/// The lab's specification.
 fn read_spec() -> io::Result<LabSpec> {
     let path = inside(rundir::SPEC);
     let json = fs::read(&path)?;
@@ -174,13 +173,13 @@ fn read_spec() -> io::Result<LabSpec> {
     })
 }
 
-/// A file of the rundir.
+/// A file in the lab's folder.
 fn inside(name: &str) -> PathBuf {
     Path::new(GUEST_RUNDIR).join(name)
 }
 
-/// Says outside that a step is done. A rundir that cannot be written shows at
-/// the next step that needs it.
+/// Reports a completed step to the outside. If the folder isn't writable, the next step that
+/// needs it fails.
 fn step(name: &str) {
     let file = fs::OpenOptions::new()
         .append(true)
@@ -191,20 +190,20 @@ fn step(name: &str) {
     }
 }
 
-/// Says outside that the lab has failed, unless that is known already: the
-/// first failure is the cause of the others.
+/// Reports to the outside that the lab has failed. Only the first failure is kept, because it
+/// is the cause of the others.
 fn fail(message: &str) {
     let path = inside(rundir::FAILED);
     if path.exists() {
         return;
     }
     if let Err(error) = fs::write(&path, format!("{message}\n")) {
-        // The console's log is the last place left.
+        // Only the console's log is left for it.
         eprintln!("weft-lab: {message} ({}: {error})", path.display());
     }
 }
 
-/// The rundir's path outside, which only the kernel's command line knows.
+/// The folder's path outside, from the kernel's command line.
 fn rundir_outside() -> io::Result<PathBuf> {
     let line = fs::read_to_string("/proc/cmdline")?;
     line.split_ascii_whitespace()

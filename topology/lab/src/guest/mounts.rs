@@ -1,7 +1,7 @@
-//! File systems of the inside.
+//! File systems of the lab.
 //!
-//! The root is the machine's own, read-only; what programs expect to write to
-//! is memory, and only the rundir reaches outside.
+//! The root is the machine's own, read-only. Folders that programs write to are in memory. Only
+//! the lab's folder is shared with the outside.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,10 +16,10 @@ use nix::mount::{MsFlags, mount};
 use crate::rundir::GUEST_RUNDIR;
 use crate::spec::LabSpec;
 
-/// Folders that a lab has of its own: they are covered with memory.
+/// Folders that each lab has in memory, over those of the machine.
 pub const OWN_FOLDERS: [&str; 3] = ["/run", "/tmp", "/dev/shm"];
 
-/// A process's own descriptors under the names that shells use.
+/// Links to a process's own descriptors, under the names that shells use.
 const DESCRIPTORS: [(&str, &str); 4] = [
     ("/proc/self/fd", "/dev/fd"),
     ("/proc/self/fd/0", "/dev/stdin"),
@@ -27,7 +27,7 @@ const DESCRIPTORS: [(&str, &str); 4] = [
     ("/proc/self/fd/2", "/dev/stderr"),
 ];
 
-/// Mounts what every Linux has.
+/// Mounts the usual file systems of a Linux system.
 pub fn system() -> io::Result<()> {
     let quiet = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     attach("proc", "/proc", quiet, None)?;
@@ -52,16 +52,16 @@ pub fn system() -> io::Result<()> {
     Ok(())
 }
 
-/// Mounts the lab's folder, whose path outside is `outside`.
+/// Mounts the lab's folder; `outside` is its path outside.
 pub fn rundir(outside: &Path) -> io::Result<()> {
     fs::create_dir_all(GUEST_RUNDIR)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     attach("hostfs", GUEST_RUNDIR, flags, Some(text(outside)?))
 }
 
-/// Makes a network's folder, whose path is `outside`, appear where it is in a lab, `/run`
-/// empty besides, and `/sys` tell of the network's own interfaces: BMv2 looks there whether
-/// they are up. The namespace of mounts is this process's own.
+/// For a network on this machine's own kernel: mounts the folder `outside` where a lab has it,
+/// with an otherwise empty `/run`, and a `/sys` that shows the network's own interfaces, where
+/// BMv2 checks that they are up. Only this process's mount namespace changes.
 pub fn native(outside: &Path) -> io::Result<()> {
     let folder = fs::File::open(outside)?;
     let quiet = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
@@ -69,7 +69,7 @@ pub fn native(outside: &Path) -> io::Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     attach("tmpfs", "/run", flags, None)?;
     fs::create_dir_all(GUEST_RUNDIR)?;
-    // It may have been in `/run` itself.
+    // The folder may have been in `/run` itself.
     let folder = format!("/proc/self/fd/{}", folder.as_raw_fd());
     mount(
         Some(folder.as_str()),
@@ -81,8 +81,8 @@ pub fn native(outside: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Mounts again, read-only, what the lab needs and [`system`] has covered:
-/// somebody's checkout in `/tmp`.
+/// Mounts again, read-only, what the lab needs and [`system`] has hidden, such as a checkout in
+/// `/tmp`.
 pub fn hidden(spec: &LabSpec) -> io::Result<()> {
     let paths = &spec.paths;
     let folder_of = |file: &Path| file.parent().map(Path::to_path_buf);
@@ -95,14 +95,14 @@ pub fn hidden(spec: &LabSpec) -> io::Result<()> {
     needed.extend(paths.modules.iter().filter_map(|module| folder_of(module)));
     needed.extend(spec.bmv2.iter().filter_map(|program| folder_of(program)));
     needed.extend(spec.batch.iter().flat_map(|batch| batch.needs.clone()));
-    // An interpreter is of no use without what is beside its `bin`.
+    // An interpreter also needs the folders next to its `bin`.
     let programs = folder_of(&paths.python);
     let environment = programs.as_deref().and_then(folder_of);
     needed.extend(match environment {
         Some(dir) if !OWN_FOLDERS.iter().any(|memory| dir == Path::new(memory)) => Some(dir),
         _ => programs,
     });
-    // Outer ones come first, and make inner ones visible.
+    // Outer folders come first and make inner ones visible.
     for dir in needed {
         let covered = OWN_FOLDERS.iter().any(|memory| dir.starts_with(memory));
         if !covered || dir.exists() {
@@ -119,7 +119,7 @@ pub fn hidden(spec: &LabSpec) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a file appear where it is outside, without what is beside it.
+/// Makes a single file visible at its outside path, without its siblings.
 fn lone(file: &Path, number: usize) -> io::Result<()> {
     let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else {
         return Ok(());
@@ -142,7 +142,7 @@ fn lone(file: &Path, number: usize) -> io::Result<()> {
 
 fn attach(kind: &str, at: &str, flags: MsFlags, data: Option<&str>) -> io::Result<()> {
     match mount(Some("none"), at, Some(kind), flags, data) {
-        // The kernel has done it.
+        // The kernel has already mounted it.
         Ok(()) | Err(Errno::EBUSY) => Ok(()),
         Err(errno) => Err(io::Error::new(
             io::Error::from(errno).kind(),

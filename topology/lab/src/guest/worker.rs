@@ -1,4 +1,4 @@
-//! What runs inside: the network, the batch command, and commands from outside.
+//! The worker: runs the network, the batch command, and commands from outside.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -23,15 +23,15 @@ use crate::spec::{BatchSpec, LabSpec};
 use crate::tty::{AsyncTty, RawMode};
 use crate::watch::Watch;
 
-/// Port of the first controller's gRPC server; those of the others follow.
+/// gRPC port of the first controller; the others use the next ports.
 const CONTROLLER_PORT: u16 = 9339;
-/// The line to the outside.
+/// The serial line to the outside.
 const SERIAL: &str = "/dev/ttyS0";
 
-/// The worker of process 1. Returns when the lab has nothing more to do. The line to the
-/// outside is the descriptor `line`, or else the serial one.
+/// The worker of process 1. Returns when the lab is done. `line` is the descriptor of the line to
+/// the outside; `None` uses the serial line.
 pub fn run(line: Option<RawFd>) -> io::Result<()> {
-    // SAFETY: process 1 handed it down, and nobody else in this process has it.
+    // SAFETY: process 1 passed it on, and nobody else in this process has it.
     let line = line.map(|line| unsafe { OwnedFd::from_raw_fd(line) });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -48,11 +48,11 @@ pub fn run(line: Option<RawFd>) -> io::Result<()> {
 async fn work(line: Option<OwnedFd>) -> io::Result<()> {
     let spec = read_spec()?;
     if let Some(line) = line {
-        // Not for those that are started here.
+        // Not inherited by the processes started here.
         fcntl(&line, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
         tokio::task::spawn_local(serve_line(line));
     } else if spec.batch.is_none() {
-        // A batch gets no input from outside: when it came would be chance.
+        // A batch gets no input from outside, because its timing would be random.
         tokio::task::spawn_local(serve_outside());
     }
     for module in &spec.paths.modules {
@@ -74,8 +74,7 @@ async fn work(line: Option<OwnedFd>) -> io::Result<()> {
     }
 }
 
-/// What a lab is there for once it is ready: its batch command, else commands
-/// from outside for as long as it is up.
+/// Runs the batch command, or serves commands from outside as long as the lab is up.
 async fn use_lab(batch: Option<&BatchSpec>) -> io::Result<()> {
     let Some(batch) = batch else {
         return std::future::pending().await;
@@ -120,7 +119,7 @@ fn start_network(spec: &LabSpec) -> io::Result<Child> {
         .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", spec.paths.python.display())))
 }
 
-/// Waits until the network says that it is ready, or that it has failed.
+/// Waits until the network is ready or has failed.
 async fn ready() -> io::Result<()> {
     let mut watch = Watch::new(Path::new(GUEST_RUNDIR))?;
     loop {
@@ -160,8 +159,8 @@ fn log(name: &str) -> io::Result<(File, File)> {
     Ok((file.try_clone()?, file))
 }
 
-/// Serves connections from outside over the serial line. A lab without it
-/// works, but nobody can reach it: that is a failure.
+/// Serves connections over the serial line. Without it the lab runs but cannot be reached, which
+/// is a failure.
 async fn serve_outside() {
     let result = async {
         let line: OwnedFd = OpenOptions::new()
@@ -207,7 +206,7 @@ async fn serve_stream(mut stream: Stream) {
     }
     let mut controllers = (CONTROLLER_PORT..).zip(mux::CONTROLLERS);
     if let Some((port, _)) = controllers.find(|(_, name)| *name == service) {
-        // Refused as long as this controller does not run; the caller sees an end.
+        // Refused while this controller isn't running; the caller then sees the connection end.
         if let Ok(mut controller) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await {
             let _ = controller.set_nodelay(true);
             let _ = tokio::io::copy_bidirectional(&mut stream, &mut controller).await;

@@ -1,4 +1,4 @@
-//! Why a lab has ended, in words for its user.
+//! Explains to the user why a lab has ended.
 
 use std::fs;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::control::State;
 use crate::rundir;
 
 impl Supervisor {
-    /// What the inside says has failed.
+    /// The failure that the inside has reported, if any.
     pub(super) async fn failure(&self) -> Option<End> {
         let failed = fs::read_to_string(self.shared.rundir.join(rundir::FAILED)).ok()?;
         // Empty while it is being written.
@@ -25,7 +25,7 @@ impl Supervisor {
         ))
     }
 
-    /// The kernel is gone: was that its order?
+    /// The kernel has ended. Returns whether that was regular.
     pub(super) async fn kernel_ended(&self, how: &str) -> End {
         if let Some(end) = self.failure().await {
             return end;
@@ -45,11 +45,11 @@ impl Supervisor {
         })
     }
 
-    /// Nothing has happened inside for too long.
+    /// There has been no progress for too long.
     pub(super) fn stalled(&self) -> End {
         let seconds = self.stall_limit.as_secs();
         let why = if self.shared.clock.is_idle_forever() {
-            format!("for {seconds} s everything inside has waited for what does not come")
+            format!("for {seconds} s everything inside has waited for an event that never comes")
         } else if let Some(limit) = self.kernel.mappings_exhausted() {
             format!(
                 "a process inside has all {limit} memory mappings that this machine allows; \
@@ -71,22 +71,22 @@ impl Supervisor {
         }
     }
 
-    /// All that the kernel has printed.
+    /// The whole console output.
     async fn console(&self) -> String {
-        // The console is a pipe of its own and may lag behind.
+        // The console is a separate pipe and may lag behind.
         tokio::time::sleep(Duration::from_millis(50)).await;
         let console = fs::read(self.shared.rundir.join(rundir::CONSOLE_LOG));
         String::from_utf8_lossy(&console.unwrap_or_default()).into_owned()
     }
 }
 
-/// The line of a kernel panic.
+/// The message of a kernel panic.
 fn panic_in(console: &str) -> Option<&str> {
     let (_, panic) = console.split_once("Kernel panic - not syncing: ")?;
     panic.lines().next()
 }
 
-/// The process that the kernel ended because it had no memory left (mm/oom_kill.c).
+/// The process that the kernel killed for lack of memory (mm/oom_kill.c).
 fn killed_for_memory(console: &str) -> Option<&str> {
     let (_, killed) = console.split_once("Out of memory: Killed process ")?;
     let (_, name) = killed.lines().next()?.split_once('(')?;

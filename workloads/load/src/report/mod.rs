@@ -1,4 +1,4 @@
-//! Tables from results: one run, or several side by side.
+//! Tables of results: of one run, or of several side by side.
 
 mod stats;
 
@@ -11,7 +11,7 @@ pub use stats::{Summary, quantile};
 use weft_text::table::Table;
 use weft_text::units::format_duration;
 
-/// Flows by size; 1 KB is 1000 bytes.
+/// Size classes of flows; 1 KB is 1000 bytes.
 const CLASSES: [Class; 4] = [
     Class {
         label: "up to 100 KB",
@@ -51,7 +51,7 @@ impl Class {
     }
 }
 
-/// FCT and slowdown of the flows of one class that completed.
+/// FCT and slowdown of the completed flows of a class.
 struct Measured {
     fct_ns: Summary,
     slowdown: Summary,
@@ -71,13 +71,13 @@ impl Measured {
     }
 }
 
-/// Counts that hold for a whole run.
+/// Counters of a whole run.
 struct Totals {
     failed: usize,
     switches: Option<SwitchTotals>,
     retransmissions: u64,
     timeouts: u64,
-    /// Flows that needed a reinjection.
+    /// Flows with reinjections.
     reinjected: usize,
 }
 
@@ -104,7 +104,7 @@ impl Totals {
         )
     }
 
-    /// Packets lost on links, where there were any.
+    /// Packets lost on links, if any were.
     fn lost(&self) -> Option<u64> {
         let lost = self.switches?.lost_packets;
         (lost > 0).then_some(lost)
@@ -154,7 +154,7 @@ pub fn run_table(results: &Results) -> String {
     )
 }
 
-/// Runs side by side, a column for each, under the name given with it.
+/// A comparison of runs, with one column per run under the given name.
 #[must_use]
 pub fn comparison_table(runs: &[(String, Results)]) -> String {
     let mut header = vec!["flows".to_owned(), String::new()];
@@ -210,10 +210,10 @@ pub fn comparison_table(runs: &[(String, Results)]) -> String {
     table.to_string()
 }
 
-/// The comparison as CSV: a row for each run and class of flows.
+/// The comparison as CSV, with one row per run and size class.
 ///
 /// # Errors
-/// Of `output`.
+/// A write error of `output`.
 pub fn comparison_csv(runs: &[(String, Results)], output: impl Write) -> Result<()> {
     let mut table = csv::Writer::from_writer(output);
     let mut header: Vec<String> = ["run", "flows", "count"].map(String::from).into();

@@ -1,11 +1,11 @@
 //! Means and quantiles.
 
-/// What a table says of a set of values.
+/// Summary of a set of values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// How many there are.
+    /// Number of values.
     pub count: usize,
-    /// Their mean.
+    /// Mean.
     pub mean: f64,
     /// 0.5 quantile.
     pub median: f64,
@@ -19,7 +19,7 @@ impl Summary {
     /// Names of [`Summary::values`].
     pub const NAMES: [&'static str; 4] = ["mean", "median", "p95", "p99"];
 
-    /// Of `values`; `None` if there are none.
+    /// Summary of `values`; `None` if there are none.
     #[must_use]
     pub fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.collect();
@@ -43,8 +43,8 @@ impl Summary {
     }
 }
 
-/// The quantile of `sorted`, which is not empty, interpolated linearly between
-/// ranks: what pandas and NumPy say by default.
+/// The quantile of `sorted`, which must not be empty, with linear interpolation between ranks (the
+/// default of pandas and NumPy).
 #[must_use]
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let rank = share.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;

@@ -310,12 +310,12 @@ pub struct SubflowRow {
     pub min_rtt_ns: u64,
 }
 
-/// A row of `samples.csv`: a subflow of a flow that goes on, at the end that sends.
+/// A row of `samples.csv`: the state of a subflow during a flow, at the sending end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleRow {
-    /// The flow, by its number in `flows.csv`.
+    /// Number of the flow in `flows.csv`.
     pub flow: usize,
-    /// When, from the start of the run.
+    /// Time from the start of the run.
     pub time_ns: u64,
     /// Address of the sender.
     pub source: Ipv4Addr,
@@ -325,11 +325,11 @@ pub struct SampleRow {
     pub destination: Ipv4Addr,
     /// Smoothed RTT.
     pub srtt_ns: u64,
-    /// Lowest RTT of late.
+    /// Lowest recent RTT.
     pub min_rtt_ns: u64,
     /// Congestion window.
     pub cwnd_packets: u32,
-    /// Packets that are under way.
+    /// Packets in flight.
     pub in_flight_packets: u32,
 }
 
@@ -340,15 +340,15 @@ pub struct Tables<'a> {
     pub flows: &'a [FlowRow],
     /// `subflows.csv`.
     pub subflows: &'a [SubflowRow],
-    /// `samples.csv`, if there is to be one.
+    /// `samples.csv`, if requested.
     pub samples: Option<&'a [SampleRow]>,
 }
 
-/// Writes the folder `out`, which must not exist: everything, or nothing.
-/// Telemetry is taken from `stats`, as far as it is there.
+/// Writes the folder `out`, which must not exist, completely or not at all. Copies telemetry from
+/// `stats`, if there is any.
 ///
 /// # Errors
-/// A file that cannot be read or written.
+/// If a file cannot be read or written.
 pub fn write(
     out: &Path,
     info: &RunInfo,
@@ -400,30 +400,30 @@ fn write_rows<Row: Serialize>(path: &Path, rows: &[Row]) -> Result<()> {
     Ok(())
 }
 
-/// Where a folder is prepared: beside its final place.
+/// The temporary folder, next to the final one.
 fn partial_path(out: &Path) -> PathBuf {
     let mut name = out.file_name().unwrap_or_default().to_owned();
     name.push(".partial");
     out.with_file_name(name)
 }
 
-/// A run's folder, read.
+/// The contents of a run's folder.
 #[derive(Debug, Clone)]
 pub struct Results {
     /// `run.json`.
     pub info: RunInfo,
     /// `flows.csv`.
     pub flows: Vec<FlowRow>,
-    /// What switches counted; `None` where nobody did.
+    /// The switches' counters; `None` if there are none.
     pub switches: Option<SwitchTotals>,
 }
 
-/// Packets of all switches that went no further.
+/// Packets that switches dropped or lost, in total.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SwitchTotals {
-    /// That found a queue full.
+    /// Dropped at a full queue.
     pub dropped_packets: u64,
-    /// That were lost on a link: at random, or because it was down.
+    /// Lost on a link: at random, or because the link was down.
     pub lost_packets: u64,
 }
 
@@ -431,7 +431,7 @@ impl Results {
     /// Reads the folder at `path`.
     ///
     /// # Errors
-    /// What is missing there, or malformed.
+    /// If something is missing or malformed.
     pub fn read(path: &Path) -> Result<Self> {
         let file = path.join("run.json");
         let json = fs::read_to_string(&file)
@@ -463,14 +463,14 @@ impl Results {
     }
 }
 
-/// Sums the last counts of every port.
+/// Sums the last counters of every port.
 fn sum_totals(path: &Path) -> Result<SwitchTotals> {
     #[derive(Deserialize)]
     struct Row {
         switch: String,
         port: u16,
         dropped_packets: u64,
-        /// Runs before Weft could lose packets have no such column.
+        /// Runs of older versions don't have this column.
         #[serde(default)]
         lost_packets: u64,
     }

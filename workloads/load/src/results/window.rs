@@ -1,8 +1,7 @@
-//! The part of the lab's telemetry files that belongs to one run.
+//! Cuts the part of one run from the lab's telemetry files.
 //!
-//! Switches and controller append to files for as long as the lab is up. A run
-//! takes the rows of its own time, counts time from its start, and counters
-//! from what they were then.
+//! Switches and controller append to their files as long as the lab is up. A run copies the rows
+//! of its own time. Times and counters then start from the beginning of the run.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,40 +11,40 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use csv::StringRecord;
 
-/// A span of `CLOCK_MONOTONIC`, both ends included.
+/// An interval of `CLOCK_MONOTONIC`, including both ends.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
-    /// First moment.
+    /// Start.
     pub start_ns: u64,
-    /// Last moment.
+    /// End.
     pub end_ns: u64,
 }
 
-/// Bytes read at once: system calls are what is slow in the lab.
+/// Bytes per read; large, because system calls are slow in the lab.
 const READ_BYTES: usize = 1 << 20;
 
 impl Window {
-    /// Copies the rows of `queues.csv` that lie in the window.
+    /// Copies the rows of `queues.csv` in the window.
     ///
     /// # Errors
-    /// A file that cannot be read or written, or is not of that form.
+    /// If a file cannot be read or written, or has another format.
     pub fn copy_queues(self, from: &Path, to: &Path) -> Result<()> {
         copy(from, to, |input, output| self.queues(input, output))
     }
 
-    /// Copies the rows of `patterns.csv` that lie in the window. The patterns
-    /// in force at its start come first, at time 0.
+    /// Copies the rows of `patterns.csv` in the window. The patterns in force at its start come
+    /// first, at time 0.
     ///
     /// # Errors
-    /// A file that cannot be read or written, or is not of that form.
+    /// If a file cannot be read or written, or has another format.
     pub fn copy_patterns(self, from: &Path, to: &Path) -> Result<()> {
         copy(from, to, |input, output| self.patterns(input, output))
     }
 
-    /// Copies the rows of `loop.csv` whose decisions lie in the window.
+    /// Copies the rows of `loop.csv` whose decisions are in the window.
     ///
     /// # Errors
-    /// A file that cannot be read or written, or is not of that form.
+    /// If a file cannot be read or written, or has another format.
     pub fn copy_loops(self, from: &Path, to: &Path) -> Result<()> {
         copy(from, to, |input, output| self.loops(input, output))
     }
@@ -66,7 +65,7 @@ impl Window {
             let mut fields = Vec::new();
             for (column, text) in row.iter().enumerate() {
                 fields.push(if times.contains(&column) && !text.is_empty() {
-                    // What led to the first decisions may lie before the start.
+                    // Samples that triggered the first decisions may be from before the start.
                     (i128::from(number(&row, column)?) - i128::from(self.start_ns)).to_string()
                 } else {
                     text.to_owned()
@@ -160,7 +159,7 @@ impl Window {
     }
 }
 
-/// A CSV file on its way from one place to another.
+/// A CSV file that is copied.
 struct Table<R, W: Write> {
     input: csv::Reader<R>,
     header: StringRecord,
@@ -187,7 +186,7 @@ impl<R: Read, W: Write> Table<R, W> {
             .with_context(|| format!("no column `{name}`"))
     }
 
-    /// The next row. One that its writer has not finished yet ends the file.
+    /// The next row. An incomplete row, which is still being written, ends the file.
     fn next(&mut self) -> Result<Option<StringRecord>> {
         let mut row = StringRecord::new();
         match self.input.read_record(&mut row) {
@@ -222,7 +221,7 @@ fn number(row: &StringRecord, column: usize) -> Result<u64> {
         .with_context(|| format!("{:?} is no number", &row[column]))
 }
 
-/// Does nothing if `from` is not there: then nobody measured.
+/// Does nothing if `from` doesn't exist, because there were no measurements.
 fn copy(
     from: &Path,
     to: &Path,
