@@ -1,5 +1,5 @@
-//! Requests to the supervisor of a running lab, and what it reports to the
-//! process that started it: JSON, one line each.
+//! The supervisor's protocol: requests to a running lab, and events for the process that started
+//! it, as one line of JSON each.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use crate::clock::ClockPolicy;
 use crate::error::{Error, Result};
 use crate::spec::{ClockMode, LabSpec};
 
-/// How long a supervisor may take to answer; it never works that long.
+/// Timeout of an answer; a supervisor is never busy that long.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
-/// Longest request line.
+/// Maximum length of a request line.
 pub const REQUEST_MAX: u64 = 4096;
 
 /// A completed step of the boot.
@@ -62,15 +62,15 @@ pub struct Status {
     pub rundir: PathBuf,
 }
 
-/// What is asked of a supervisor.
+/// A request to a supervisor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Request {
-    /// What are you doing?
+    /// Asks for the status.
     Status,
-    /// Change the clock's policy.
+    /// Sets the policy of the clock.
     Clock(ClockPolicy),
-    /// Stop.
+    /// Stops the lab.
     Down,
 }
 
@@ -84,47 +84,47 @@ impl Request {
     }
 }
 
-/// What it answers.
+/// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
-    /// To [`Request::Status`].
+    /// The answer to [`Request::Status`].
     Status(Box<Status>),
-    /// Done, or being done.
+    /// The request is done, or in progress.
     Done,
-    /// Not done, and why.
+    /// The request is refused, with the reason.
     Refused(String),
 }
 
-/// What a supervisor tells the process that started it.
+/// An event that a supervisor reports to the process that started it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Event {
-    /// A step of the boot is done.
+    /// A boot step is complete.
     Step(Step),
     /// The lab is ready.
     Ready,
-    /// The batch command runs.
+    /// The batch command is running.
     Running {
         /// Virtual time since boot.
         virtual_ns: u64,
         /// Real time since the start.
         wall: Duration,
-        /// What it wrote to its progress file.
+        /// Contents of its progress file.
         report: Option<serde_json::Value>,
     },
-    /// The batch command has ended and the lab is off.
+    /// The batch command has ended, and the lab is off.
     Ended {
         /// Its exit status.
         exit_code: i32,
         /// Virtual time since boot.
         virtual_ns: u64,
     },
-    /// The lab failed, and is off.
+    /// The lab has failed, and is off.
     Failed(String),
 }
 
-/// Asks the supervisor of the lab `name` in `socket`.
+/// Sends a request to the supervisor of the lab `name` at `socket`.
 pub async fn ask(name: &str, socket: &Path, request: Request) -> Result<Answer> {
     let exchange = async {
         let mut stream = BufReader::new(UnixStream::connect(socket).await?);

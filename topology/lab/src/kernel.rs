@@ -136,8 +136,8 @@ impl Drop for Kernel {
     }
 }
 
-/// Addresses decide about hash order and cache layout inside. Here, because an error in the
-/// child could not say what it is about.
+/// Turns off address randomization, because addresses affect hash order and cache layout inside.
+/// Done before the fork, because a child could not explain an error.
 fn fix_addresses() -> Result<()> {
     let fixed = |persona| personality::set(persona | Persona::ADDR_NO_RANDOMIZE);
     personality::get().and_then(fixed).map(drop).context(|| {
@@ -166,9 +166,9 @@ fn arguments(options: &KernelOptions<'_>) -> Vec<OsString> {
         "rootfstype=hostfs".into(),
         "rootflags=/".into(),
         "ro".into(),
-        // Where there is no such mode, ptrace does, at twice the cost.
+        // Without seccomp mode the kernel uses ptrace, at twice the cost.
         "seccomp=auto".into(),
-        // Left out, it is added to the arguments of process 1.
+        // Otherwise the kernel adds it to the arguments of process 1.
         "console=tty0".into(),
         "con=null".into(),
         "con0=null,fd:1".into(),

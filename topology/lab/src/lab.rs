@@ -82,7 +82,7 @@ impl Lab {
         Ok(lab)
     }
 
-    /// The lab of that name, if it is up. Cleans up after one that crashed.
+    /// The lab with this name, if it is up. Removes the remains of a crashed lab.
     pub fn find(name: &str) -> Result<Option<Lab>> {
         let rundir = rundir::of(name)?;
         match rundir::owner(&rundir)? {
@@ -95,22 +95,22 @@ impl Lab {
         }
     }
 
-    /// Names of all labs of this user that are up.
+    /// Names of this user's labs that are up.
     pub fn list() -> Result<Vec<String>> {
         let mut names = rundir::names()?;
         names.retain(|name| matches!(Self::find(name), Ok(Some(_))));
         Ok(names)
     }
 
-    /// Stops it and removes its folder; returns when nothing is left.
+    /// Stops the lab and removes its folder. Returns when nothing is left.
     pub async fn down(&self) -> Result<()> {
         let Owner::Process(pid) = rundir::owner(&self.rundir)? else {
             return rundir::remove(&self.rundir);
         };
-        // One that does not answer is killed below.
+        // A lab that doesn't answer is killed below.
         let _ = self.ask(Request::Down).await;
         if !self.gone_within(DOWN_LIMIT).await? {
-            // Its kernel dies with it, and everything inside with that.
+            // The kernel dies with its supervisor, and everything inside with the kernel.
             if pid > 0 {
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
             }
@@ -136,7 +136,7 @@ impl Lab {
         Ok(false)
     }
 
-    /// What it is doing.
+    /// The status of the lab.
     pub async fn status(&self) -> Result<Status> {
         match self.ask(Request::Status).await? {
             Answer::Status(status) => Ok(*status),
@@ -144,7 +144,7 @@ impl Lab {
         }
     }
 
-    /// Changes how virtual time goes on.
+    /// Sets how virtual time advances.
     pub async fn set_clock(&self, policy: ClockPolicy) -> Result<()> {
         self.ask(Request::Clock(policy)).await.map(drop)
     }
@@ -154,8 +154,8 @@ impl Lab {
         control::ask(&self.name, &socket, request).await
     }
 
-    /// Runs a command inside, connected to this process's standard streams,
-    /// and returns its exit status (128 + signal when killed by one).
+    /// Runs a command inside, connected to this process's standard streams. Returns its exit
+    /// status (128 + signal if a signal killed it).
     pub async fn exec(&self, request: ExecRequest) -> Result<i32> {
         let input = match request.pty {
             true => Input::Keys,
@@ -165,14 +165,13 @@ impl Lab {
             .await
     }
 
-    /// The same for a command that reads nothing: standard input may be for others.
+    /// The same for a command without input, so that standard input is left to others.
     pub async fn exec_without_input(&self, request: ExecRequest) -> Result<i32> {
         self.run_inside(exec::Request::Command(request), Input::Nothing)
             .await
     }
 
-    /// A Mininet prompt inside on this process's terminal (or on its standard
-    /// input, when that is no terminal).
+    /// Runs a Mininet prompt inside, on this process's terminal or standard input.
     pub async fn mininet_shell(&self) -> Result<i32> {
         use std::io::IsTerminal;
         let terminal = std::io::stdin().is_terminal();
@@ -187,15 +186,14 @@ impl Lab {
             .context(|| format!("lab {}", self.name))
     }
 
-    /// Unix sockets that lead to the controllers' gRPC servers inside, that of the first
-    /// controller first.
+    /// Unix sockets that connect to the controllers' gRPC servers inside, in order.
     pub fn controller_sockets(&self) -> Vec<PathBuf> {
         let sockets = rundir::CONTROLLER_SOCKETS.iter();
         let sockets = sockets.map(|socket| self.rundir.join(socket));
         sockets.filter(|socket| socket.exists()).collect()
     }
 
-    /// Its folder on this machine, `/run/weft` inside.
+    /// Its folder on this machine; `/run/weft` inside the lab.
     pub fn rundir(&self) -> &Path {
         &self.rundir
     }

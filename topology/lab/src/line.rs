@@ -1,40 +1,39 @@
 //! Flow control on the serial line.
 //!
-//! User-Mode Linux never listens again to a line whose terminal was throttled
-//! because it was not read fast enough, and may sleep for good on one whose
-//! other end was not. So neither end ever has more on its way than the other
-//! can hold: each acknowledges what it has read.
+//! User-Mode Linux fails on a line that overflows. It stops listening to a line whose terminal was
+//! throttled because it was read too slowly, and may sleep forever on a line whose other end was
+//! read too slowly. So neither end ever sends more than the other can buffer: each end
+//! acknowledges what it has read.
 //!
-//! Bytes travel in frames of a kind, a length and that many bytes; an
-//! acknowledgement has no bytes, its length says what was read, in [`cost`].
+//! Bytes are sent in frames: kind, length, payload. An acknowledgement has no payload; its length
+//! is the amount that was read, in units of [`cost`].
 
 use std::io;
 
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
 
-/// Cost of what is on its way to the inside at most. A terminal holds 4096
-/// bytes and throttles when 128 are left; acknowledgements need some, too.
+/// Window towards the inside, as a cost. A terminal buffers 4096 bytes and throttles when 128 are
+/// left; acknowledgements need some as well.
 const WINDOW_TO_INSIDE: usize = 3072;
-/// Cost of what is on its way to the outside at most: a tenth of what a socket
-/// holds.
+/// Window towards the outside, as a cost: a tenth of what a socket buffers.
 const WINDOW_TO_OUTSIDE: usize = 32 << 10;
-/// Cost of a short frame. A socket charges for buffers, not for bytes.
+/// Cost of a short frame. Sockets account for buffers, not for bytes.
 const COST_MIN: usize = 512;
-/// Bytes between the line and who uses it.
+/// Buffer between the line and its user.
 const BUFFER: usize = 64 << 10;
-/// Payload of a frame at most.
+/// Maximum payload of a frame.
 const PAYLOAD_MAX: usize = 16 << 10;
 const HEADER_LEN: usize = 3;
 const DATA: u8 = 0;
 const ACK: u8 = 1;
 
-/// Which end of the line this is.
+/// One of the two ends of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The launcher's.
+    /// The end of the launcher.
     Outside,
-    /// The lab's.
+    /// The end of the lab.
     Inside,
 }
 
@@ -47,13 +46,13 @@ impl End {
     }
 }
 
-/// What a frame with so many bytes counts.
+/// Cost of a frame with a payload of `bytes`.
 fn cost(bytes: usize) -> usize {
     COST_MIN.max(HEADER_LEN + bytes)
 }
 
-/// Turns a serial line into a stream that takes any amount of bytes. The future
-/// carries them, until either side ends.
+/// Turns a serial line into a reliable stream. The future carries the bytes until either side
+/// ends.
 pub fn reliable<L>(line: L, end: End) -> (DuplexStream, impl Future<Output = io::Result<()>>)
 where
     L: AsyncRead + AsyncWrite,
@@ -149,7 +148,7 @@ fn header(kind: u8, length: u16) -> [u8; HEADER_LEN] {
 mod tests {
     use super::*;
 
-    /// Copies bytes to the inside, and notes how many were ever on their way.
+    /// Copies bytes to the inside, and records the maximum in flight.
     #[tokio::test(flavor = "current_thread")]
     async fn the_inside_is_never_sent_more_than_its_terminal_holds() {
         let (outside_line, mut terminal) = tokio::io::duplex(1 << 20);
