@@ -29,12 +29,12 @@ pub struct Args {
     #[command(flatten)]
     machine: MachineArgs,
 
-    /// Only say whether these flags make a run; boot nothing
+    /// Check these flags and stop; boot nothing
     #[arg(long)]
     check: bool,
 
-    /// Write what the run cost this machine to FILE, as JSON: cpu_s, memory_bytes.
-    /// It is not among the results, which are the same every time
+    /// Write what the run cost this machine to FILE, as JSON: cpu_s, memory_bytes. It is not
+    /// part of the results, which are the same every time
     #[arg(long, value_name = "FILE")]
     usage: Option<PathBuf>,
 }
@@ -155,7 +155,7 @@ pub async fn execute(
     };
     let inside = work.join(RESULTS);
     if !inside.exists() {
-        let said = last_words(&work)
+        let said = last_line(&work)
             .unwrap_or_else(|| format!("weft-load ended with status {}", outcome.exit_code));
         if outcome.exit_code == i32::from(EXIT_USAGE) {
             fs::remove_dir_all(&work).with_context(|| work.display().to_string())?;
@@ -177,7 +177,7 @@ pub async fn execute(
 }
 
 /// The last line that the generator printed.
-fn last_words(work: &Path) -> Option<String> {
+fn last_line(work: &Path) -> Option<String> {
     let log = fs::read_to_string(work.join("log/batch.log")).ok()?;
     let line = log.lines().rev().find(|line| !line.trim().is_empty())?;
     Some(line.trim().to_owned())

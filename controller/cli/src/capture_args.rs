@@ -7,12 +7,12 @@ use weft_lab::{ArrivalsSpec, CaptureSpec};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Capture")]
 pub struct CaptureArgs {
-    /// Capture every packet of these hosts, for `weft evidence`: all, or names
-    /// such as h1_1,h2_3
+    /// Capture every packet of these hosts, for `weft evidence`: all, or names such as
+    /// h1_1,h2_3
     #[arg(long, value_name = "HOSTS", value_delimiter = ',')]
     capture: Vec<String>,
 
-    /// Note what comes to the queues in front of these hosts only, or to all
+    /// Queues whose arrivals are recorded
     #[arg(
         long,
         value_enum,

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use futures::{StreamExt, stream};
 use indicatif::MultiProgress;
 use weft_lab::LabSpec;
-use weft_load::args::{WorkloadArgs, parse_scheduler};
+use weft_load::args::{SCHEDULERS, WorkloadArgs, parse_scheduler};
 use weft_load::report;
 use weft_load::results::Results;
 
@@ -24,10 +24,17 @@ use crate::{Failure, Outcome, display, is_interrupt, outdir, switch_args};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// MPTCP schedulers to compare
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "default,minrtt,roundrobin,rb", value_parser = parse_scheduler)]
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "default,minrtt,roundrobin,rb",
+        value_parser = parse_scheduler,
+        help = format!("MPTCP schedulers to compare, of {SCHEDULERS}. default is the kernel's own")
+    )]
     schedulers: Vec<String>,
 
-    /// Runs at the same time [default: the number of CPUs]
+    /// Maximum number of runs at the same time [default: the number of CPUs]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
 

@@ -11,15 +11,15 @@ use crate::{Failure, Outcome, display};
 /// Runs to look into.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Folders of runs that were captured; each gets a folder evidence
+    /// Folders of captured runs. Each gets a folder `evidence`
     #[arg(required = true, value_name = "DIR")]
     runs: Vec<PathBuf>,
 
-    /// Write packets.csv and data_acks.csv too: a row for every packet
+    /// Also write packets.csv and data_acks.csv, with a row for every packet
     #[arg(long)]
     packets: bool,
 
-    /// Most rows of queue.csv for each port
+    /// Maximum number of rows of queue.csv for each port
     #[arg(long, value_name = "ROWS", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     rows: u32,
 }

@@ -14,27 +14,27 @@ use crate::{Failure, Outcome, installation};
 /// An experiment to run, or to go on with.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Scenario file; workloads/README.md says how to write one
+    /// Scenario file; workloads/README.md explains how to write one
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Only say what would be run, and what it costs
+    /// Print what would run and how long it would take; run nothing
     #[arg(long)]
     plan: bool,
 
-    /// The small subset that the file calls quick
+    /// Run the small subset that the file declares as quick
     #[arg(long)]
     quick: bool,
 
-    /// At the scale that the file calls full
+    /// Run at the scale that the file declares as full
     #[arg(long, conflicts_with = "quick")]
     full: bool,
 
-    /// Labs at the same time [default: the number of CPUs]
+    /// Maximum number of labs at the same time [default: the number of CPUs]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1024))]
     jobs: Option<u32>,
 
-    /// Seeds that every point gets at least [default: as the file says]
+    /// Minimum number of seeds for every point [default: as the file says]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     seeds: Option<u32>,
 
@@ -42,12 +42,12 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Folder of finished runs, which are not done again; experiments share it
-    /// [default: runs/scenarios/runs]
+    /// Folder of finished runs, which are not run again. Experiments share it [default:
+    /// runs/scenarios/runs]
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
 
-    /// Dask scheduler whose workers run the labs, such as tcp://10.0.0.1:8786
+    /// Address of a Dask scheduler whose workers run the labs, such as tcp://10.0.0.1:8786
     /// [default: this machine runs them]
     #[arg(long, value_name = "ADDRESS", conflicts_with = "jobs")]
     cluster: Option<String>,
@@ -55,7 +55,7 @@ pub struct Args {
 
 /// Becomes the program that does it.
 pub fn run(args: &Args) -> Outcome {
-    become_python(&installation::root()?, &args.words())
+    become_python(&installation::root()?, &args.arguments())
 }
 
 /// Whether a folder has the results of an experiment, and not those of a run.
@@ -70,11 +70,11 @@ pub fn report(folder: &Path) -> Outcome {
 
 impl Args {
     /// The command line of `weft_scenarios`.
-    fn words(&self) -> Vec<std::ffi::OsString> {
-        let mut words = vec!["experiment".into(), self.file.clone().into()];
+    fn arguments(&self) -> Vec<std::ffi::OsString> {
+        let mut arguments = vec!["experiment".into(), self.file.clone().into()];
         let mut flag = |name: &str, value: Option<std::ffi::OsString>| {
             if let Some(value) = value {
-                words.extend([format!("--{name}").into(), value]);
+                arguments.extend([format!("--{name}").into(), value]);
             }
         };
         flag("jobs", self.jobs.map(|jobs| jobs.to_string().into()));
@@ -88,13 +88,13 @@ impl Args {
             ("--full", self.full),
         ];
         let given = switches.iter().filter(|(_, is_on)| *is_on);
-        words.extend(given.map(|(name, _)| (*name).into()));
-        words
+        arguments.extend(given.map(|(name, _)| (*name).into()));
+        arguments
     }
 }
 
 /// Replaces this process by `weft_scenarios`; returns only when that fails.
-fn become_python(root: &Path, words: &[std::ffi::OsString]) -> Outcome {
+fn become_python(root: &Path, arguments: &[std::ffi::OsString]) -> Outcome {
     let python = root.join(".venv/bin/python");
     if !python.exists() {
         let missing = anyhow::anyhow!("{} is missing; run `make deps`", python.display());
@@ -102,7 +102,7 @@ fn become_python(root: &Path, words: &[std::ffi::OsString]) -> Outcome {
     }
     let error = Command::new(&python)
         .args(["-m", "weft_scenarios"])
-        .args(words)
+        .args(arguments)
         .exec();
     Err(error).with_context(|| python.display().to_string())?
 }

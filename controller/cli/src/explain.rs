@@ -18,11 +18,11 @@ use crate::{Outcome, client, display, telemetry};
 /// A pair of hosts or leaves.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// Host or leaf that sends, such as h1_1 or leaf1
+    /// Sending host or leaf, such as h1_1 or leaf1
     #[arg(value_name = "SRC")]
     source: String,
 
-    /// Host or leaf that receives
+    /// Receiving host or leaf
     #[arg(value_name = "DST")]
     destination: String,
 
@@ -210,34 +210,38 @@ fn decision_text(decision: &Decision) -> String {
 
 fn rule_text(rule: &str) -> &str {
     match rule {
-        "first" => "the first: every path has a cost",
-        "moved" => "a cost went clearly beyond where a gap changes",
-        "idle" => "no samples for a while: queues are empty",
-        "failed" => "a path carries nothing any more",
-        "gray" => "a path loses packets",
-        "herd" => "patterns chased their own queues: rates alone decide for a while",
-        "returned" => "a path carries packets again, or loses none any more",
+        "first" => "first pattern: every path has a cost",
+        "moved" => "a path cost changed clearly enough to change a gap",
+        "idle" => "no samples for a while, so queues are empty",
+        "failed" => "a path failed",
+        "gray" => "a path drops packets",
+        "herd" => {
+            "this pair's own traffic fills the queues, so only path rates set the pattern for now"
+        }
+        "returned" => "a path recovered",
         other => other,
     }
 }
 
 fn verdict_text(pair: &Explanation) -> String {
     match pair.verdict() {
-        Verdict::KernelRtt => "patterns follow from each kernel's own RTT".to_owned(),
-        Verdict::Ecmp => "none: with ECMP an address does not decide the path".to_owned(),
-        Verdict::Unmeasured => "a path has not been measured".to_owned(),
-        Verdict::Right => "it is what the costs say".to_owned(),
-        Verdict::Sticky => "the costs say another, not clearly enough: the gaps stay".to_owned(),
+        Verdict::KernelRtt => "hosts compute patterns from their kernels' own RTTs".to_owned(),
+        Verdict::Ecmp => "no pattern: with ECMP, addresses do not decide the path".to_owned(),
+        Verdict::Unmeasured => "no pattern yet: a path has not been measured".to_owned(),
+        Verdict::Right => "the pattern in force matches the current path costs".to_owned(),
+        Verdict::Sticky => {
+            "path costs changed, but not clearly enough for another pattern".to_owned()
+        }
         Verdict::Resting => format!(
-            "another is wanted; the last one is too young for {} more",
+            "path costs ask for another pattern, which has to wait {} more",
             format_duration(pair.resting_ns as f64)
         ),
         Verdict::Held => format!(
-            "patterns turned to and fro: rates alone decide for {} more",
+            "this pair's own traffic fills the queues, so only path rates set the pattern for {} more",
             format_duration(pair.resting_ns as f64)
         ),
-        Verdict::Due => "another is due".to_owned(),
-        Verdict::Unspecified => "of a kind that this program does not know".to_owned(),
+        Verdict::Due => "another pattern is about to be set".to_owned(),
+        Verdict::Unspecified => "unknown to this version of weft".to_owned(),
     }
 }
 
@@ -368,8 +372,8 @@ mod tests {
                 "path via RTT lowest queueing samples rate cost gap by both gap",
                 "A spine1 132 us 118 us 0 ns 9 1gbit 118 us 1 1",
                 "B spine2 132 us 118 us 0 ns 9 1gbit dead 0 0",
-                "in force 1.600000 A a path carries nothing any more (118 us, out)",
-                "now another is wanted; the last one is too young for 250 us more",
+                "in force 1.600000 A a path failed (118 us, out)",
+                "now path costs ask for another pattern, which has to wait 250 us more",
             ]
         );
     }

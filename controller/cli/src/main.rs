@@ -36,8 +36,8 @@ use weft_text::usage::{EXIT_INTERRUPTED, EXIT_USAGE, NotOffered, one_line};
 ///
 /// `weft topo up` boots a fabric on one virtual clock and leaves it running;
 /// `weft workload`, `weft patterns` and `weft shell` use it. `weft run` and
-/// `weft compare` boot fabrics of their own, as fast as the machine can, and
-/// give the same results every time.
+/// `weft compare` boot a fabric for each run, as fast as the machine can, and
+/// the same flags give the same results every time.
 #[derive(Debug, Parser)]
 #[command(name = "weft", version, propagate_version = true)]
 struct Cli {
@@ -52,9 +52,9 @@ enum Command {
     Topo(topo::Topo),
     /// Show the allocation pattern of every pair of leaves
     Patterns(query::PatternsArgs),
-    /// Say why the pattern between two hosts is what it is: samples, costs, rule
+    /// Explain the pattern between two hosts: samples, path costs, and the rule that applied
     Explain(explain::ExplainArgs),
-    /// Show RTT and queue of every path
+    /// Show the RTT and queue of every path
     Paths(query::QueryArgs),
     /// Show the switches' samples as they arrive
     Telemetry(query::QueryArgs),
@@ -64,18 +64,18 @@ enum Command {
     Shell(topo::LabName),
     /// Run flows in the running lab
     Workload(workload::Args),
-    /// Boot a lab of its own, run flows, stop it: the same results every time
+    /// Boot a lab, run flows in it, stop it: the same results every time
     Run(batch::Args),
     /// Run the same flows under several schedulers, side by side
     Compare(compare::Args),
-    /// Run what a scenario file describes: plan, run on all cores, resume, judge
+    /// Run the experiment of a scenario file: on all cores, resumed if interrupted, with verdicts
     Experiment(experiment::Args),
-    /// Show what happened to every packet of runs with --capture
+    /// Evaluate every packet of runs with --capture: order, delays, bursts, drops
     Evidence(evidence::Args),
-    /// Write the page of an experiment: report.html, and its figures; of folders of
-    /// runs, show their table again, several side by side
+    /// Write report.html and the figures of an experiment; or show the table of runs again,
+    /// several side by side
     Report {
-        /// The folder of an experiment, or folders of runs
+        /// Folder of an experiment, or folders of runs
         #[arg(required = true, value_name = "DIR")]
         folders: Vec<PathBuf>,
     },
@@ -84,11 +84,11 @@ enum Command {
 /// Why a command did not do what it should.
 #[derive(Debug)]
 enum Failure {
-    /// The user asked for something wrong: one line, status 2.
+    /// Wrong usage: one line, status 2.
     Usage(String),
-    /// It went wrong, status 1.
+    /// It failed: status 1.
     Error(anyhow::Error),
-    /// Somebody inside said why already; its status.
+    /// A command inside the lab failed and said why; its exit status.
     Status(u8),
 }
 
@@ -112,7 +112,7 @@ fn exit(outcome: Outcome) -> ExitCode {
             eprintln!("weft: {line}");
             ExitCode::from(EXIT_USAGE)
         }
-        // Whoever read our output has had enough of it.
+        // The reader of our output closed the pipe.
         Err(Failure::Error(error)) if display::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(Failure::Error(error)) => {
             eprintln!("weft: {error:#}");
@@ -128,16 +128,16 @@ fn exit(outcome: Outcome) -> ExitCode {
     }
 }
 
-/// Whether somebody wanted it to stop.
+/// Whether the user interrupted it.
 fn is_interrupt(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(weft_lab::Error::Interrupted))
 }
 
-fn run(words: impl Iterator<Item = OsString>) -> Outcome {
-    let words: Vec<OsString> = words.collect();
-    let cli = match Cli::try_parse_from(&words) {
+fn run(arguments: impl Iterator<Item = OsString>) -> Outcome {
+    let arguments: Vec<OsString> = arguments.collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error, &words),
+        Err(error) => return refuse(&error, &arguments),
     };
     if let Command::Report { folders } = &cli.command {
         return report(folders);
@@ -170,17 +170,17 @@ fn run(words: impl Iterator<Item = OsString>) -> Outcome {
 }
 
 /// Help and version texts go where they belong; mistakes become one line.
-fn refuse(error: &clap::Error, words: &[OsString]) -> Outcome {
+fn refuse(error: &clap::Error, arguments: &[OsString]) -> Outcome {
     let Some(line) = one_line(error) else {
         return display::out(error.to_string());
     };
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return Err(Failure::Usage(format!(
             "no command given; see {} --help",
-            command_path(words)
+            command_path(arguments)
         )));
     }
-    let see = command_path(words);
+    let see = command_path(arguments);
     let line = renamed(error).unwrap_or(line);
     Err(Failure::Usage(format!("{line}; see {see} --help")))
 }
@@ -198,11 +198,14 @@ fn renamed(error: &clap::Error) -> Option<String> {
 }
 
 /// The command as far as it was understood: `weft topo up`.
-fn command_path(words: &[OsString]) -> String {
+fn command_path(arguments: &[OsString]) -> String {
     let mut path = "weft".to_owned();
     let mut command = <Cli as clap::CommandFactory>::command();
-    for word in words.iter().skip(1) {
-        let Some(next) = word.to_str().and_then(|word| command.find_subcommand(word)) else {
+    for argument in arguments.iter().skip(1) {
+        let Some(next) = argument
+            .to_str()
+            .and_then(|name| command.find_subcommand(name))
+        else {
             break;
         };
         path.push(' ');
@@ -226,5 +229,65 @@ fn report(folders: &[PathBuf]) -> Outcome {
     match &runs[..] {
         [(_, results)] => display::out(report::run_table(results)),
         runs => display::out(report::comparison_table(runs)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// Every command, with what is typed for it.
+    fn commands(command: &clap::Command, path: &str) -> Vec<(String, clap::Command)> {
+        let path = format!("{path} {}", command.get_name());
+        let below = command.get_subcommands();
+        let below = below.flat_map(|next| commands(next, &path));
+        let mut all: Vec<_> = below.collect();
+        all.push((path.trim().to_owned(), command.clone()));
+        all
+    }
+
+    #[test]
+    fn every_command_and_every_flag_has_a_help_text() {
+        let all = commands(&Cli::command(), "");
+        assert!(all.len() > 15, "{all:?}");
+        for (path, mut command) in all {
+            assert!(command.get_about().is_some(), "{path}");
+            for flag in command.get_arguments() {
+                let text = flag.get_help().map(ToString::to_string);
+                let name = flag.get_id();
+                assert!(text.is_some_and(|text| !text.is_empty()), "{path} {name}");
+            }
+            let help = command.render_long_help().to_string();
+            assert!(help.contains("--help"), "{path}: {help}");
+        }
+    }
+
+    #[test]
+    fn the_help_of_run_and_compare_names_every_scheduler() {
+        let source = include_str!("../../../host/kernel/Kbuild");
+        let objects: BTreeSet<_> = source.split_whitespace().collect();
+        let kernel = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../host/kernel");
+        let names: Vec<_> = weft_load::args::SCHEDULERS.split(", ").collect();
+        assert!(names.len() >= 14, "{names:?}");
+        for name in &names {
+            let is_built = objects.contains(&*format!("{name}.o")) || *name == "default";
+            let is_ours = *name == "weft" && kernel.join("weft_sched.c").exists();
+            assert!(is_built || is_ours, "{name}");
+        }
+        for (command, flag) in [("run", "scheduler"), ("compare", "schedulers")] {
+            let weft = Cli::command();
+            let command = weft.find_subcommand(command).unwrap();
+            let flag = command.get_arguments().find(|arg| arg.get_id() == flag);
+            let help = flag.unwrap().get_help().unwrap().to_string();
+            let said: Vec<_> = help.split([' ', ',', '.']).collect();
+            for name in &names {
+                assert!(said.contains(name), "{name}: {help}");
+            }
+        }
     }
 }

@@ -18,15 +18,16 @@ pub struct ShowArgs {
     #[command(flatten)]
     fabric: FabricArgs,
 
-    /// Draw the lab of this name, which is up, instead of what the flags say
+    /// Draw the running lab of this name instead of the fabric that the flags describe
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// Write a picture with all nodes and links, instead of a text with the first and last
+    /// Write an SVG picture of all nodes and links to FILE, instead of printing a text that
+    /// leaves out the middle ones
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
-    /// Print topology.json
+    /// Print topology.json instead of a drawing
     #[arg(long, conflicts_with = "svg")]
     json: bool,
 }
@@ -53,7 +54,7 @@ pub async fn show(args: &ShowArgs) -> Outcome {
     }
 }
 
-/// What Python makes of it, which alone knows what a fabric looks like.
+/// The drawing. Python makes it, because only `weft_topology` describes fabrics.
 fn drawn(topology: &TopologySpec, how: Option<&str>) -> Result<String, Failure> {
     let python = installation::root()?.join(".venv/bin/python");
     let mut command = Command::new(&python);
@@ -80,7 +81,7 @@ fn drawn(topology: &TopologySpec, how: Option<&str>) -> Result<String, Failure> 
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Nobody ever sees half of the file.
+/// Writes the file whole or not at all.
 fn write_whole(file: &Path, text: &str) -> anyhow::Result<()> {
     let mut partial = file.as_os_str().to_owned();
     partial.push(".partial");

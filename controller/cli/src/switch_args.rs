@@ -27,8 +27,8 @@ pub enum SwitchKind {
 /// The switches, as a flag.
 #[derive(Debug, Clone, Args)]
 pub struct SwitchArgs {
-    /// What runs the P4 programs of switches: weft-switch, or BMv2, one
-    /// simple_switch_grpc for each (bmv2)
+    /// What runs the P4 programs of switches: weft-switch (weft), or BMv2, one
+    /// simple_switch_grpc for each switch (bmv2)
     #[arg(
         long,
         value_enum,

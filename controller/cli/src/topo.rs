@@ -36,7 +36,7 @@ pub enum Topo {
 /// Which lab.
 #[derive(Debug, Args)]
 pub struct LabName {
-    /// Name of the lab, for those who run several
+    /// Name of the lab, if you run several
     #[arg(long, value_name = "NAME", default_value = "lab", env = "WEFT_LAB")]
     pub name: String,
 }
@@ -74,9 +74,9 @@ pub struct UpArgs {
     #[command(flatten)]
     switch: SwitchArgs,
 
-    /// Virtual time: at most as fast as real time (paced), as fast as the
-    /// machine can (free), or standing still (paused). Or none: on this machine's
-    /// own kernel, in namespaces (native)
+    /// How virtual time passes: at most as fast as real time (paced), as fast as possible
+    /// (free), or not at all (paused). native has no virtual time: it uses this machine's own
+    /// kernel, in network namespaces
     #[arg(
         long,
         value_enum,
@@ -119,12 +119,12 @@ pub struct FlowsArgs {
     #[command(flatten)]
     lab: LabName,
 
-    /// One host only, such as h1_2
+    /// Show one host only, such as h1_2
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
 
-    /// What the kernel measures for each subflow of the connections that hosts
-    /// have opened, path by path, whatever the scheduler
+    /// Show what the kernel measures for each subflow of the connections that hosts have
+    /// opened, by path, whatever the scheduler
     #[arg(long)]
     subflows: bool,
 

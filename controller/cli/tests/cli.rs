@@ -120,29 +120,28 @@ fn a_machine_without_the_lab_kernel_is_told_how_to_get_it() {
 
 #[test]
 fn every_command_explains_itself() {
-    for command in [
-        "",
-        "topo",
-        "topo up",
-        "topo down",
-        "topo status",
-        "patterns",
-        "explain",
-        "paths",
-        "telemetry",
-        "flows",
-        "shell",
-        "workload",
-        "run",
-        "compare",
-        "report",
-    ] {
+    let mut commands = vec![String::new()];
+    let mut explained = 0;
+    while let Some(command) = commands.pop() {
         let output = weft(&format!("{command} --help"));
         assert!(output.status.success(), "weft {command} --help");
+        assert!(said(&output).is_empty(), "weft {command} --help");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(text.contains("Usage: weft"), "weft {command} --help");
-        assert!(said(&output).is_empty());
+        assert!(
+            text.contains(&format!("Usage: weft{command}")),
+            "weft {command} --help"
+        );
+        let listed = text
+            .lines()
+            .skip_while(|line| *line != "Commands:")
+            .skip(1)
+            .take_while(|line| !line.is_empty())
+            .filter_map(|line| line.split_whitespace().next())
+            .filter(|name| *name != "help");
+        commands.extend(listed.map(|name| format!("{command} {name}")));
+        explained += 1;
     }
+    assert!(explained > 15, "{explained}");
 }
 
 #[test]

@@ -62,7 +62,7 @@ const MEMORY_BYTES_MIN: u64 = 2 << 30;
 const HOST_MEMORY_BYTES: u64 = 6 << 20;
 
 impl LabSpec {
-    /// Memory that it gets unless somebody says how much.
+    /// Memory that the lab gets unless a flag sets it.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let hosts = self.topology.as_ref().map_or(0, TopologySpec::hosts);
@@ -102,14 +102,14 @@ impl TopologySpec {
     /// subflow.
     #[must_use]
     pub fn paths(&self) -> u8 {
-        let ways = match self {
+        let paths = match self {
             Self::LeafSpine(spec) => spec.spines,
             Self::FatTree(spec) => (spec.k / 2).saturating_pow(2),
             Self::ManyToOne(spec) => spec.links,
             // As many as flags take.
             Self::TwoPath(spec) | Self::Dumbbell(spec) => spec.profiles.len() as u8,
         };
-        ways.min(self.common().subflows)
+        paths.min(self.common().subflows)
     }
 
     /// Hosts of all leaves.
@@ -136,16 +136,16 @@ pub const MAX_SUBFLOWS: u8 = 8;
 pub struct CommonSpec {
     /// Rate of links between switches.
     pub rate_bps: u64,
-    /// Rate of links to hosts: both ways, unless `sender_rate_bps` is given.
+    /// Rate of links to hosts: in both directions, unless `sender_rate_bps` is given.
     pub host_rate_bps: u64,
-    /// Rate from hosts to their leaf, where it differs.
+    /// Rate from hosts to their leaf, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sender_rate_bps: Option<u64>,
     /// One-way propagation delay of every link.
     pub delay_ns: u64,
     /// Depth of every egress queue.
     pub queue_packets: u32,
-    /// The same in bytes, which then alone limits it.
+    /// The same in bytes, which then replaces the limit in packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_bytes: Option<u64>,
     /// Packets in a queue above which switches mark those that are ECN-capable.
@@ -154,7 +154,7 @@ pub struct CommonSpec {
     /// The same in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn_bytes: Option<u64>,
-    /// Paths that a connection uses, at most: so many of all that there are.
+    /// Maximum number of paths that a connection uses.
     #[serde(default = "max_subflows", skip_serializing_if = "is_max_subflows")]
     pub subflows: u8,
     /// Metrics of the hosts' routes, by name, where they are not the kernel's own:
@@ -166,7 +166,7 @@ pub struct CommonSpec {
     /// Version of IP that connections run over: 4 or 6.
     #[serde(default = "ipv4", skip_serializing_if = "is_ipv4")]
     pub ip: u8,
-    /// What becomes of links while traffic runs.
+    /// Changes of links while traffic runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangeSpec>,
     /// Mean stall of the scheduling noise between a host's kernel and its network card.
@@ -259,7 +259,7 @@ pub enum HostsSpec {
 }
 
 impl HostsSpec {
-    /// The most at a leaf.
+    /// The number at the leaf that has the most.
     #[must_use]
     pub fn most(&self) -> u8 {
         match self {
@@ -350,7 +350,7 @@ pub enum ClockMode {
     Paced,
     /// Stands still.
     Paused,
-    /// There is none: the network runs on this machine's own kernel, in real time.
+    /// No virtual time: the network runs on this machine's own kernel, in real time.
     Native,
 }
 
@@ -424,8 +424,8 @@ fn rtt() -> String {
     "rtt".to_owned()
 }
 
-/// A map with numbers as keys, which JSON has as text only. An enum with a tag
-/// inside does not turn them back by itself.
+/// A map with numbers as keys. JSON has keys as text only, and serde does not turn them back
+/// inside an enum with a tag.
 fn numbered<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<u8, u64>, D::Error> {
     BTreeMap::<String, u64>::deserialize(deserializer)?
         .into_iter()

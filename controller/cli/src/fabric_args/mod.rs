@@ -60,12 +60,11 @@ pub struct FabricArgs {
     #[arg(long, value_name = "RATE", default_value = "1gbit", value_parser = parse_link_rate)]
     rate: u64,
 
-    /// Rate of links to hosts
+    /// Rate of links to hosts, in both directions unless --sender-rate is given
     #[arg(long, value_name = "RATE", default_value = "1gbit", value_parser = parse_link_rate)]
     host_rate: u64,
 
-    /// Rate from hosts to their leaf, where it differs from the way back
-    /// [default: the host rate]
+    /// Rate from hosts to their leaf [default: the host rate]
     #[arg(long, value_name = "RATE", value_parser = parse_link_rate)]
     sender_rate: Option<u64>,
 
@@ -73,36 +72,35 @@ pub struct FabricArgs {
     #[arg(long, value_name = "TIME", default_value = "10us", value_parser = parse_delay)]
     delay: u64,
 
-    /// Depth of every egress queue of the switches, in packets, or in bytes of the
-    /// frames that wait: 150KB
+    /// Depth of every egress queue of the switches: packets, or bytes of the frames that wait
+    /// (150KB)
     #[arg(long, value_name = "PACKETS|BYTES", default_value = "100")]
     queue: QueueDepth,
 
-    /// Explicit congestion notification: packets in an egress queue, or bytes (30KB),
-    /// above which switches mark those that are ECN-capable. TCP of all hosts then
-    /// negotiates ECN; --congestion dctcp answers marks as DCTCP [default: no marks]
+    /// Mark ECN-capable packets that find more than this in an egress queue of a switch:
+    /// packets, or bytes (30KB). TCP on all hosts then negotiates ECN; with --congestion dctcp
+    /// it responds as DCTCP does [default: no marks]
     #[arg(long, value_name = "PACKETS|BYTES")]
     ecn: Option<QueueDepth>,
 
     #[command(flatten)]
     of_spines: SpineArgs,
 
-    /// Change a link, or all links of a switch, so long after the start of traffic:
-    /// "at 20ms link leaf1-spine2 down", "at 2s switch spine1 rate 0.5 loss 1%" (also
-    /// delay, queue, up), or in short 2s:spine1:rate=10mbit,delay=50ms, where a number
-    /// is that of a spine. Nobody is told of what is down: it loses all that is sent
-    /// to it. (Several: repeat it, or separate them by ;)
+    /// Change a link, or all links of a switch, at a time after the start of traffic: "at 20ms
+    /// link leaf1-spine2 down", "at 2s switch spine1 rate 0.5 loss 1%". There are also delay,
+    /// queue and up. The short form is 2s:spine1:rate=10mbit,delay=50ms, where a number stands
+    /// for a spine. No program is told that a link is down: it loses every packet. For several
+    /// changes, repeat the flag or separate them by ;
     #[arg(long, value_name = "CHANGE", value_delimiter = ';', value_parser = parse_change)]
     change: Vec<ChangeSpec>,
 
-    /// Scheduling noise between a host's kernel and its network card, as a hypervisor
-    /// makes it: packets are held up at random, for so long on average, in either
-    /// direction
+    /// Scheduling noise between a host's kernel and its network card, as a hypervisor causes
+    /// it: packets are delayed at random in both directions, by this time on average
     #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = parse_jitter)]
     host_jitter: u64,
 
-    /// Network cards of hosts: plain ones, or such that run a P4 program (p4). Those
-    /// measure RTTs from card to card in place of the leaves, without what hosts do
+    /// Network cards of hosts: plain, or running a P4 program (p4). P4 cards measure RTTs from
+    /// card to card, in place of the leaves, so that delays inside hosts do not count
     #[arg(
         long,
         value_enum,
@@ -112,9 +110,8 @@ pub struct FabricArgs {
     )]
     nic: NicKind,
 
-    /// In-band telemetry (md): now and then a packet collects switch, port, latency and
-    /// depth of every queue that it passes between leaves, as INT-MD has it. Hosts see
-    /// nothing of it
+    /// In-band telemetry: md lets some packets collect the switch, port, latency and depth of
+    /// every queue that they pass between leaves, in the format of INT-MD. Hosts never see it
     #[arg(
         long,
         value_enum,
@@ -124,16 +121,16 @@ pub struct FabricArgs {
     )]
     int: IntKind,
 
-    /// Subflows of a connection, each on a path of its own: at most so many of all paths
-    /// that there are. Each pair of racks has others
+    /// Maximum number of subflows of a connection. Each has a path of its own; if there are
+    /// more paths, different pairs of racks use different ones
     #[arg(long, value_name = "COUNT", default_value_t = MAX_SUBFLOWS, value_parser = clap::value_parser!(u8).range(1..=i64::from(MAX_SUBFLOWS)))]
     subflows: u8,
 
     #[command(flatten)]
     route_metrics: RouteMetricArgs,
 
-    /// How leaves choose a packet's path: by its addresses (weft), so that
-    /// every subflow has a path of its own, or by a hash of the 5-tuple (ecmp)
+    /// How leaves choose the path of a packet: by its addresses (weft), so that every subflow
+    /// has a path of its own, or by a hash of the 5-tuple (ecmp)
     #[arg(
         long,
         value_enum,
@@ -143,7 +140,7 @@ pub struct FabricArgs {
     )]
     routing: RoutingKind,
 
-    /// Version of IP that connections run over, 4 or 6
+    /// IP version of connections: 4 or 6
     #[arg(long, value_name = "VERSION", default_value_t = 4, value_parser = parse_ip)]
     ip: u8,
 
@@ -151,30 +148,29 @@ pub struct FabricArgs {
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_ttl)]
     pattern_ttl: u64,
 
-    /// What patterns follow from: the RTT of the kernels' own (srtt), the RTT that
-    /// leaves measure (rtt), or the lowest RTT and the queues on the data's way
-    /// (rtt+queue). The network's patterns give no path more than its rate, either
+    /// What patterns are computed from: the kernels' own RTTs (srtt), the RTTs that leaves
+    /// measure (rtt), or the lowest RTTs and the queues in the direction of the data
+    /// (rtt+queue). With rtt and rtt+queue, no path gets more than its rate
     #[arg(long, value_name = "INPUT", default_value_t = Input::default())]
     pattern_input: Input,
 
-    /// Paths over links that lose this share of packets more than the topology says are
-    /// left out of patterns; 100% for never
+    /// Leave a path out of patterns if one of its links loses this share of packets more than
+    /// the topology says. 100% is never
     #[arg(long, value_name = "SHARE", default_value = "0.5%", value_parser = parse_share_ppm)]
     gray_loss: u32,
 
-    /// Number of controllers: one is primary, the others take over when it dies
+    /// Number of controllers: one is primary, the others take over when it fails
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=3))]
     controllers: u8,
 
-    /// One-way delay of the control network: between switches and the controller,
-    /// and between the controller and hosts
+    /// One-way delay of the control network: between switches and controller, and between
+    /// controller and hosts
     #[arg(long, value_name = "TIME", default_value = "20us", value_parser = parse_control_delay)]
     control_delay: u64,
 
-    /// Who opens subflows: the kernel, one per path (kernel); the agent of the
-    /// host that connects, N per path (fixed:N); or the agent, as many per path
-    /// as bring throughput (adaptive; with its defaults written out,
-    /// adaptive:interval=100ms,max=4,gain=10%)
+    /// Who opens subflows: the kernel, one for each path (kernel); the agent of the connecting
+    /// host, N for each path (fixed:N); or the agent, as many for each path as increase the
+    /// throughput (adaptive, which is adaptive:interval=100ms,max=4,gain=10%)
     #[arg(long, value_name = "HOW", default_value = "kernel")]
     path_manager: PathManager,
 }

@@ -1,4 +1,4 @@
-//! What TCP of all hosts is told, as metrics of their routes: `--initial-window 2`.
+//! Settings of TCP on all hosts, as metrics of their routes: `--initial-window 2`.
 
 use std::collections::BTreeMap;
 

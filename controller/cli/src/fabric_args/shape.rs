@@ -28,9 +28,9 @@ const PROFILES: [&str; 4] = ["wlan", "3g", "wifi", "lte"];
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Fabric")]
 pub struct ShapeArgs {
-    /// Kind of fabric: leaf-spine, fat-tree, or a testbed of the papers: hosts with
-    /// several links to one switch (many-to-one), two hosts and two paths that
-    /// differ (two-path), the same with several hosts at each end (dumbbell)
+    /// Kind of fabric: leaf-spine, fat-tree, or a testbed of the papers: several links from
+    /// each host to one switch (many-to-one), two hosts and two different paths (two-path), or
+    /// the same with several hosts at each end (dumbbell)
     #[arg(
         long,
         value_enum,
@@ -44,31 +44,31 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=250))]
     leaves: Option<u8>,
 
-    /// Number of spines of a leaf-spine: paths between racks [default: 2]
+    /// Number of spines of a leaf-spine, each of which is a path between racks [default: 2]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=250))]
     spines: Option<u8>,
 
-    /// Hosts per leaf [default: 4], or of each leaf: 4,8; of a many-to-one
-    /// [default: 3]; at each end of a dumbbell [default: 4]
+    /// Number of hosts: per leaf, or one number for each leaf (4,8); in all (many-to-one); at
+    /// each end (dumbbell) [default: leaf-spine and dumbbell 4, many-to-one 3]
     #[arg(long, value_name = "COUNT", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=250))]
     hosts: Vec<u8>,
 
-    /// How much more all hosts of the fullest leaf send than its links up carry:
-    /// their rate follows from it. Of leaf-spine and fat-tree
+    /// Ratio of what the hosts of the fullest leaf can send to what the leaf's uplinks carry.
+    /// The rate of links between switches follows from it. For leaf-spine and fat-tree
     #[arg(long, value_name = "RATIO", conflicts_with = "rate", value_parser = parse_ratio)]
     oversubscription: Option<f64>,
 
-    /// Ports of a switch of the fat-tree, even: k/2 hosts at each edge switch,
-    /// k pods, (k/2)^2 paths between them [default: 4]
+    /// Number of ports of each switch of a fat-tree, which is even: k pods, k/2 hosts at each
+    /// edge switch, (k/2)^2 paths between pods [default: 4]
     #[arg(long, value_name = "PORTS", value_parser = clap::value_parser!(u8).range(4..=16))]
     k: Option<u8>,
 
-    /// Links of each host of a many-to-one to its switch [default: 2]
+    /// Number of links from each host of a many-to-one to its switch [default: 2]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=8))]
     links: Option<u8>,
 
-    /// The paths of two-path and dumbbell: wlan and 3g as BLEST has them, wifi and
-    /// lte as STMS, or RATE/RTT[/PACKETS[/LOSS]] [default: wlan,3g]
+    /// Paths of two-path and dumbbell: wlan and 3g as in BLEST, wifi and lte as in STMS, or
+    /// RATE/RTT[/PACKETS[/LOSS]] [default: wlan,3g]
     #[arg(long, value_name = "PATH,PATH", value_delimiter = ',', value_parser = parse_profile)]
     profile: Vec<String>,
 }

@@ -11,7 +11,7 @@ pub type SpineValue = (u8, u64);
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Fabric")]
 pub struct SpineArgs {
-    /// Another delay for all links of one spine: 2=40us (several: 1=20us,2=40us)
+    /// Another delay for all links of one spine: 2=40us, or of several: 1=20us,2=40us
     #[arg(long, value_name = "SPINE=TIME", value_delimiter = ',', value_parser = parse_spine_delay)]
     spine_delay: Vec<SpineValue>,
 
@@ -19,12 +19,12 @@ pub struct SpineArgs {
     #[arg(long, value_name = "SPINE=RATE", value_delimiter = ',', value_parser = parse_spine_rate)]
     spine_rate: Vec<SpineValue>,
 
-    /// Another depth for the queues at both ends of all links of one spine: 2=3750
+    /// Another queue depth at both ends of all links of one spine: 2=3750
     #[arg(long, value_name = "SPINE=PACKETS", value_delimiter = ',', value_parser = parse_spine_queue)]
     spine_queue: Vec<SpineValue>,
 
-    /// Packets that one spine loses as they arrive, at random: 1=1%. Data and
-    /// ACKs that cross it meet the loss once each
+    /// Share of packets that one spine drops at random as they arrive: 1=1%. This affects data
+    /// and ACKs that cross it, each once
     #[arg(long, value_name = "SPINE=SHARE", value_delimiter = ',', value_parser = parse_spine_loss)]
     spine_loss: Vec<SpineValue>,
 }

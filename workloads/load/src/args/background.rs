@@ -12,24 +12,25 @@ use weft_text::units::parse_rate_bps;
 #[serde(deny_unknown_fields)]
 #[command(next_help_heading = "Background traffic")]
 pub struct BackgroundArgs {
-    /// Flows of plain TCP between random hosts of different racks that last as long
-    /// as the run and are not measured
+    /// Number of plain TCP flows between random hosts of different racks. They last as long as
+    /// the run and are not measured
     #[arg(long, value_name = "COUNT")]
     pub background_tcp: Option<u32>,
 
-    /// UDP sources, likewise, that are on and off for exponential times
+    /// Number of UDP sources between random hosts of different racks. They switch on and off
+    /// after exponentially distributed times and are not measured
     #[arg(long, value_name = "COUNT")]
     pub background_udp: Option<u32>,
 
-    /// Rate of a UDP source while it is on [default: 100mbit]
+    /// Rate of each UDP source while it is on [default: 100mbit]
     #[arg(long, value_name = "RATE", value_parser = parse_rate_bps)]
     pub udp_rate: Option<u64>,
 
-    /// Mean time that a UDP source is on [default: 10ms]
+    /// Mean time for which a UDP source is on [default: 10ms]
     #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     pub udp_on: Option<u64>,
 
-    /// Mean time that a UDP source is off [default: 10ms]
+    /// Mean time for which a UDP source is off [default: 10ms]
     #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     pub udp_off: Option<u64>,
 }

@@ -39,9 +39,9 @@ pub enum TrafficKind {
     AllToAll,
     /// Long and short flows to one receiver, in random order.
     Mixed,
-    /// Queries: a host asks several others at once, and needs all their answers.
+    /// A host asks several others at once, and needs all their answers.
     Queries,
-    /// The flows of a list.
+    /// The flows of --flow-list.
     Replay,
 }
 
@@ -59,140 +59,136 @@ pub struct WorkloadArgs {
     )]
     pub kind: TrafficKind,
 
-    /// Flow sizes of random, permutation and many-to-one: websearch, datamining,
-    /// cachefollower, webserver, hadoop, or a CSV file of `bytes,probability`
+    /// Flow sizes of random, permutation and many-to-one traffic: websearch, datamining,
+    /// cachefollower, webserver, hadoop, or a CSV file with the columns `bytes,probability`
     /// [default: websearch]
     #[arg(long, value_name = "NAME|FILE")]
     pub workload: Option<String>,
 
-    /// Offered load of these, as a share of the host links' rate (many-to-one: of
-    /// the receiver's), above 0 and at most 1 [default: 0.3]
+    /// Offered load of random, permutation and many-to-one traffic: a share of the rate of the
+    /// hosts' links (many-to-one: of the receiver's link), above 0 and at most 1 [default: 0.3]
     #[arg(long, value_name = "SHARE")]
     pub load: Option<f64>,
 
-    /// Number of flows of these [default: 200], of bulk, each between two hosts of
-    /// its own as long as there are some [default: 1], or of mixed [default: 50];
-    /// number of queries [default: 100]
+    /// Number of flows, or of queries [default: random, permutation and many-to-one 200, mixed
+    /// 50, bulk 1, queries 100]
     #[arg(long, value_name = "COUNT")]
     pub flows: Option<u32>,
 
-    /// Let no more flows arrive once half of the 95% confidence interval of the mean
-    /// FCT is below so many percent of it; --flows is the most there can be
-    /// [default: 20000]. Of random, permutation and many-to-one
+    /// Stop when the mean FCT is known to this many percent: no more flows arrive once half of
+    /// its 95% confidence interval is smaller. For random, permutation and many-to-one traffic;
+    /// --flows is then the maximum number [default: 20000]
     #[arg(long, value_name = "PERCENT")]
     pub precision: Option<f64>,
 
-    /// All sizes times this; the offered load stays, so that flows come more often
+    /// Multiply all sizes by this factor. The offered load stays the same, so the rate of
+    /// arrivals changes
     #[arg(long, value_name = "FACTOR")]
     pub scale: Option<f64>,
 
-    /// Number of flows of the incast; where there are fewer hosts in other
-    /// racks, hosts send several [default: 10]
+    /// Number of flows of an incast. If there are fewer hosts in other racks, some hosts send
+    /// several flows [default: 10]
     #[arg(long, value_name = "COUNT")]
     pub senders: Option<u32>,
 
-    /// Mean time between the starts of flows of incast, all-to-all and mixed, which
-    /// then form a Poisson process [default: all start at once], or between queries
-    /// [default: 1ms]
+    /// Mean time between the starts of flows, which then form a Poisson process: incast,
+    /// all-to-all and mixed [default: all start at once]; or between queries [default: 1ms]
     #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     pub interarrival: Option<u64>,
 
-    /// Flows of incast, all-to-all and mixed start within this time, each at a
-    /// random moment of it
+    /// Start each flow at a random moment within this time: incast, all-to-all and mixed
     #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     pub jitter: Option<u64>,
 
-    /// Size of each flow of incast, all-to-all [default: 225000] or bulk [default:
-    /// 20MB], of a long flow of mixed [default: 2GB], of an answer [default: 20KB],
-    /// or of all objects of a page together [default: 2MB]
+    /// Size of each flow, of each long flow (mixed), of each answer (queries), or of all
+    /// objects together (page) [default: incast and all-to-all 225000, bulk 20MB, mixed 2GB,
+    /// queries 20KB, page 2MB]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub bytes: Option<u64>,
 
-    /// Size of a short flow of mixed [default: 2MB]
+    /// Size of each short flow of mixed traffic [default: 2MB]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub short_bytes: Option<u64>,
 
-    /// Share of long flows among those of mixed, 0 to 1 [default: 0.2]
+    /// Share of long flows in mixed traffic, from 0 to 1 [default: 0.2]
     #[arg(long, value_name = "SHARE")]
     pub long_share: Option<f64>,
 
-    /// Stop the flows of bulk after this long (virtual time in the lab) instead of
-    /// after some bytes; of random, permutation and many-to-one, let flows arrive
-    /// for this long instead of some number of them
+    /// bulk: stop the flows after this time instead of after a number of bytes. random,
+    /// permutation and many-to-one: let flows arrive for this time instead of a number of them.
+    /// In a lab, this is virtual time
     #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     pub duration: Option<u64>,
 
-    /// Number of objects of a page; they are of one size [default: 100]
+    /// Number of objects of a page, all of one size [default: 100]
     #[arg(long, value_name = "COUNT")]
     pub objects: Option<u32>,
 
-    /// Connections that fetch a page: each asks for the next object (400 bytes
-    /// from the receiver to the sender) when it has its last one [default: 6]
+    /// Number of connections that fetch a page. Each requests its next object (400 bytes) when
+    /// it has received the last one [default: 6]
     #[arg(long, value_name = "COUNT")]
     pub parallel: Option<u32>,
 
-    /// Hosts that a query asks (400 bytes each) [default: 8]
+    /// Number of hosts that a query asks, with 400 bytes each [default: 8]
     #[arg(long, value_name = "COUNT")]
     pub fan_out: Option<u32>,
 
-    /// Time within which a query needs its last answer, for the count of those that
-    /// do not get it [default: none]
+    /// Time within which a query needs its last answer. The results count the queries that miss
+    /// it [default: none]
     #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     pub deadline: Option<u64>,
 
-    /// Flows to replay: a CSV file of `source,destination,bytes,start_ns`, hosts by
-    /// their names
+    /// Flows to replay: a CSV file with the columns `source,destination,bytes,start_ns`, where
+    /// hosts have their names, such as h1_1
     #[arg(long, value_name = "FILE")]
     pub flow_list: Option<String>,
 
-    /// Seed of everything random: sizes, arrivals, pairs
+    /// Seed of all random choices: sizes, arrivals, pairs of hosts
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
 
-    /// persistent: a pool per pair of hosts, opened before the run, with one
-    /// more connection whenever all are busy; new: one per flow, its handshake
-    /// is part of the completion time
+    /// persistent: a pool of connections for each pair of hosts, opened before the run, and one
+    /// more whenever all are busy; new: a connection for each flow, whose handshake is part of
+    /// the FCT
     #[arg(
         long,
         value_enum,
+        value_name = "HOW",
         default_value = "persistent",
         hide_possible_values = true
     )]
     pub connections: Connections,
 
-    /// SO_SNDBUF of senders, as the socket API counts: 65536 is a buffer of
-    /// 64 KiB (Linux sets twice that aside, for its own overhead) [default: the
-    /// kernel's autotuning]
+    /// SO_SNDBUF of senders. 65536 is a buffer of 64 KiB, for which Linux reserves twice as
+    /// much memory [default: the kernel's autotuning]
     #[arg(long, value_name = "SIZE", value_parser = parse_buffer)]
     pub send_buffer: Option<u32>,
 
-    /// SO_RCVBUF of receivers, counted likewise [default: the kernel's
-    /// autotuning]
+    /// SO_RCVBUF of receivers, counted in the same way [default: the kernel's autotuning]
     #[arg(long, value_name = "SIZE", value_parser = parse_buffer)]
     pub receive_buffer: Option<u32>,
 
-    /// Transport
-    #[arg(long, value_enum, default_value = "mptcp")]
+    /// Transport protocol
+    #[arg(long, value_enum, value_name = "NAME", default_value = "mptcp")]
     pub protocol: Protocol,
 
-    /// TCP congestion control of all hosts, and so of every subflow: lia, olia,
-    /// balia or wvegas, which couple the subflows of a connection, or one of the
-    /// kernel's own, like cubic or reno [default: the kernel's]
+    /// TCP congestion control of all hosts, and so of every subflow. lia, olia, balia and
+    /// wvegas couple the subflows of a connection; cubic, reno, dctcp and others of the kernel
+    /// do not [default: the kernel's]
     #[arg(long, value_name = "NAME", value_parser = parse_congestion)]
     pub congestion: Option<String>,
 
-    /// Options of the kernel's schedulers, such as weft_rescue_ms=0,weft_listen=0:
-    /// parameters of its module, which `modinfo` explains
+    /// Parameters of the schedulers' kernel module, such as weft_rescue_ms=0,weft_listen=0;
+    /// `modinfo` explains them
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = parse_scheduler_option)]
     pub scheduler_options: Vec<SchedulerOption>,
 
-    /// Look at the congestion windows, packets in flight and RTTs of all subflows so
-    /// often, for samples.csv [default: never]
+    /// Record the congestion window, packets in flight and RTT of every subflow at this
+    /// interval, in samples.csv [default: never]
     #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     pub sample: Option<u64>,
 
-    /// Give up when no byte arrives anywhere for this long (virtual time in the
-    /// lab)
+    /// Give up when no byte has arrived anywhere for this long. In a lab, this is virtual time
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_stall)]
     pub stall_timeout: u64,
 
@@ -235,11 +231,19 @@ impl TryFrom<String> for SchedulerOption {
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(next_help_heading = "Workload")]
 pub struct SchedulerArgs {
-    /// MPTCP scheduler of all hosts: rb, roundrobin, minrtt, or default (the
-    /// kernel's own)
-    #[arg(long, value_name = "NAME", default_value = "rb", value_parser = parse_scheduler)]
+    /// MPTCP scheduler of all hosts
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "rb",
+        value_parser = parse_scheduler,
+        help = format!("MPTCP scheduler of all hosts: {SCHEDULERS}. default is the kernel's own")
+    )]
     pub scheduler: String,
 }
+
+/// All schedulers that Weft has, and the kernel's own: `blest, daps, default, ...`.
+pub const SCHEDULERS: &str = include_str!(concat!(env!("OUT_DIR"), "/schedulers"));
 
 /// Whether a distribution comes with Weft, and is no file.
 fn is_shipped(workload: &str) -> bool {
