@@ -3,7 +3,7 @@
 spec       what a user can ask for, checked; fabrics is the part about fabrics
 naming     every name, address and number of a fabric
 topos      the descriptions, Mininet `Topo`s that only describe: leaf_spine, fat_tree
-route_metrics  what TCP of all hosts is told
+route_metrics  settings of TCP on all hosts
 document   topology.json, which everybody else reads
 emulation  Mininet's nodes and links on namespaces and veths
 netlink, namespaces, offloads   the system calls under it

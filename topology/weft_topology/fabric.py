@@ -20,7 +20,7 @@ class Fabric(Topo):  # type: ignore[misc]
     """A Mininet topology with all that `document` writes down."""
 
     def describe(self, kind: str, spec: FabricSpec, paths: int) -> None:
-        """Note what is no node and no link; comes first."""
+        """Record what belongs to no node or link. Call it first."""
         self.name = kind
         self.paths = paths
         self.routing = spec.routing
@@ -31,7 +31,7 @@ class Fabric(Topo):  # type: ignore[misc]
         self._hosts = 0
 
     def change(self, spec: FabricSpec) -> None:
-        """Note what becomes of switches and links; comes last, when there are any."""
+        """Record the changes of switches and links. Call it last, when they exist."""
         if not spec.changes:
             return
         links = {
@@ -137,5 +137,5 @@ class Fabric(Topo):  # type: ignore[misc]
 
 
 def _abridged(names: list[str]) -> str:
-    """Give names, the last of many only."""
+    """Give a list of names; of a long one, the first six and the last."""
     return ", ".join(names if len(names) <= 8 else [*names[:6], "...", names[-1]])

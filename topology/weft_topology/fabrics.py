@@ -1,8 +1,8 @@
-"""The fabrics that there are, and what of each can be chosen, checked.
+"""The kinds of fabrics, and the options of each, checked.
 
-A kind of fabric is a dataclass here, which says what it is made of, and a Mininet `Topo`
-that is built from it (`topos.of`). In `lab.json` it is the object `topology`: its `kind`,
-and the fields of the dataclass.
+A kind of fabric is a dataclass here, which has its options, and a Mininet `Topo` that is built
+from it (`topos.of`). In `lab.json` it is the object `topology`: its `kind`, and the fields of the
+dataclass.
 """
 
 from collections.abc import Callable, Mapping
@@ -97,7 +97,7 @@ class FabricSpec:
     ip: int = 4
     """Version of IP that connections run over."""
     changes: tuple[Change, ...] = ()
-    """What becomes of links while traffic runs."""
+    """Changes of links while traffic runs."""
     host_jitter_ns: int = 0
     """Mean stall of the scheduling noise between a host's kernel and its network card."""
     nic: str = "plain"

@@ -1,4 +1,4 @@
-"""Every name, address and number of a fabric; nobody else makes them up.
+"""Every name, address and number of a fabric; no other module derives any.
 
 Numbers count from 1. Host H of leaf L is `hL_H`:
 

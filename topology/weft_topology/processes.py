@@ -1,4 +1,4 @@
-"""Which processes a lab consists of, and their command lines."""
+"""The processes of a lab, and their command lines: switches, controllers, agent."""
 
 import os
 from pathlib import Path
@@ -10,16 +10,17 @@ from weft_topology.daemons import Daemon, FileDaemon
 from weft_topology.spec import LabSpec
 
 CONTROLLER_PORT = 9339
-"""Of the first controller's weft.v1 server; the others follow it."""
+"""TCP port of the first controller's weft.v1 server; the other controllers have the next ones."""
 
 WEFT_MODULE = Path("/sys/module/weft")
-"""There where the kernel takes patterns: in every lab, and natively if it is loaded."""
+"""Exists where the kernel takes patterns: in every lab, and on a machine that has the module."""
 
 
 def of_lab(spec: LabSpec, rundir: Path, fabric: dict[str, Any]) -> list[Daemon]:
     """Give the daemons of a lab in the order of their start; `fabric` is its `topology.json`.
 
-    The controller that starts last outbids the others: the first, which users ask.
+    The controller that starts last has the highest election id and becomes primary. That is the
+    first one, which users query.
     """
     controllers = {_controller_name(n): CONTROLLER_PORT + n for n in range(spec.controllers)}
     common = ["--topology", str(rundir / "topology.json")]
@@ -31,13 +32,14 @@ def of_lab(spec: LabSpec, rundir: Path, fabric: dict[str, Any]) -> list[Daemon]:
     controller += ["--gray-loss", f"{spec.gray_loss_ppm / 10_000}%"]
     controller += ["--timestamps", "us" if spec.bmv2 else "ns"]
     urls = [f"http://127.0.0.1:{port}" for port in controllers.values()]
-    agent = [word for url in urls for word in ("--controller", url)]
+    agent = [argument for url in urls for argument in ("--controller", url)]
     agent += ["--path-manager", spec.path_manager]
     if not WEFT_MODULE.exists():
         agent.append("--no-patterns")
 
-    def daemon(name: str, program: str, *words: str) -> Daemon:
-        return FileDaemon(name, [os.fspath(spec.paths.bin / program), *common, *words], rundir)
+    def daemon(name: str, program: str, *arguments: str) -> Daemon:
+        command = [os.fspath(spec.paths.bin / program), *common, *arguments]
+        return FileDaemon(name, command, rundir)
 
     switches: list[Daemon] = [daemon("weft-switch", "weft-switch", *stats, *switch)]
     if spec.bmv2:

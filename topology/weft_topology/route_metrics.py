@@ -1,4 +1,4 @@
-"""What TCP of all hosts is told: metrics of the routes of every host, over IPv4 and IPv6.
+"""Settings of TCP on all hosts: metrics of their routes, over IPv4 and IPv6.
 
 `lab.json` has them as `topology.route_metrics`, by name. `METRICS` declares each: a new one
 needs its line here and its flag in `controller/cli/src/fabric_args/route_metrics.rs`, and

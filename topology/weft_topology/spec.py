@@ -1,4 +1,4 @@
-"""What a user can ask for: the lab's document `lab.json`, checked."""
+"""The lab's document `lab.json`, read and checked."""
 
 import json
 from dataclasses import dataclass, fields
@@ -30,7 +30,7 @@ class CaptureSpec:
     hosts: tuple[str, ...]
     """Names, or `all`."""
     arrivals: str
-    """Whose queues' arrivals are noted: those of these `hosts`, or `all`."""
+    """Which queues' arrivals are recorded: those in front of these `hosts`, or `all`."""
 
     def __post_init__(self) -> None:
         """Refuses what weft-switch would not take."""
@@ -44,7 +44,7 @@ class CaptureSpec:
 
 @dataclass(frozen=True)
 class LabSpec:
-    """A whole lab; what the launcher alone needs is not read here."""
+    """A whole lab, without the fields that only the launcher reads."""
 
     topology: fabrics.AnySpec
     pattern_ttl_ns: int

@@ -1,8 +1,8 @@
 """Kernel settings of a host: what a data centre sets, and why.
 
 Left alone on purpose, because they are what is studied: congestion control, buffer
-autotuning (`tcp_rmem`, `tcp_wmem`), minimum RTO, delayed ACKs, the MPTCP scheduler (the
-workload chooses it).
+autotuning (`tcp_rmem`, `tcp_wmem`), delayed ACKs, the MPTCP scheduler (the workload chooses it),
+the minimum RTO (`route_metrics` may set it).
 """
 
 from contextlib import suppress

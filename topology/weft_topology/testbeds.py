@@ -1,8 +1,8 @@
 r"""The testbeds of the papers as Mininet topologies. They only describe.
 
-They are leaf-spine fabrics in disguise: a path crosses the spine of its number, so that
-whatever a path is made of (an access point and the Internet; one of a host's two links)
-stands at its spine. Names stay those of a leaf-spine.
+Each is built as a leaf-spine whose spines stand for paths: path p crosses spine p, which has the
+rate, delay, queue and loss of whatever that path is (an access point and the Internet, or one of a
+host's two links). The names are those of a leaf-spine.
 
     many-to-one                             two-path (dumbbell: several hosts at each end)
 

@@ -22,14 +22,14 @@ from weft_topology.shell import Daemons, Server
 
 _SETTLED_NS = 100_000_000
 """Daemons start at a whole multiple of this. What the network has left to the kernel, grace
-periods of RCU above all, has ended then: how much that is depends on how many files Python has
-looked for, and would move a run by a tick from one installation to another."""
+periods of RCU above all, has ended by then. How long that takes depends on how many files Python
+looked for, so without the wait a run would differ by a tick between installations."""
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class _Terminated(BaseException):
-    """Somebody asked for an end."""
+    """A signal asked the network to stop."""
 
 
 def run(lab: Path) -> int:
@@ -84,9 +84,9 @@ def _run(lab: spec.LabSpec, rundir: Path) -> None:
 
 
 def _delay_control(delay_ns: int) -> None:
-    """Make the root namespace's loopback the control network: nothing else is on it."""
+    """Delay the root namespace's loopback, which carries the control network and nothing else."""
     with netlink.Netlink() as socket:
-        wires.hold(socket, "lo", delay_ns)
+        wires.impair(socket, "lo", delay_ns)
 
 
 def _settle() -> None:
@@ -113,12 +113,12 @@ class Steps:
 
 
 def _lost(rundir: Path, daemon: Daemon, status: int) -> None:
-    """Say that a daemon ended which nobody had asked to."""
+    """Report a daemon that ended without being asked to."""
     _failed(rundir, daemon.explain(status).report())
 
 
 def _failed(rundir: Path, report: str, status: int = 1) -> int:
-    """Leave word of a failure where the launcher looks, and on standard error."""
+    """Write a failure to the file that the launcher reads, and to standard error."""
     print(report, file=sys.stderr)
     document.write_whole(rundir / "failed", report + "\n")
     return status

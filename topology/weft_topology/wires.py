@@ -1,9 +1,9 @@
 """Links of switches that are processes of their own: veth pairs with delay and loss.
 
-Rate and queue are the switch's. What follows them is netem on the switch's end of a pair:
-delay and loss of the link, for what the switch sends. A host's kernel must not feel a delay
-line at its own end (netem would hide from TCP what still waits there), so the switch's end
-has the delay of both ways: round trips are what the topology says, the two ways are not.
+The switch itself has the rate and the queue. Behind them, netem on the switch's end of the pair
+adds the delay and loss of the link to what the switch sends. A host's own end has no netem, which
+would hide from TCP the packets that wait there. So the switch's end delays by both directions:
+round-trip times are what the topology says, one-way delays are not.
 """
 
 import errno
@@ -23,7 +23,7 @@ def connect(links: Iterable[Any], fabric: netlink.Netlink, control: socket.socke
         here, there = link.intf1, link.intf2
         delay_ns = here.params["delay_ns"]
         if not isinstance(here.node, Switch):
-            hold(fabric, there.name, 2 * delay_ns, _loss_ppm(there))
+            impair(fabric, there.name, 2 * delay_ns, _loss_ppm(there))
             continue
         fabric.send([netlink.wire(here.name, there.name)])
         for end, far in ((here, there), (there, here)):
@@ -31,7 +31,7 @@ def connect(links: Iterable[Any], fabric: netlink.Netlink, control: socket.socke
             sysctls.silence(end.name)
             offloads.disable(control, end.name)
             fabric.send([netlink.link_up(end.name)])
-            hold(fabric, end.name, delay_ns, _loss_ppm(far))
+            impair(fabric, end.name, delay_ns, _loss_ppm(far))
 
 
 def _loss_ppm(end: Any) -> int:
@@ -39,8 +39,8 @@ def _loss_ppm(end: Any) -> int:
     return int(end.node.params["loss_ppm"])
 
 
-def hold(fabric: netlink.Netlink, name: str, delay_ns: int, loss_ppm: int = 0) -> None:
-    """Let what an interface sends arrive later, or not at all."""
+def impair(fabric: netlink.Netlink, name: str, delay_ns: int, loss_ppm: int = 0) -> None:
+    """Delay what an interface sends, and drop a share of it."""
     if not delay_ns and not loss_ppm:
         return
     try:
