@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from driver import Weft
-from weft_topology import fabrics
+from weft_topology import fabrics, route_metrics
 
 pytestmark = pytest.mark.lab
 
@@ -18,6 +18,12 @@ def test_what_no_flag_says_is_the_same_to_python(weft: Weft, kind: str) -> None:
     document = json.dumps({"kind": kind})
     done = subprocess.run(command, input=document, capture_output=True, text=True, check=True)
     assert done.stdout == weft.run("topo", "show", "--json", "--topology", kind)
+
+
+def test_every_route_metric_has_a_flag_whose_name_python_knows(weft: Weft) -> None:
+    flags = {"initial_window": "--initial-window 2", "rto_min_ms": "--rto-min 5ms"}
+    assert flags.keys() == route_metrics.METRICS.keys()
+    weft.run("topo", "show", *" ".join(flags.values()).split())
 
 
 def test_changes_of_links_are_described(weft: Weft) -> None:
