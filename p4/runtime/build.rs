@@ -41,8 +41,8 @@ fn dump(python: &OsString, script: &Path) -> Result<Vec<u8>, String> {
     let shown = python.to_string_lossy();
     let output = Command::new(python)
         .arg(script)
-        // The package's generated code is older than what the fast
-        // implementation of today's protobuf accepts.
+        // The package's generated code is too old for the fast implementation
+        // of today's protobuf.
         .env("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
         .output()
         .map_err(|error| format!("{shown}: {error}; run `make deps`, or set WEFT_PYTHON"))?;

@@ -1,7 +1,7 @@
 """Writes the FileDescriptorSet of P4Runtime's services and messages to stdout.
 
-The descriptors are those inside the `p4runtime` package from PyPI, so that no
-copy of the .proto files has to be kept in step with the standard.
+The descriptors come from the `p4runtime` package on PyPI, so that the repository needs no copy
+of the .proto files.
 """
 
 import sys

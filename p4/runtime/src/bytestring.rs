@@ -4,14 +4,14 @@
 //! zero bytes and at least one byte. Readers take longer forms too, as long as
 //! the value fits the width of the field.
 
-/// Why a bytestring is no value of its field.
+/// Why a bytestring is not a valid value of its field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A value needs at least one byte.
     #[error("empty bytestring")]
     Empty,
     /// The value needs more bits than the field has.
-    #[error("value does not fit {width_bits} bits")]
+    #[error("value does not fit in {width_bits} bits")]
     TooWide {
         /// Width of the field.
         width_bits: u32,
@@ -51,8 +51,8 @@ pub fn decode(bytes: &[u8], width_bits: u32) -> Result<u128, Error> {
     }
 }
 
-/// The mask of the first `prefix_bits` of a field of `width_bits`, as a
-/// longest-prefix match has it. Both are clamped to what a `u128` holds.
+/// The mask of the first `prefix_bits` of a field of `width_bits`, as in a
+/// longest-prefix match. Both are limited to the width of a `u128`.
 #[must_use]
 pub fn prefix_mask(prefix_bits: u32, width_bits: u32) -> u128 {
     let width = width_bits.min(128);

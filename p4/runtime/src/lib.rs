@@ -1,9 +1,9 @@
 //! P4Runtime messages and services, generated from the official Python package
 //!
 //! The modules mirror the protobuf packages: [`p4::v1`] has the service, its
-//! client and its server, [`p4::config::v1`] the P4Info of a program. Beside
-//! them stand the two things that both ends of the protocol need and that
-//! generated code lacks: [`p4info_from_text`] and [`bytestring`].
+//! client and its server, [`p4::config::v1`] the P4Info of a program. The crate
+//! adds two things that both ends of the protocol need and that the generated
+//! code lacks: [`p4info_from_text`] and [`bytestring`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

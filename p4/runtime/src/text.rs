@@ -7,7 +7,7 @@ use crate::p4::config::v1::P4Info;
 /// The descriptors that `build.rs` generated this crate from.
 static DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/p4runtime.bin"));
 
-/// Why a text is no P4Info.
+/// Why a text is not a P4Info.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
     /// It does not follow the text format, or names an unknown field.
