@@ -1,6 +1,7 @@
 """What README says is what `tests/fresh` types, and nothing is skipped where it is the point."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -91,6 +92,20 @@ def test_remains_of_a_killed_run_are_removed_and_those_of_a_running_one_are_not(
         root.log(running).touch()
         root.remove_remains(tmp_path)
         assert set(tmp_path.iterdir()) == {running, root.log(running)}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_interrupted_while_it_removes_a_system_it_removes_all_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(path: Path) -> None:
+        signal.raise_signal(signal.SIGINT)
+        rmtree(path)
+
+    rmtree = shutil.rmtree
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    with pytest.raises(KeyboardInterrupt), root.folder(tmp_path) as folder:
+        (folder / "file").touch()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -25,6 +26,8 @@ MS_PRIVATE = 0x40000
 MNT_DETACH = 2
 SYS_PIVOT_ROOT = 155
 """Numbers of x86-64 Linux, the only machine that a lab runs on."""
+
+INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 PREFIX = "weft-fresh-"
 
@@ -52,8 +55,13 @@ def folder(parent: Path) -> Iterator[Path]:
     try:
         yield path
     finally:
-        remove(path)
-        log(path).unlink(missing_ok=True)
+        # An interruption comes when everything is removed, and is not lost.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTIONS)
+        try:
+            remove(path)
+            log(path).unlink(missing_ok=True)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def log(path: Path) -> Path:
