@@ -2,14 +2,17 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::Stdio;
 
+use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::personality::{self, Persona};
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, setsid};
 use tokio::process::{Child, Command};
 
@@ -81,6 +84,10 @@ impl Kernel {
             ))
             .stderr(Stdio::from(console_writer))
             .kill_on_drop(true);
+        // Processes of it that outlive it become children of this one, which can wait for them.
+        prctl::set_child_subreaper(true)
+            .map_err(io::Error::from)
+            .context(|| "child subreaper".into())?;
         // SAFETY: only system calls, which are safe between fork and exec.
         unsafe {
             command.pre_exec(move || {
@@ -116,10 +123,14 @@ impl Kernel {
         machine::max_mappings().filter(|&limit| machine::any_has_mappings(self.group, limit))
     }
 
-    /// Kills it and all its processes, and waits until they are gone.
+    /// Kills it and every process of it, and waits until none of them is left.
     pub async fn kill(&mut self) {
         self.kill_group();
         let _ = self.child.wait().await;
+        if self.group.as_raw() > 0 {
+            let members = Pid::from_raw(-self.group.as_raw());
+            while let Ok(_) | Err(Errno::EINTR) = waitpid(members, None) {}
+        }
     }
 
     fn kill_group(&self) {
@@ -191,4 +202,34 @@ fn arguments(options: &KernelOptions<'_>) -> Vec<OsString> {
     arguments.extend(spec.kernel_arguments.iter().map(OsString::from));
     arguments.extend(["--".into(), "guest".into()]);
     arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn when_it_has_been_killed_no_process_of_it_is_left() {
+        prctl::set_child_subreaper(true).unwrap();
+        let many = "for i in $(seq 300); do sleep 600 & done; echo ready; wait";
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", many])
+            .process_group(0)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let group = Pid::from_raw(child.id().unwrap() as i32);
+        let mut ready = [0; 6];
+        let mut output = child.stdout.take().unwrap();
+        output.read_exact(&mut ready).await.unwrap();
+        let mut kernel = Kernel {
+            child,
+            group,
+            console: None,
+        };
+        kernel.kill().await;
+        assert_eq!(killpg(group, None), Err(Errno::ESRCH));
+    }
 }
