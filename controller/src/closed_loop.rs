@@ -14,6 +14,7 @@ use tokio_stream::wrappers::TcpListenerStream;
 use weft_proto::v1;
 use weft_proto::v1::weft_client::WeftClient;
 use weft_switch::server::{Shared, World, serve};
+use weft_testing::packet::{ACK, SYN, Tcp};
 use weft_topology::Topology;
 
 use crate::api;
@@ -56,12 +57,12 @@ impl Switches {
     }
 
     /// Sends a packet and lets 5 ms pass. Returns when it arrived.
-    fn send(&mut self, packet: &Packet) -> u64 {
+    fn send(&mut self, packet: &Tcp) -> u64 {
         self.send_at(self.now_ns, packet)
     }
 
-    fn send_at(&mut self, at_ns: u64, packet: &Packet) -> u64 {
-        let host = &self.topology.host_of(packet.source).unwrap().name;
+    fn send_at(&mut self, at_ns: u64, packet: &Tcp) -> u64 {
+        let host = &self.topology.host_of(packet.src).unwrap().name;
         let mut world = self.shared.lock();
         let ports = world.network.host_ports();
         let port = ports.iter().position(|port| port.host == *host).unwrap();
@@ -83,70 +84,22 @@ impl Switches {
     }
 }
 
-/// A TCP segment without payload, long enough to carry MPTCP's options.
-struct Packet {
-    source: Ipv4Addr,
-    destination: Ipv4Addr,
-    client_port: u16,
-    flags: u8,
-    sequence: u32,
-    acknowledgement: u32,
+/// A SYN that is long enough to carry MPTCP's options.
+fn syn(source: Ipv4Addr, destination: Ipv4Addr) -> Tcp {
+    Tcp {
+        dst_port: 80,
+        option_bytes: 24,
+        ..Tcp::subflow(source, destination).syn(1000)
+    }
 }
 
-const SYN: u8 = 2;
-const ACK: u8 = 16;
-
-impl Packet {
-    fn syn(source: Ipv4Addr, destination: Ipv4Addr) -> Self {
-        Self {
-            source,
-            destination,
-            client_port: 40_000,
-            flags: SYN,
-            sequence: 1000,
-            acknowledgement: 0,
-        }
-    }
-
-    fn answer(&self) -> Self {
-        Self {
-            source: self.destination,
-            destination: self.source,
-            client_port: self.client_port,
-            flags: SYN | ACK,
-            sequence: 5000,
-            acknowledgement: self.sequence + 1,
-        }
-    }
-
-    fn frame(&self) -> Vec<u8> {
-        const OPTIONS: [u8; 24] = [1; 24];
-        let mut ip = vec![0x45, 0, 0, 64, 0, 0, 0x40, 0, 64, 6, 0, 0];
-        ip.extend(self.source.octets());
-        ip.extend(self.destination.octets());
-        let sum: u32 = ip
-            .chunks(2)
-            .map(|pair| (u32::from(pair[0]) << 8) | u32::from(pair[1]))
-            .sum();
-        let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
-        ip[10..12].copy_from_slice(&checksum.to_be_bytes());
-
-        let mut frame = vec![2, 0, 0, 0xff, 0, self.source.octets()[1]];
-        frame.extend([2, 0, 0, 0, 0, 1, 8, 0]);
-        frame.extend(ip);
-        let client = self.flags & ACK == 0;
-        let ports: [u16; 2] = if client {
-            [self.client_port, 80]
-        } else {
-            [80, self.client_port]
-        };
-        frame.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
-        frame.extend(self.sequence.to_be_bytes());
-        frame.extend(self.acknowledgement.to_be_bytes());
-        // 11 words of header, window, checksum, urgent pointer.
-        frame.extend([0xb0, self.flags, 0xff, 0xff, 0, 0, 0, 0]);
-        frame.extend(OPTIONS);
-        frame
+/// The SYN/ACK that answers a SYN.
+fn answer(syn: &Tcp) -> Tcp {
+    Tcp {
+        seq: 5000,
+        flags: SYN | ACK,
+        option_bytes: 24,
+        ..syn.ack_of(syn.seq + 1)
     }
 }
 
@@ -287,9 +240,9 @@ fn rtts_that_switches_measure_become_patterns_that_agents_get() {
         let locals = locals(&switches.topology);
         assert_eq!(from, locals);
         for (path, local) in locals.into_iter().enumerate() {
-            let syn = Packet::syn(local, REMOTE);
+            let syn = syn(local, REMOTE);
             let arrived_ns = switches.send(&syn);
-            switches.send_at(arrived_ns, &syn.answer());
+            switches.send_at(arrived_ns, &answer(&syn));
             switches.rest();
             let state = controller.path(path).await;
             assert!(
@@ -338,9 +291,9 @@ fn probes_cross_the_switches_and_bring_a_dead_path_back() {
     block_on(async {
         let mut switches = Switches::start(leaf_spine(2, 2, 1)).await;
         let controller = Controller::start(&switches.topology).await;
-        let syn = Packet::syn(locals(&switches.topology)[0], REMOTE);
+        let syn = syn(locals(&switches.topology)[0], REMOTE);
         let arrived_ns = switches.send(&syn);
-        switches.send_at(arrived_ns, &syn.answer());
+        switches.send_at(arrived_ns, &answer(&syn));
         switches.rest();
         controller.path(0).await;
         let mut until = async |is_dead: bool| {
@@ -364,12 +317,12 @@ fn a_restarted_controller_leaves_running_programs_alone() {
     block_on(async {
         let mut switches = Switches::start(leaf_spine(2, 2, 1)).await;
         let controller = Controller::start(&switches.topology).await;
-        let syn = Packet::syn(locals(&switches.topology)[0], REMOTE);
+        let syn = syn(locals(&switches.topology)[0], REMOTE);
         let arrived_ns = switches.send(&syn);
         controller.kill().await;
         let controller = Controller::start(&switches.topology).await;
         // The leaf still knows when the packet passed, and this controller gets its digests.
-        switches.send_at(arrived_ns, &syn.answer());
+        switches.send_at(arrived_ns, &answer(&syn));
         switches.rest();
         let state = controller.path(0).await;
         assert!(state.rtt_ns.abs_diff(state.rtt_configured_ns) < 100);
@@ -382,9 +335,9 @@ fn a_second_controller_outbids_one_that_still_lives() {
         let mut switches = Switches::start(leaf_spine(2, 2, 1)).await;
         let first = Controller::start(&switches.topology).await;
         let second = Controller::start(&switches.topology).await;
-        let syn = Packet::syn(locals(&switches.topology)[0], REMOTE);
+        let syn = syn(locals(&switches.topology)[0], REMOTE);
         let arrived_ns = switches.send(&syn);
-        switches.send_at(arrived_ns, &syn.answer());
+        switches.send_at(arrived_ns, &answer(&syn));
         switches.rest();
         second.path(0).await;
         // The first controller has waited for this, and measures again.
@@ -395,11 +348,13 @@ fn a_second_controller_outbids_one_that_still_lives() {
         let samples = |controller: &Controller| controller.hub.list_paths()[0].paths[0].samples;
         for attempt in 1..=1500 {
             assert!(attempt < 1500, "the first controller did not come back");
-            let mut syn = Packet::syn(syn.source, REMOTE);
             // A new flow each time: equal samples are reported once, and seldom.
-            syn.client_port += attempt;
+            let syn = Tcp {
+                src_port: syn.src_port + attempt,
+                ..syn
+            };
             let arrived_ns = switches.send(&syn);
-            switches.send_at(arrived_ns, &syn.answer());
+            switches.send_at(arrived_ns, &answer(&syn));
             switches.rest();
             tokio::time::sleep(Duration::from_millis(20)).await;
             if samples(&first) > 0 {

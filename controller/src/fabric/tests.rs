@@ -69,10 +69,10 @@ fn paths_of_a_fat_tree_cross_one_core_each_and_five_queues() {
     assert_eq!(
         via,
         [
-            "agg1-core1-agg7",
-            "agg2-core3-agg8",
-            "agg1-core2-agg7",
-            "agg2-core4-agg8"
+            "agg1_1-core1-agg4_1",
+            "agg1_2-core3-agg4_2",
+            "agg1_1-core2-agg4_1",
+            "agg1_2-core4-agg4_2"
         ]
     );
     // Ahead: six links of 10 us and five frames of 12.112 us; back: as many links
@@ -94,10 +94,10 @@ fn the_last_link_to_a_leaf_carries_what_is_for_it_and_one_from_a_core_what_is_fo
         all.into_iter().collect()
     };
     // Ports of an aggregation switch: two edge switches, two cores.
-    assert_eq!(destinations(through("agg3", 1)), [3]);
+    assert_eq!(destinations(through("agg2_1", 1)), [3]);
     assert_eq!(destinations(through("core1", 2)), [3, 4]);
-    assert_eq!(destinations(through("agg3", 3)), [1, 2, 5, 6, 7, 8]);
-    assert_eq!(through("leaf3", 1), []);
+    assert_eq!(destinations(through("agg2_1", 3)), [1, 2, 5, 6, 7, 8]);
+    assert_eq!(through("edge3", 1), []);
     // One of four paths of all pairs of different pods.
     assert_eq!(through("core1", 2).len(), 2 * 6);
 }

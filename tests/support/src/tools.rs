@@ -74,10 +74,10 @@ pub static MPTCP: Tool = Tool {
     name: "mptcp",
     find: || {
         let ip = (ROOT.find)()?;
-        if Path::new("/proc/sys/net/mptcp/enabled").exists() {
-            Ok(ip)
-        } else {
-            Err("this kernel has no MPTCP".into())
+        match std::fs::read_to_string("/proc/sys/net/mptcp/enabled") {
+            Ok(enabled) if enabled.trim() == "1" => Ok(ip),
+            Ok(_) => Err("MPTCP is disabled (net.mptcp.enabled)".into()),
+            Err(_) => Err("this kernel has no MPTCP".into()),
         }
     },
 };

@@ -263,11 +263,11 @@ fn a_queue_is_summed_up_from_what_came_to_it() {
     let arrivals: Vec<_> = [(0, 0, 0), (1, 1, 0), (2, 10, 1), (12_112, 9, 0)]
         .iter()
         .map(|(at_ns, queue, dropped)| {
-            format!("{},leaf1,2,h2_1,1514,{queue},{dropped}\n", start_ns + at_ns)
+            format!("{},leaf2,1,h2_1,1514,{queue},{dropped}\n", start_ns + at_ns)
         })
         .collect();
     let boot = "7,leaf1,1,h1_1,60,0,0\n";
-    let close = format!("{},leaf1,2,h2_1,90,0,0\n", start_ns + 1_000_001);
+    let close = format!("{},leaf2,1,h2_1,90,0,0\n", start_ns + 1_000_001);
     let run = Run::new(&[], &(boot.to_owned() + &arrivals.concat() + &close));
     let summary = run.evaluate().unwrap();
     assert_eq!((summary.arrived_packets, summary.dropped_packets), (4, 1));
@@ -285,7 +285,7 @@ fn a_queue_is_summed_up_from_what_came_to_it() {
     ];
     assert_eq!(
         run.rows("ports.csv", &columns),
-        ["leaf1 2 h2_1 4 6056 5.0 10 2.25 3"]
+        ["leaf2 1 h2_1 4 6056 5.0 10 2.25 3"]
     );
     assert_eq!(
         run.rows(

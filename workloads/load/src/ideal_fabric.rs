@@ -293,13 +293,9 @@ fn paths(
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::path::PathBuf;
-
-    use weft_topology::{End, Host, Port, Role, Routing};
-
     use super::*;
 
-    /// A leaf-spine with links of 10 us delay.
+    /// A leaf-spine with these rates between switches and to hosts.
     pub(crate) fn leaf_spine(
         leaves: u8,
         spines: u8,
@@ -307,91 +303,12 @@ pub(crate) mod tests {
         rate_bps: u64,
         host_rate_bps: u64,
     ) -> Topology {
-        let mut links = Vec::new();
-        let mut cable = |a: (String, u16), b: (String, u16), rate_bps| {
-            let end = |(node, port)| End { node, port };
-            links.push(Link {
-                a: end(a),
-                b: end(b),
-                rate_bps,
-                rate_from_a_bps: None,
-                delay_ns: 10_000,
-                queue_packets: 100,
-                queue_bytes: None,
-                ecn_packets: None,
-                ecn_bytes: None,
-                mtu_bytes: weft_topology::USUAL_MTU_BYTES,
-            });
-            links.len() - 1
-        };
-        let mut switches: Vec<Switch> = Vec::new();
-        let switch = |role, name: String, index| Switch {
-            name,
-            role,
-            index,
-            device_id: u64::from(index),
-            grpc: String::new(),
-            ports: Vec::new(),
-            loss_ppm: 0,
-        };
-        let port = |number, link| Port {
-            number,
-            interface: String::new(),
-            link,
-        };
-        let mut all_hosts = Vec::new();
-        let mut spine_switches: Vec<Switch> = (1..=spines)
-            .map(|s| switch(Role::Spine, format!("spine{s}"), s))
-            .collect();
-        for leaf in 1..=leaves {
-            let mut this = switch(Role::Leaf, format!("leaf{leaf}"), leaf);
-            for index in 1..=hosts {
-                let name = format!("h{leaf}_{index}");
-                let number = u16::from(index);
-                let link = cable(
-                    (name.clone(), 0),
-                    (this.name.clone(), number),
-                    host_rate_bps,
-                );
-                this.ports.push(port(number, link));
-                all_hosts.push(Host {
-                    interface: format!("{name}-eth0"),
-                    netns: PathBuf::from("/run/netns").join(&name),
-                    name,
-                    leaf,
-                    index,
-                    mac: String::new(),
-                    addresses: (1..=spines).map(|p| [10, leaf, index, p].into()).collect(),
-                    prefix_len: 24,
-                    jitter_ns: 0,
-                    nic: None,
-                });
-            }
-            for spine in &mut spine_switches {
-                let number = u16::from(hosts) + u16::from(spine.index);
-                let link = cable(
-                    (this.name.clone(), number),
-                    (spine.name.clone(), u16::from(leaf)),
-                    rate_bps,
-                );
-                this.ports.push(port(number, link));
-                spine.ports.push(port(u16::from(leaf), link));
-            }
-            switches.push(this);
+        let mut topology = weft_testing::topology::leaf_spine(leaves, spines, hosts);
+        for link in &mut topology.links {
+            let to_host = link.a.node.starts_with('h');
+            link.rate_bps = if to_host { host_rate_bps } else { rate_bps };
         }
-        switches.extend(spine_switches);
-        Topology {
-            version: weft_topology::VERSION,
-            name: "leaf-spine".into(),
-            paths: spines,
-            routing: Routing::Weft,
-            hosts: all_hosts,
-            switches,
-            links,
-            int_md: false,
-            ipv6: false,
-            schedule: None,
-        }
+        topology
     }
 
     const GBIT: u64 = 1_000_000_000;

@@ -1,17 +1,32 @@
-//! The generator over real sockets, in two namespaces of this machine.
-//!
-//! Needs root; without it the tests say so and pass.
+//! The generator over real sockets, in two network namespaces. Only root can make them; for
+//! others the tests are ignored.
 
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, ExitCode, Output};
 
 use clap::Parser;
 use serde_json::{Value, json};
 use weft_load::args::{RunDocument, SchedulerArgs, WorkloadArgs};
 use weft_load::results::Results;
+use weft_testing::tools::{MPTCP, ROOT, run};
+use weft_testing::topology::leaf_spine;
+use weft_topology::Topology;
+
+fn main() -> ExitCode {
+    let mut tests = weft_testing::tests![
+        ROOT;
+        tcp_flows_arrive_on_persistent_and_on_new_connections,
+        a_scheduler_that_does_not_exist_is_refused_with_those_that_do,
+        a_receiver_that_may_open_no_more_files_ends_the_run,
+        an_unreachable_receiver_fails_its_flows_and_the_run,
+        background_traffic_runs_beside_the_flows_and_is_not_measured,
+    ];
+    tests.extend(weft_testing::tests![MPTCP; an_mptcp_incast_uses_all_subflows_and_the_send_buffer_asked_for]);
+    run(tests)
+}
 
 /// What a run is made from, as `weft run` has it.
 #[derive(Debug, Parser)]
@@ -30,19 +45,15 @@ struct TestNetwork {
 }
 
 impl TestNetwork {
-    /// `None` without the rights to make one.
-    fn new(test: &str) -> Option<Self> {
+    fn new(test: &str) -> Self {
         let names = [1, 2].map(|host| format!("weft-{test}-{}-{host}", std::process::id()));
         let fabric = Self {
             folder: tempfile::tempdir().unwrap(),
             names,
         };
         let [a, b] = &fabric.names;
-        if !ip(&format!("netns add {a}")) {
-            eprintln!("skipped: no right to make network namespaces");
-            return None;
-        }
         let steps = [
+            format!("netns add {a}"),
             format!("netns add {b}"),
             format!("-n {a} link add eth0 type veth peer name eth0 netns {b}"),
         ];
@@ -63,38 +74,23 @@ impl TestNetwork {
                 assert!(done || step.starts_with("mptcp"), "ip {step}");
             }
         }
-        fs::write(fabric.topology(), fabric.document().to_string()).unwrap();
-        Some(fabric)
+        let topology = serde_json::to_string(&fabric.described()).unwrap();
+        fs::write(fabric.topology(), topology).unwrap();
+        fabric
     }
 
     fn topology(&self) -> PathBuf {
         self.folder.path().join("topology.json")
     }
 
-    fn document(&self) -> Value {
-        let link = |a: &str, a_port: u16, b: &str, b_port: u16| {
-            json!({"a": {"node": a, "port": a_port}, "b": {"node": b, "port": b_port},
-                   "rate_bps": 1_000_000_000, "delay_ns": 10_000, "queue_packets": 100})
-        };
-        let switch = |name: &str, role: &str, index: u8, links: [usize; 2]| {
-            let ports = [1, 2]
-                .map(|port| json!({"number": port, "interface": "", "link": links[port - 1]}));
-            json!({"name": name, "role": role, "index": index, "device_id": index,
-                   "grpc": "", "ports": ports})
-        };
-        let host = |leaf: usize| {
-            json!({"name": format!("h{leaf}_1"), "leaf": leaf, "index": 1,
-                   "netns": format!("/run/netns/{}", self.names[leaf - 1]),
-                   "interface": "eth0", "mac": "",
-                   "addresses": [format!("10.{leaf}.1.1"), format!("10.{leaf}.1.2")],
-                   "prefix_len": 24})
-        };
-        json!({"version": 1, "name": "leaf-spine", "paths": 2, "routing": "weft",
-               "hosts": [host(1), host(2)],
-               "switches": [switch("leaf1", "leaf", 1, [0, 1]), switch("leaf2", "leaf", 2, [2, 3]),
-                            switch("spine1", "spine", 1, [1, 3])],
-               "links": [link("h1_1", 0, "leaf1", 1), link("leaf1", 2, "spine1", 1),
-                         link("h2_1", 0, "leaf2", 1), link("leaf2", 2, "spine1", 2)]})
+    /// A leaf-spine with a host on each leaf, in the two namespaces.
+    fn described(&self) -> Topology {
+        let mut topology = leaf_spine(2, 2, 1);
+        for (host, name) in topology.hosts.iter_mut().zip(&self.names) {
+            host.netns = format!("/run/netns/{name}").into();
+            host.interface = "eth0".into();
+        }
+        topology
     }
 
     fn run(&self, out: &str, flags: &str) -> (Output, PathBuf) {
@@ -152,11 +148,8 @@ fn assert_all_flows_arrived(out: &Path, flows: usize) -> Results {
     results
 }
 
-#[test]
-fn tcp_flows_arrive_on_persistent_and_on_new_connections() {
-    let Some(fabric) = TestNetwork::new("tcp") else {
-        return;
-    };
+fn tcp_flows_arrive_on_persistent_and_on_new_connections(_ip: &Path) {
+    let fabric = TestNetwork::new("tcp");
     for connections in ["persistent", "new"] {
         let flags = format!(
             "--protocol tcp --workload webserver --load 0.5 --flows 60 --connections {connections}"
@@ -172,18 +165,11 @@ fn tcp_flows_arrive_on_persistent_and_on_new_connections() {
     assert_eq!(progress["bytes_done"], progress["bytes"].as_u64().unwrap());
 }
 
-#[test]
-fn an_mptcp_incast_uses_all_subflows_and_the_send_buffer_asked_for() {
-    let Some(fabric) = TestNetwork::new("incast") else {
-        return;
-    };
+fn an_mptcp_incast_uses_all_subflows_and_the_send_buffer_asked_for(_ip: &Path) {
+    let fabric = TestNetwork::new("incast");
     let flags = "--traffic incast --senders 4 --bytes 225KB --send-buffer 65536 \
                  --scheduler default --seed 3";
     let (output, out) = fabric.run("incast", flags);
-    if stderr(&output).contains("no MPTCP") {
-        eprintln!("skipped: {}", stderr(&output));
-        return;
-    }
     assert!(output.status.success(), "{}", stderr(&output));
     let results = assert_all_flows_arrived(&out, 4);
     assert!(results.flows.iter().all(|flow| flow.subflows == 2));
@@ -191,11 +177,8 @@ fn an_mptcp_incast_uses_all_subflows_and_the_send_buffer_asked_for() {
     assert_eq!(results.info.workload.send_buffer_bytes, Some(65_536));
 }
 
-#[test]
-fn a_scheduler_that_does_not_exist_is_refused_with_those_that_do() {
-    let Some(fabric) = TestNetwork::new("scheduler") else {
-        return;
-    };
+fn a_scheduler_that_does_not_exist_is_refused_with_those_that_do(_ip: &Path) {
+    let fabric = TestNetwork::new("scheduler");
     let (output, out) = fabric.run("none", "--scheduler fastest");
     let said = stderr(&output);
     assert_eq!(said.lines().count(), 1, "{said}");
@@ -209,11 +192,8 @@ fn a_scheduler_that_does_not_exist_is_refused_with_those_that_do() {
     assert!(!out.exists());
 }
 
-#[test]
-fn a_receiver_that_may_open_no_more_files_ends_the_run() {
-    let Some(fabric) = TestNetwork::new("files") else {
-        return;
-    };
+fn a_receiver_that_may_open_no_more_files_ends_the_run(_ip: &Path) {
+    let fabric = TestNetwork::new("files");
     // Enough for both ends of about half of the connections.
     let mut limited = Command::new("prlimit");
     limited.args(["--nofile=60:60", env!("CARGO_BIN_EXE_weft-load")]);
@@ -226,11 +206,8 @@ fn a_receiver_that_may_open_no_more_files_ends_the_run() {
     assert!(!out.exists());
 }
 
-#[test]
-fn an_unreachable_receiver_fails_its_flows_and_the_run() {
-    let Some(fabric) = TestNetwork::new("unreachable") else {
-        return;
-    };
+fn an_unreachable_receiver_fails_its_flows_and_the_run(_ip: &Path) {
+    let fabric = TestNetwork::new("unreachable");
     assert!(ip(&format!("-n {} route del default", fabric.names[0])));
     assert!(ip(&format!("-n {} route del default", fabric.names[1])));
     let (output, out) = fabric.run("dead", "--protocol tcp --flows 3 --connections new");
@@ -250,33 +227,8 @@ fn an_unreachable_receiver_fails_its_flows_and_the_run() {
     );
 }
 
-#[test]
-fn wrong_usage_is_one_line_and_status_2() {
-    let document = |flags: &str| {
-        let flags = Flags::parse_from(std::iter::once("test").chain(flags.split_whitespace()));
-        RunDocument::in_lab(flags.workload, "rb", "x".into()).to_json()
-    };
-    for words in [
-        vec!["run"],
-        vec!["run", "--load 7"],
-        vec!["run", "{}"],
-        vec!["run", &document("--load 7")],
-        vec!["run", &document("--workload nonesuch")],
-        vec!["run", &document("--bytes 3")],
-        vec!["report"],
-    ] {
-        let output = weft_load().args(&words).output().unwrap();
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
-        assert_eq!(said.lines().count(), 1, "{words:?}: {said}");
-    }
-}
-
-#[test]
-fn background_traffic_runs_beside_the_flows_and_is_not_measured() {
-    let Some(fabric) = TestNetwork::new("other") else {
-        return;
-    };
+fn background_traffic_runs_beside_the_flows_and_is_not_measured(_ip: &Path) {
+    let fabric = TestNetwork::new("other");
     let (output, out) = fabric.run(
         "other",
         "--traffic incast --senders 3 --bytes 3MB --protocol tcp --scheduler default \

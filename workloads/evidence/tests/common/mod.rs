@@ -10,6 +10,7 @@ use etherparse::PacketBuilder;
 use serde_json::{Value, json};
 use weft_evidence::mptcp::Key;
 use weft_evidence::{Error, Options, Summary, evaluate};
+use weft_testing::topology::leaf_spine;
 
 /// Start of the run by the captures' clock.
 pub const START_NS: u64 = 5_000_000_000;
@@ -238,7 +239,8 @@ impl Run {
         };
         let capture = run.path().join("capture");
         fs::create_dir(&capture).unwrap();
-        fs::write(capture.join("topology.json"), topology().to_string()).unwrap();
+        let topology = serde_json::to_string(&leaf_spine(2, 2, 1)).unwrap();
+        fs::write(capture.join("topology.json"), topology).unwrap();
         for (host, file) in captures {
             fs::write(capture.join(format!("{host}.pcap")), file).unwrap();
         }
@@ -281,34 +283,6 @@ impl Run {
         })
         .collect()
     }
-}
-
-fn topology() -> Value {
-    let host = |leaf: u8| {
-        json!({
-            "name": format!("h{leaf}_1"), "leaf": leaf, "index": 1, "netns": "", "interface": "",
-            "mac": "", "addresses": [format!("10.{leaf}.1.1"), format!("10.{leaf}.1.2")],
-            "prefix_len": 24,
-        })
-    };
-    let link = |leaf: u8| {
-        json!({
-            "a": {"node": format!("h{leaf}_1"), "port": 0}, "b": {"node": "leaf1", "port": leaf},
-            "rate_bps": 1_000_000_000, "delay_ns": 1_000, "queue_packets": 10,
-        })
-    };
-    json!({
-        "version": 1, "name": "pair", "paths": 2, "routing": "weft",
-        "hosts": [host(1), host(2)],
-        "switches": [{
-            "name": "leaf1", "role": "leaf", "index": 1, "device_id": 1, "grpc": "",
-            "ports": [
-                {"number": 1, "interface": "", "link": 0},
-                {"number": 2, "interface": "", "link": 1},
-            ],
-        }],
-        "links": [link(1), link(2)],
-    })
 }
 
 fn run_json() -> Value {
