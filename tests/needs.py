@@ -85,10 +85,30 @@ def _namespaces() -> str | None:
     return None
 
 
+def _tshark() -> str | None:
+    return None if shutil.which("tshark") else "there is no tshark on PATH"
+
+
+def _root() -> str | None:
+    return None if os.geteuid() == 0 else "this is not root"
+
+
+def _mptcp() -> str | None:
+    """Say why this machine's own kernel, not the lab's, has no MPTCP."""
+    enabled = Path("/proc/sys/net/mptcp/enabled")
+    if not enabled.exists() or enabled.read_text().strip() != "1":
+        return "this machine's kernel has no MPTCP"
+    return None
+
+
 _TOOLS: dict[str, Callable[[], str | None]] = {
     "p4c": _p4c,
     "bmv2": _bmv2,
     "chromium": _chromium,
     "namespaces": _namespaces,
+    "tshark": _tshark,
+    "root": _root,
+    "mptcp": _mptcp,
 }
-"""All tools, each with a function that says why it is missing, or gives None."""
+"""All tools, each with a function that says why it is missing, or gives None. Tests in Rust know
+the last three and bmv2 (tests/support/src/tools.rs)."""

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
 
 use clap::Parser;
-use serde_json::{Value, json};
+use serde_json::Value;
 use weft_load::args::{RunDocument, SchedulerArgs, WorkloadArgs};
 use weft_load::results::Results;
 use weft_testing::tools::{MPTCP, ROOT, run};

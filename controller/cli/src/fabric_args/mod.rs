@@ -7,6 +7,8 @@ mod route_metrics;
 mod shape;
 mod spine;
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use weft_agent::path_manager::PathManager;
 use weft_controller::cost::Input;
@@ -173,15 +175,35 @@ pub struct FabricArgs {
     /// throughput (adaptive, which is adaptive:interval=100ms,max=4,gain=10%)
     #[arg(long, value_name = "HOW", default_value = "kernel")]
     path_manager: PathManager,
+
+    /// Kernel module to load beside Weft's, such as a scheduler of your own (several: repeat it)
+    #[arg(long = "module", value_name = "FILE")]
+    modules: Vec<PathBuf>,
 }
 
 impl FabricArgs {
+    /// The modules to load beside Weft's, checked to be there.
+    fn modules(&self, clock: ClockMode) -> Result<Vec<PathBuf>, String> {
+        if clock == ClockMode::Native && !self.modules.is_empty() {
+            return Err(
+                "--module: not with --clock native, which runs on this machine's own kernel".into(),
+            );
+        }
+        let absolute = |module: &PathBuf| match module.canonicalize() {
+            Ok(file) if file.is_file() => Ok(file),
+            Ok(_) => Err(format!("--module {}: not a file", module.display())),
+            Err(error) => Err(format!("--module {}: {error}", module.display())),
+        };
+        self.modules.iter().map(absolute).collect()
+    }
+
     /// A lab with this fabric, seed and clock, and nothing to run.
     ///
     /// # Errors
     /// One line that says which flag is wrong.
-    pub fn lab(&self, seed: u64, clock: ClockMode, paths: Paths) -> Result<LabSpec, String> {
+    pub fn lab(&self, seed: u64, clock: ClockMode, mut paths: Paths) -> Result<LabSpec, String> {
         let topology = self.topology()?;
+        paths.modules.extend(self.modules(clock)?);
         self.path_manager.check(topology.paths().into())?;
         Ok(LabSpec {
             topology: Some(topology),
