@@ -3,7 +3,7 @@
 //! A pair gets its first pattern once the cost of each of its paths is known. With queues as
 //! input that is at the start, so no connection has to learn. When a gap changes, a new
 //! pattern follows at once, unless the last one is too recent ([`pacing`] defines how
-//! recent). [`sticky_gaps`] adds hysteresis, so that patterns don't follow every change of a
+//! recent). [`sticky_gaps`](crate::pattern::sticky_gaps) adds hysteresis, so that patterns don't follow every change of a
 //! queue. When a pair falls idle, its queues have drained and its gaps are computed without
 //! hysteresis.
 //!

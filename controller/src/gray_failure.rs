@@ -16,7 +16,7 @@
 //! without a loss to clear a link.
 //!
 //! A burst of losses, as during a short outage, must not decide alone. So a sample counts at
-//! most [`BURST_PACKETS`] for each of its blocks, and a verdict needs [`LOSSY_SAMPLES`]
+//! most `BURST_PACKETS` for each of its blocks, and a verdict needs `LOSSY_SAMPLES`
 //! samples with losses.
 //!
 //! Patterns avoid paths over a gray link, and without traffic its switch sends no samples.

@@ -20,7 +20,7 @@
 //!
 //! Longer intervals slow this herding down but don't stop it. Gaps are whole numbers, and where
 //! all traffic follows the pattern, any but the balanced one fills a queue. So after
-//! [`HERD_REVERSALS`] reversals in a row the queues are attributed to the pair's own traffic.
+//! `HERD_REVERSALS` reversals in a row the queues are attributed to the pair's own traffic.
 //! For a while only path rates then set its pattern, longer each time that reversals
 //! continue. RTTs can't be used for that: the pair's own traffic fills its paths, and the
 //! pattern of their lowest RTTs would leave a longer path underused.

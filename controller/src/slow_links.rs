@@ -11,7 +11,7 @@
 //! windows         |---------|-----------|
 //! ```
 //!
-//! A link is declared slow after [`WINDOWS_TO_DECIDE`] slow windows in a row, and healthy
+//! A link is declared slow after `WINDOWS_TO_DECIDE` slow windows in a row, and healthy
 //! again after as many healthy ones. While the link is busy, the estimate follows its rate.
 //!
 //! Patterns send so little over a slow link that its queue stays empty and windows stop.

@@ -5,14 +5,14 @@
 //! has one generic netlink socket, which stays in the namespace where it was opened, and
 //! one `WatchPatterns` stream.
 //!
-//! - [`weft`]: the kernel's netlink family `mptcp_pattern`: patterns in, patterns and flows out.
-//! - [`subscription`]: the stream of a host, from the controller into its kernel.
-//! - [`installed`]: which of them go in: nothing old after something newer; no I/O.
-//! - [`path_manager`]: who opens subflows; the loop that does it for a host.
-//! - [`adaptive`]: how many subflows each path should have; no I/O.
-//! - [`mptcp_pm`]: the kernel's path managers: events in, subflows out.
-//! - [`subflows`]: the subflows of a host and what the kernel counts for them.
-//! - [`netlink`]: the sockets and attributes under them.
+//! - [`weft`]: the kernel's netlink family `mptcp_pattern`: sets patterns, reads patterns and flows.
+//! - [`subscription`]: a host's subscription to the controller's patterns.
+//! - [`installed`]: which patterns to set, so that none replaces a newer one; no I/O.
+//! - [`path_manager`]: opens and closes the subflows of a host.
+//! - [`adaptive`]: decides how many subflows each path should have; no I/O.
+//! - [`mptcp_pm`]: the kernel's path managers: receives events, opens and closes subflows.
+//! - [`subflows`]: the subflows of a host, with the kernel's counters.
+//! - [`netlink`]: the netlink sockets and attributes that all of these use.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -104,7 +104,7 @@ impl Socket {
 
     /// Sends all `requests`, which have no answers. Returns those that the kernel refuses, by
     /// position. The kernel processes them in order; one system call each for sending and
-    /// receiving serves [`BATCH_REQUESTS`] of them.
+    /// receiving serves `BATCH_REQUESTS` of them.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::NoFamily`].

@@ -4,7 +4,7 @@
 //! header, and the flow completes when its last byte is read, by the clock that started it.
 //!
 //! In the lab a system call or a wake-up costs 10 to 20 us of real time (but no virtual time).
-//! So receivers ask to be woken once for [`connection::LOW_WATER_BYTES`] or the end of the flow
+//! So receivers ask to be woken once for `LOW_WATER_BYTES` or the end of the flow
 //! (`SO_RCVLOWAT`), and senders write as much as the kernel accepts.
 
 mod background;
