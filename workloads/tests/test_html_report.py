@@ -99,10 +99,10 @@ def test_the_page_of_a_quick_or_full_set_has_its_parameters(folder: Path, tmp_pa
         seen.feed(html_report.write(tmp_path).read_text())
         return seen.text
 
-    assert "one: --patternincast" in rows()
+    assert "one: --trafficincast" in rows()
     assert "one: Flows1, 16" in rows()
     whole = rows(full=True)
-    assert "one: --patternmixed" in whole
+    assert "one: --trafficmixed" in whole
     assert "at the scale of the paper" in whole
     assert "one: Flows16" in rows(quick=True)
 

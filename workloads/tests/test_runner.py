@@ -70,7 +70,7 @@ def test_the_content_of_input_files_identifies_a_run(tmp_path: Path) -> None:
     def key(folder: str, sizes: str) -> str:
         (tmp_path / folder).mkdir(exist_ok=True)
         (tmp_path / folder / "mine.csv").write_text(sizes)
-        text = SMALL.replace('pattern = "incast"', 'workload = "mine.csv"')
+        text = SMALL.replace('traffic = "incast"', 'workload = "mine.csv"')
         run = runs_of(tmp_path / folder, text)[0]
         assert run.flags["workload"] == str(tmp_path / folder / "mine.csv")
         return Installation(tmp_path, "digest").key(run)
