@@ -120,7 +120,7 @@ kernel: deps ## build the lab kernel and its module, once (KERNEL_SRC=dir for an
 	@python3 topology/lab/kernel/build.py
 
 p4: ## compile the P4 programs (needs p4c)
-	@p4/compile
+	@p4/compile p4 examples/p4-stage
 
 selftests: machine ready ## the kernel's own MPTCP tests under each scheduler, against default's
 	@tests/selftests/run $(FLAGS)

@@ -94,6 +94,20 @@ def test_a_p4runtime_client_prints_the_entries_and_counts_of_a_leaf(labs: Labs) 
 
 
 @pytest.mark.lab
+def test_a_p4_stage_of_ones_own_counts_packets_by_dscp_in_spines(labs: Labs) -> None:
+    lab = labs.up("--hosts", "2", "--programs", str(EXAMPLES / "p4-stage" / "compiled"))
+    # Expedited forwarding (DSCP 46) is the value 184 of the whole field.
+    lab.shell("h1_1 ping -c 5 -i 0.01 -Q 184 h2_1")
+    counted = 0
+    for spine in ("spine1", "spine2"):
+        said = python("p4runtime/read_tables.py", spine, "--name", lab.name)
+        cell = re.search(r"^counter dscp\.packets: .*?^ +46 +(\d+)", said, re.M | re.S)
+        counted += int(cell[1]) if cell else 0
+    # Requests and replies, by one way or the other.
+    assert counted == 10
+
+
+@pytest.mark.lab
 def test_the_notebook_draws_two_runs_of_the_same_flows(weft: Weft, tmp_path: Path) -> None:
     runs = tmp_path / "two"
     weft.run("compare", "--schedulers", "default,weft", *SHORT, "--out", str(runs))

@@ -226,7 +226,7 @@ impl Engine {
     }
 
     fn makes_patterns(&self) -> bool {
-        self.config.input != Input::Srtt && self.fabric.topology().routing == Routing::Weft
+        self.config.input != Input::Srtt && self.fabric.topology().routing == Routing::Subflow
     }
 
     /// Samples that were dropped because newer ones had arrived long before.

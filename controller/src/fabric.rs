@@ -223,7 +223,7 @@ impl RoutedFabric {
         self.through.get(&at).map_or(&[], Vec::as_slice)
     }
 
-    /// The path (from 0) between two addresses, as leaves with `routing.weft_paths` select it.
+    /// The path (from 0) between two addresses, as leaves with `routing.subflow_paths` select it.
     /// The same in both directions.
     #[must_use]
     pub fn path_of(&self, source: Ipv4Addr, destination: Ipv4Addr) -> u8 {

@@ -38,5 +38,5 @@ pub(crate) fn rtt_sample(fabric: &RoutedFabric, leaf: u8, path: u8, queueing_ns:
 /// The compiled program of switches with this role.
 pub(crate) fn program(role: Role) -> Program {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../p4/compiled");
-    Program::read(&folder, role).unwrap()
+    Program::read(&[folder], role).unwrap()
 }

@@ -1,21 +1,21 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Dissectors for what switches and cards put into frames:
+-- Dissectors for the headers that switches and NICs add to frames:
 --
---   int_md     in-band telemetry, INT-MD 2.1 behind a UDP header of its own, as
+--   int_md     in-band telemetry, INT-MD 2.1 behind its own UDP header, as
 --              p4/src/stages/int_md.p4 writes it
---   weft_nic   stamps from card to card, as p4/src/stages/nic_echo.p4 writes them
+--   weft_nic   stamps from NIC to NIC, as p4/src/stages/nic_echo.p4 writes them
 --
 --   tshark -X lua_script:p4/wireshark/weft.lua -r file.pcap -O int_md
 --
--- or copy it to the folder of personal plugins.
+-- or copy this file to Wireshark's folder of personal plugins.
 
 local INT_PORT = 54321
 local NIC_ETHER_TYPE = 0x88b5
 local NPT_PROTOCOL = 2
 local SHIM_BYTES, MD_BYTES, NIC_BYTES = 4, 12, 18
 
--- Instructions by bit from the left: what a hop adds, and its length in bytes.
+-- Instructions, one for each bit from the left: length in bytes and name of what a hop adds.
 local INSTRUCTIONS = {
     { 4, "switch" }, { 4, "ports" }, { 4, "latency" }, { 4, "queue" },
     { 8, "ingress timestamp" }, { 8, "egress timestamp" }, { 8, "level 2 ports" },
@@ -31,7 +31,7 @@ local f = {
     version = ProtoField.uint8("int_md.version", "Version", base.DEC, nil, 0xf0),
     exceeded = ProtoField.bool("int_md.hops_exceeded", "Hop count exceeded", 8, nil, 0x04),
     mtu = ProtoField.bool("int_md.mtu_exceeded", "MTU exceeded", 8, nil, 0x02),
-    hop_words = ProtoField.uint8("int_md.hop_words", "Words of a hop", base.DEC, nil, 0x1f),
+    hop_words = ProtoField.uint8("int_md.hop_words", "Words per hop", base.DEC, nil, 0x1f),
     hops_left = ProtoField.uint8("int_md.hops_left", "Remaining hop count"),
     instructions = ProtoField.uint16("int_md.instructions", "Instruction bitmap", base.HEX),
     domain = ProtoField.uint16("int_md.domain", "Domain specific id", base.HEX),
@@ -113,15 +113,15 @@ end
 
 DissectorTable.get("udp.port"):add(INT_PORT, int_md)
 
-local nic = Proto("weft_nic", "Weft stamps from card to card")
+local nic = Proto("weft_nic", "Weft stamps from NIC to NIC")
 local n = {
     ether_type = ProtoField.uint16("weft_nic.ether_type", "EtherType", base.HEX),
     path = ProtoField.uint8("weft_nic.path", "Path"),
     echo_path = ProtoField.uint8("weft_nic.echo_path", "Path of the echoed segment"),
-    echo_bytes = ProtoField.uint16("weft_nic.echo_bytes", "Its length (0: no echo)"),
-    echo = ProtoField.uint32("weft_nic.echo", "Its time of sending"),
-    held = ProtoField.uint32("weft_nic.held", "Time since it came"),
-    sent = ProtoField.uint32("weft_nic.sent", "Time of sending"),
+    echo_bytes = ProtoField.uint16("weft_nic.echo_bytes", "IP length of the echoed segment (0: no echo)"),
+    echo = ProtoField.uint32("weft_nic.echo", "Departure time of the echoed segment"),
+    held = ProtoField.uint32("weft_nic.held", "Time since the echoed segment arrived"),
+    sent = ProtoField.uint32("weft_nic.sent", "Departure time"),
 }
 nic.fields = n
 

@@ -168,7 +168,7 @@ def test_draw_describes_the_fabric_of_a_document(
         ({"leaves": 0}, "leaves 0 is out of range 1..250"),
         ({"hosts": 250, "spines": 251}, "out of range 1..250"),
         ({"rate_bps": "fast"}, "rate_bps: not a whole number"),
-        ({"routing": "best"}, "none of weft, ecmp"),
+        ({"routing": "best"}, "none of subflow, ecmp"),
         ({"spine_delay_ns": {"3": 10**6}}, "there are 1..2"),
         ({"spine_delay_ns": {"two": 1}}, 'write it like {"2": 40000}'),
         ({"spine_rate_bps": {"1": 1000}}, "spine_rate_bps of spine 1 1000 is out of range"),

@@ -17,7 +17,7 @@ def described(kind: str, **fields: Any) -> dict[str, Any]:
 def test_a_leaf_spine_is_drawn_tier_by_tier() -> None:
     assert drawing.text(described("leaf-spine", spine_delay_ns={"2": 40_000})) == (
         """\
-leaf-spine: 2 leaves, 2 spines, 8 hosts; 2 paths for a connection, routing weft
+leaf-spine: 2 leaves, 2 spines, 8 hosts; 2 paths for a connection, routing subflow
 
    spine1       spine2
      │            │

@@ -13,7 +13,7 @@ from weft_topology import json_fields, naming, profiles, route_metrics
 from weft_topology.errors import UsageError
 from weft_topology.json_fields import within
 
-ROUTINGS = ("weft", "ecmp")
+ROUTINGS = ("subflow", "ecmp")
 IP_VERSIONS = (4, 6)
 NICS = ("plain", "p4")
 IN_BAND = ("off", "md")
@@ -93,7 +93,7 @@ class FabricSpec:
     """Of a connection, each on a path of its own: at most so many of all paths."""
     route_metrics: Mapping[str, int] = field(default_factory=dict)
     """Of the hosts' routes, see `route_metrics`."""
-    routing: str = "weft"
+    routing: str = "subflow"
     ip: int = 4
     """Version of IP that connections run over."""
     changes: tuple[Change, ...] = ()

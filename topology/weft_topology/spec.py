@@ -62,6 +62,8 @@ class LabSpec:
     control_delay_ns: int = 0
     """One-way delay between switches and controller, and between controller and agents."""
     capture: CaptureSpec | None = None
+    programs: tuple[Path, ...] = ()
+    """Folders of P4 programs that replace those in `paths.pipelines`."""
     bmv2: Path | None = None
     """A `simple_switch_grpc` that every switch runs in place of `weft-switch`."""
 
@@ -96,6 +98,7 @@ def lab_of(document: Any) -> LabSpec:
         controllers=integer({"controllers": 1} | document, "controllers"),
         control_delay_ns=integer({"control_delay_ns": 0} | document, "control_delay_ns"),
         capture=_capture(document.get("capture")),
+        programs=tuple(Path(folder) for folder in paths.get("programs", [])),
         bmv2=Path(string(document, "bmv2")) if document.get("bmv2") else None,
     )
 

@@ -68,6 +68,7 @@ fn with_kernel(kernel: Option<Kernel>) -> Result<Paths> {
         modules: kernel.modules,
         // Where it is, not the way there: a link on that way may lead out of what a lab sees.
         pipelines: pipelines.canonicalize().unwrap_or(pipelines),
+        programs: Vec::new(),
         linked: linked(&root),
         repo: root,
     };

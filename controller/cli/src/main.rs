@@ -193,6 +193,11 @@ fn renamed(error: &clap::Error) -> Option<String> {
              have --pattern-input and --pattern-ttl"
                 .to_owned(),
         ),
+        Some(ContextValue::String(flag)) if flag.starts_with("--routing") => {
+            let value = error.get(ContextKind::InvalidValue);
+            (value == Some(&ContextValue::String("weft".to_owned())))
+                .then(|| "--routing weft is now called --routing subflow".to_owned())
+        }
         _ => None,
     }
 }

@@ -149,7 +149,7 @@ mod tests {
             ecn_bytes: None,
             subflows: MAX_SUBFLOWS,
             route_metrics: std::collections::BTreeMap::new(),
-            routing: RoutingSpec::Weft,
+            routing: RoutingSpec::Subflow,
             ip: 4,
             changes: Vec::new(),
             host_jitter_ns: 0,

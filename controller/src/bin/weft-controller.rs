@@ -39,9 +39,10 @@ struct Args {
     /// topology.json of the fabric
     #[arg(long, value_name = "FILE")]
     topology: PathBuf,
-    /// Folder with {leaf,spine,smartnic}.json and .p4info.txtpb
-    #[arg(long, value_name = "DIR")]
-    pipelines: PathBuf,
+    /// Folder with {leaf,spine,smartnic}.json and .p4info.txtpb; of several, the first that has a
+    /// program decides
+    #[arg(long, value_name = "DIR", required = true)]
+    pipelines: Vec<PathBuf>,
     /// Folder for patterns.csv and loop.csv
     #[arg(long, value_name = "DIR")]
     stats_dir: PathBuf,

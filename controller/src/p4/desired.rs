@@ -111,7 +111,7 @@ fn ack_delays(
     unit: TimestampUnit,
 ) -> Result<Vec<TableEntry>, Error> {
     let shift = [("shift", u128::from(unit.wait_shift()))];
-    let mut entries = vec![program.default_entry("waits.ports", "waits.carry", &shift)?];
+    let mut entries = vec![program.default_entry("ack_delay.ports", "ack_delay.carry", &shift)?];
     for port in &switch.ports {
         if fabric
             .topology()
@@ -120,7 +120,7 @@ fn ack_delays(
         {
             let number = Key::Exact(port.number.into());
             let key = ("standard_metadata.ingress_port", number);
-            entries.push(program.entry("waits.ports", &[key], "waits.start", &shift)?);
+            entries.push(program.entry("ack_delay.ports", &[key], "ack_delay.start", &shift)?);
         }
     }
     Ok(entries)
@@ -234,7 +234,7 @@ fn leaf_entries(
         // Where a SmartNIC measures, the leaf doesn't.
         let action = match host.nic {
             None => "rtt.measure",
-            Some(_) => "rtt.leave_to_card",
+            Some(_) => "rtt.leave_to_nic",
         };
         entries.push(program.entry(
             "rtt.host_port",
@@ -281,7 +281,7 @@ fn uplink_entries(
     let mut is_spread = false;
     for path in 0..fabric.paths() {
         let spread = match routing {
-            Routing::Weft => "routing.spread_leaves",
+            Routing::Subflow => "routing.spread_leaves",
             Routing::Ecmp => "routing.spread_flows",
         };
         let (action, arguments) = match place.and_then(|place| routes.uplink(place, path)) {
@@ -305,7 +305,7 @@ fn uplink_entries(
         )?);
     }
     let policy = match routing {
-        Routing::Weft => "routing.weft_paths",
+        Routing::Subflow => "routing.subflow_paths",
         Routing::Ecmp => "routing.ecmp_paths",
     };
     let paths = u128::from(fabric.paths());

@@ -64,12 +64,19 @@ pub enum Key {
 }
 
 impl Program {
-    /// Reads the program for devices of `role` from `folder`.
+    /// Reads the program for devices of `role` from the first of `folders` that has it.
     ///
     /// # Errors
-    /// See [`Error`]; its text names the file.
-    pub fn read(folder: &Path, role: Role) -> Result<Self, Error> {
+    /// See [`Error`]; its text names the file, in the last folder if none has it.
+    pub fn read<P: AsRef<Path>>(folders: &[P], role: Role) -> Result<Self, Error> {
         let name = role.program();
+        let mut candidates = folders.iter().map(AsRef::as_ref);
+        let has_it = |folder: &&Path| folder.join(format!("{name}.json")).exists();
+        let folder = candidates
+            .clone()
+            .find(has_it)
+            .or_else(|| candidates.next_back())
+            .unwrap_or(Path::new(""));
         let read = |file: String| {
             let path = folder.join(file);
             match std::fs::read_to_string(&path) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The IPv4 header checksum: verified on the way in (drop.p4 drops the packets
-// that fail), computed anew on the way out because the TTL has changed.
+// The IPv4 header checksum. It is verified on the way in (drop.p4 drops packets that
+// fail), and recomputed on the way out because the TTL has changed.
 
 #ifndef STAGES_CHECKSUM_P4_
 #define STAGES_CHECKSUM_P4_

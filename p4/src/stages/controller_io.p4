@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packets of the controller: `packet_out` leaves by the port that it names,
-// whatever is sent to CPU_PORT gets a `packet_in` that says where it came in.
+// Packets from and to the controller. A packet with a `packet_out` leaves by the port that
+// it names. A packet sent to CPU_PORT gets a `packet_in` with its ingress port.
 
 #ifndef STAGES_CONTROLLER_IO_P4_
 #define STAGES_CONTROLLER_IO_P4_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What can be routed, and the one place where the pipeline drops: every
-// packet is counted under its reason. (Packets that find a queue full are the
-// traffic manager's to count.)
+// Checks which packets can be routed, and drops packets. The pipeline drops nowhere else,
+// and counts each packet that it drops by reason. (The traffic manager counts packets that
+// find a queue full.)
 
 #ifndef STAGES_DROP_P4_
 #define STAGES_DROP_P4_
@@ -10,11 +10,11 @@
 #include "headers.p4"
 #include "metadata.p4"
 
-// Only whole, correct IP can be routed, without options of IPv4, with a hop left, and
-// in IPv6 between addresses of the fabric.
-control Check(in headers_t hdr,
-              in standard_metadata_t standard_metadata,
-              inout route_t route) {
+// A packet can be routed if its IP header is complete and correct, it has no IPv4 options,
+// and a hop is left. IPv6 addresses must belong to the fabric.
+control CheckHeaders(in headers_t hdr,
+                     in standard_metadata_t standard_metadata,
+                     inout route_t route) {
     apply {
         if (hdr.ipv6.isValid()) {
             if (standard_metadata.parser_error != error.NoError ||
@@ -41,8 +41,8 @@ control Check(in headers_t hdr,
     }
 }
 
-// For those that go on.
-control TakeHop(inout headers_t hdr) {
+// For packets that are forwarded.
+control DecrementTtl(inout headers_t hdr) {
     apply {
         if (hdr.ipv4.isValid()) {
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;

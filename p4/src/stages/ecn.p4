@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Explicit congestion notification: a packet that met a queue above the threshold of
-// its port leaves with Congestion Experienced (RFC 3168, section 5), which is all
-// that DCTCP wants of switches (RFC 8257, section 3.1).
+// Explicit congestion notification: a packet that met a queue above the threshold of its
+// port leaves with Congestion Experienced (RFC 3168, section 5). DCTCP needs nothing else
+// from switches (RFC 8257, section 3.1).
 //
-//   ECN-capable, and its      longer than `packets` when it came,      CE,
-//   port has a threshold ---> or it waited longer than `delay`  -----> ecn.marks
+//   ECN-capable, and its      joined a queue longer than `packets`,      CE,
+//   port has a threshold ---> or waited longer than `delay`  ----------> ecn.marks
 //
-// A threshold in packets is compared with the queue as the packet joined it, which
-// counts too. One in bytes is set as the time in which the link sends them: in a queue
-// that is first in, first out, so long waits who finds them there. v1model knows no
-// bytes of a queue.
+// A threshold in packets is compared with the queue as the packet joined it, including the
+// packet itself. A threshold in bytes is set as the time that the link takes to send them:
+// in a FIFO queue, a packet that finds so many bytes ahead of it waits for that long.
+// v1model does not know the length of a queue in bytes.
 
 #ifndef STAGES_ECN_P4_
 #define STAGES_ECN_P4_
@@ -19,31 +19,31 @@
 #include "metadata.p4"
 #include "queue.p4"
 
-// Egress, before anything else changes the packet.
+// Egress, before another stage changes the packet.
 control MarkCongestion(inout headers_t hdr,
                        in standard_metadata_t standard_metadata) {
-    bit<32> most;
-    bit<32> met;
+    bit<32> limit;
+    bit<32> observed;
 
     @name(".ecn.above_packets") @id(0x01000060)
     action above_packets(@id(1) bit<32> packets) {
-        most = packets;
-        met = (bit<32>) standard_metadata.enq_qdepth;
+        limit = packets;
+        observed = (bit<32>) standard_metadata.enq_qdepth;
     }
 
     @name(".ecn.above_delay") @id(0x01000061)
     action above_delay(@id(1) bit<32> delay) {
-        most = delay;
-        met = standard_metadata.deq_timedelta;
+        limit = delay;
+        observed = standard_metadata.deq_timedelta;
     }
 
     @name(".ecn.never") @id(0x01000062)
     action never() {
-        most = 0;
-        met = 0;
+        limit = 0;
+        observed = 0;
     }
 
-    // A port that is not in it marks nothing.
+    // A port without an entry marks nothing.
     @name(".ecn.threshold") @id(0x02000060)
     table threshold {
         key = {
@@ -70,7 +70,7 @@ control MarkCongestion(inout headers_t hdr,
         }
         if ((dscp_ecn & ECN_MASK) != ECN_NOT_CAPABLE) {
             threshold.apply();
-            if (met > most) {
+            if (observed > limit) {
                 if (hdr.ipv4.isValid()) {
                     hdr.ipv4.dscp_ecn = dscp_ecn | ECN_CONGESTED;
                 } else {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Subflows: what they are called, where registers keep what is known about them,
-// and the sequence numbers that their segments take.
+// Subflows: their key, the register slots that hold their state, and the sequence numbers
+// that their segments occupy.
 
 #ifndef STAGES_FLOW_P4_
 #define STAGES_FLOW_P4_
 
 #include "headers.p4"
 
-// A subflow, in direction of its data.
+// A subflow, in the direction of its data.
 struct flow_t {
     bit<1>      is_ipv6;
     ipv4_addr_t src_addr;
@@ -17,23 +17,24 @@ struct flow_t {
     bit<16>     dst_port;
 }
 
-// Where a key is kept, and how it is told from others at the same place.
+// The register slot of a key, and the signature that tells the key from others with the
+// same slot.
 struct place_t {
     bit<32> index;
     bit<32> signature;
 }
 
-// Places in a register: every value of half a crc32.
+// Slots in a register: one for each value of half a crc32.
 const bit<32> PLACES = 0x10000;
 
-// Marks an empty place. A key with this signature is not measured.
+// Marks an empty slot. A key with this signature is not measured.
 const bit<32> NO_SIGNATURE = 0;
 
-// The index is the lower half of a crc32. That of a crc16 is no good: addresses and
-// ports that count up differ in few bits, 32 of them apart, and of 10 000 subflows
-// between neighbours 97 % share their crc16 with another. The crc16 is used where
-// the crc32 leaves no more: in the signature. A subflow over IPv6 has the inverse of
-// the one of its namesake over IPv4.
+// The index is the lower half of a crc32. A crc16 is a bad index: consecutive addresses
+// and ports differ in few bits, which lie 32 bits apart, and of 10 000 subflows between
+// neighbours 97 % share their crc16 with another. The signature is the upper half of the
+// crc32, which the crc16 extends to 32 bits. A subflow over IPv6 has the inverted signature
+// of the IPv4 subflow with the same addresses and ports.
 void place_of(in bit<1> is_ipv6, in bit<32> crc32, in bit<16> crc16, out place_t place) {
     place.index = (bit<32>) crc32[15:0];
     place.signature = crc32[31:16] ++ crc16;
@@ -54,13 +55,12 @@ void flow_place(in flow_t flow, out place_t place) {
     place_of(flow.is_ipv6, crc32, crc16, place);
 }
 
-// a > b for sequence numbers less than 2^31 apart.
+// a > b, for sequence numbers less than 2^31 apart.
 bool is_after(in bit<32> a, in bit<32> b) {
     return a != b && (a - b)[31:31] == 0;
 }
 
-// Sequence numbers that a segment takes: its payload, and one for SYN and for FIN
-// each.
+// How many sequence numbers a segment occupies: its payload, and one each for SYN and FIN.
 void sequence_space(in bit<16> ip_payload_bytes,
                     in bit<4> data_offset,
                     in bit<1> syn,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Headers, and the little that both pipelines know about ports and lengths.
+// Headers, and the constants about ports, protocols and lengths that pipelines share.
 
 #ifndef STAGES_HEADERS_P4_
 #define STAGES_HEADERS_P4_
@@ -9,34 +9,33 @@ typedef bit<9>  port_t;
 typedef bit<48> mac_addr_t;
 typedef bit<32> ipv4_addr_t;
 typedef bit<96> ipv6_prefix_t;
-// In units of the target's clock: microseconds on BMv2, nanoseconds on
-// weft-switch started with `--timestamps ns`. It may wrap: subtract, never
-// compare.
+// In clock units of the target: microseconds on BMv2, nanoseconds on weft-switch with
+// `--timestamps ns`. The clock may wrap, so subtract times and never compare them.
 typedef bit<48> time_t;
 
-// Packets to and from the controller (`--cpu-port 510` on BMv2).
+// The port of the controller (`--cpu-port 510` on BMv2).
 const port_t CPU_PORT = 510;
 
 const bit<16> ETHER_TYPE_IPV4    = 0x0800;
 const bit<16> ETHER_TYPE_IPV6    = 0x86dd;
-// For local experiments (IEEE 802): `nic_t`.
+// Announces `nic_t`. IEEE 802 reserves this EtherType for local experiments.
 const bit<16> ETHER_TYPE_NIC     = 0x88b5;
 const bit<4>  IP_VERSION_4       = 4;
 const bit<4>  IP_VERSION_6       = 6;
 const bit<4>  IPV4_MINIMUM_IHL   = 5;   // 32-bit words: a header without options
 const bit<16> IPV4_HEADER_BYTES  = 20;  // the same in bytes
 const bit<16> IPV6_HEADER_BYTES  = 40;
-// The two low bits of dscp_ecn and traffic_class (RFC 3168).
+// ECN is the two low bits of dscp_ecn and traffic_class (RFC 3168).
 const bit<8>  ECN_MASK           = 3;
 const bit<8>  ECN_NOT_CAPABLE    = 0;
 const bit<8>  ECN_CONGESTED      = 3;
 const bit<8>  IP_PROTOCOL_TCP    = 6;
 const bit<8>  IP_PROTOCOL_UDP    = 17;
 
-// The third byte of addresses that are the controller's, 10.L.255.x.
+// The third byte of the controller's addresses, 10.L.255.x.
 const bit<8>  CONTROLLER_HOST    = 255;
 
-// What the controller gets in front of a frame ...
+// Precedes a frame that goes to the controller.
 @id(0x04000001)
 @controller_header("packet_in")
 header packet_in_t {
@@ -44,7 +43,7 @@ header packet_in_t {
     @id(2) bit<7> pad;
 }
 
-// ... and what it puts in front of one that is to leave by `egress_port`.
+// Precedes a frame from the controller, which leaves by `egress_port`.
 @id(0x04000002)
 @controller_header("packet_out")
 header packet_out_t {
@@ -58,23 +57,23 @@ header ethernet_t {
     bit<16>    ether_type;
 }
 
-// Between Ethernet and IPv4 from the sender's network card to the receiver's, where
-// hosts have cards that run smartnic.p4. What it is for: nic_echo.p4.
+// Between Ethernet and IP, from the sender's NIC to the receiver's, where NICs run
+// smartnic.p4. nic_echo.p4 explains its purpose.
 header nic_t {
-    bit<16> ether_type;  // of what follows
-    bit<8>  path;        // that this packet takes
-    // The segment that came last: its path, its IP length with the header (0: there is no
-    // echo), its `sent`, and for how long the card has known it.
+    bit<16> ether_type;  // of the next header
+    bit<8>  path;        // of this packet
+    // The echo of the last segment that arrived: its path, its IP length with the header
+    // (0: there is no echo), its `sent`, and the time since it arrived.
     bit<8>  echo_path;
     bit<16> echo_bytes;
     bit<32> echo;
     bit<32> held;
-    bit<32> sent;        // when this packet was, by the sender's card
+    bit<32> sent;        // when this packet left, by the clock of the sender's NIC
 }
 
-// Of a packet that crosses no fabric.
+// The path of a packet that does not cross the fabric. No path of a fabric has this number.
 const bit<8> NO_PATH = 0xff;
-// Times are shorter than half of 32 bits: 2 s in nanoseconds.
+// A segment held for longer is not echoed. Half the range of 32 bits: 2 s in nanoseconds.
 const time_t LONGEST_HELD = 0x7fffffff;
 
 header ipv4_t {
@@ -92,9 +91,9 @@ header ipv4_t {
     ipv4_addr_t dst_addr;
 }
 
-// Every host has one IPv6 address for each of its IPv4 addresses, which is the end of
-// it behind a prefix that all share (as in RFC 6052, section 2.2). So one table routes
-// both, and a packet takes the same path whichever of the two it has.
+// Every host has one IPv6 address for each of its IPv4 addresses: a prefix that all hosts
+// share, followed by the IPv4 address (as in RFC 6052, section 2.2). So one table routes
+// both, and a packet takes the same path over either.
 header ipv6_t {
     bit<4>        version;
     bit<8>        traffic_class;
@@ -111,8 +110,8 @@ header ipv6_t {
 // fd57:6566:7400::/96, a unique local prefix (RFC 4193): "Weft".
 const ipv6_prefix_t IPV6_PREFIX = 0xfd5765667400000000000000;
 
-// Without its options, which stay in the payload: MPTCP's signalling is the
-// hosts' own business, and a subflow is an ordinary TCP connection here.
+// Without TCP's options, which stay in the payload. Switches do not read MPTCP's
+// signalling; to them, a subflow is an ordinary TCP connection.
 header tcp_t {
     bit<16> src_port;
     bit<16> dst_port;
@@ -133,7 +132,7 @@ header tcp_t {
     bit<16> urgent_pointer;
 }
 
-// Only the ports, for the ECMP hash.
+// Parsed for the ports in the ECMP hash, and added in front of in-band telemetry.
 header udp_t {
     bit<16> src_port;
     bit<16> dst_port;
@@ -141,16 +140,16 @@ header udp_t {
     bit<16> checksum;
 }
 
-// In-band telemetry (INT-MD), as the P4 applications group's INT dataplane
-// specification 2.1 has it: sections "INT over TCP/UDP" (a new UDP header in front
-// of TCP) and "INT-MD Metadata Header Format". What it is for: int_md.p4.
+// In-band telemetry (INT-MD) as the P4 applications group's INT dataplane specification
+// 2.1 defines it, in the sections "INT over TCP/UDP" (a new UDP header in front of TCP)
+// and "INT-MD Metadata Header Format". int_md.p4 explains its purpose.
 header int_shim_t {
     bit<4>  type;         // INT_TYPE_MD
     bit<2>  npt;          // INT_NPT_PROTOCOL
     bit<2>  reserved;
     bit<8>  length;       // in 32-bit words, without this header
     bit<8>  reserved2;
-    bit<8>  protocol;     // of IPv4, that was there before
+    bit<8>  protocol;     // IPv4's, before telemetry was added
 }
 
 header int_md_t {
@@ -159,7 +158,7 @@ header int_md_t {
     bit<1>  hops_exceeded;
     bit<1>  mtu_exceeded;
     bit<12> reserved;
-    bit<5>  hop_words;    // that a hop adds
+    bit<5>  hop_words;    // 32-bit words that each hop adds
     bit<8>  hops_left;
     bit<16> instructions;
     bit<16> domain;
@@ -167,18 +166,18 @@ header int_md_t {
     bit<16> domain_flags;
 }
 
-// What a hop adds, in front of what others have.
+// What a hop adds, in front of what earlier hops added.
 header int_hop_t {
-    bit<32> switch_id;        // its P4Runtime device id
+    bit<32> switch_id;        // P4Runtime device id of the switch
     bit<16> ingress_port;
     bit<16> egress_port;
-    bit<32> latency;          // in its queue; in clock units
+    bit<32> latency;          // time in the queue, in clock units
     bit<8>  queue_id;
-    bit<24> depth_packets;    // that it left behind there
+    bit<24> depth_packets;    // left in the queue at dequeue
 }
 
-// No port of its own is assigned to INT; this one is from those for private use. Hosts
-// may use it too: by INT_LIKE the parser tells what carries telemetry.
+// INT has no assigned port; this one is from the range for private use. Hosts may use it
+// too. The parser recognises telemetry by INT_LIKE.
 const bit<16> INT_PORT             = 54321;
 const bit<4>  INT_TYPE_MD          = 1;
 const bit<2>  INT_NPT_PROTOCOL     = 2;
@@ -187,14 +186,14 @@ const bit<16> INT_INSTRUCTIONS     = 0xf000;  // the fields of int_hop_t
 const bit<8>  INT_MD_WORDS         = 3;
 const bit<8>  INT_HOP_WORDS        = 4;
 const bit<16> INT_HOP_BYTES        = 16;
-const bit<16> INT_HEADERS_BYTES    = 24;      // UDP, shim and MD
+const bit<16> INT_HEADERS_BYTES    = 24;      // UDP, shim and MD headers
 const bit<16> INT_SHIM_END_BYTES   = 12;      // UDP and shim
-// UDP checksum, shim and first byte of MD as they are in front of TCP, and what counts
-// of them: not lengths and flags.
+// UDP checksum, shim and first byte of the MD header when telemetry precedes TCP. The mask
+// leaves out lengths and flags.
 const bit<56> INT_LIKE             = 0x0000_18000006_20;
 const bit<56> INT_LIKE_MASK        = 0xffff_ff0000ff_f0;
-const bit<16> INT_LEAST_BYTES      = 44;      // UDP, shim, MD and TCP
-#define INT_HOPS 4                            // of the longest way through a fabric
+const bit<16> INT_LEAST_BYTES      = 44;      // UDP, shim, MD and TCP headers
+#define INT_HOPS 4                            // on the longest path through a fabric
 
 struct headers_t {
     packet_in_t  packet_in;

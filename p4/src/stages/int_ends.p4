@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ends of in-band telemetry, in leaves: which packets carry it, and what becomes
-// of what they have collected. int_md.p4 says how it works.
+// The ends of in-band telemetry, on leaves: which packets carry it, and what happens to the
+// data that they collected. int_md.p4 explains how it works.
 
 #ifndef STAGES_INT_ENDS_P4_
 #define STAGES_INT_ENDS_P4_
@@ -10,8 +10,8 @@
 #include "metadata.p4"
 #include "telemetry.p4"
 
-// What a packet met in the queues of its path; first the switch that it left last.
-// Hops that there were not are zero.
+// What a packet met in the queues of its path. The first hop is the switch that it left
+// last. Unused hops are zero.
 struct int_sample_t {
     bit<8>  hops;
     bit<32> switch_0;
@@ -35,11 +35,11 @@ struct int_sample_t {
 
 const bit<32> INT_ROUTES = 0x10000;  // every remote leaf and path
 
-// When the last packet of a remote leaf and path was chosen.
+// When a packet to a remote leaf and path was last chosen.
 @name("int.started") @id(0x16000050)
 register<time_t>(INT_ROUTES) int_started;
 
-// Ingress, after routing: whether this packet is to carry telemetry.
+// Ingress, after routing: decides whether this packet carries telemetry.
 control IntSource(in headers_t hdr,
                   in route_t route,
                   inout int_state_t state,
@@ -79,9 +79,9 @@ control IntSource(in headers_t hdr,
     }
 }
 
-// Ingress, a packet for a host. What the packet
-// has collected is here now or never, so it goes before digests that are about
-// registers: these wait for the next packet.
+// Ingress, for a packet to a host. What this packet has collected can only be reported
+// now. So it takes precedence over digests that report registers, which wait for the next
+// packet.
 control IntReport(inout headers_t hdr,
                   in ip_t ip,
                   inout telemetry_t telemetry,

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In-band telemetry: some packets carry what they met from leaf to leaf.
+// In-band telemetry: some packets collect what they meet on the way from leaf to leaf.
 //
-//   first leaf, ingress    IntSource   now and then, of each remote leaf and path:
-//                                      this packet is to carry telemetry
+//   first leaf, ingress    IntSource   chooses one packet per interval, for each remote
+//                                      leaf and path
 //               egress     IntHop      puts UDP, shim and MD header in front of TCP
 //   first leaf, spines,
-//               egress     IntHop      adds switch, ports, latency, depth of the queue
-//   last leaf,  ingress    IntReport   digest; and nothing is left for hosts to see
+//               egress     IntHop      adds switch, ports, latency and queue depth
+//   last leaf,  ingress    IntReport   sends a digest, and removes it all from the packet
 //
 //   IPv4 | UDP | shim | MD | hop n ... hop 1 | TCP | payload
 //
-// Unlike a queue sample (queue.p4), which each switch tells of its own ports, a
-// report tells what one packet met in all queues of its path. The header layout is
-// that of INT 2.1, with a new UDP header so that TCP's stays in one piece and its
-// checksum right. IPv6 packets carry none: their UDP may not go without a checksum.
-// Links between switches have to take INT_HEADERS_BYTES and
-// INT_HOPS times INT_HOP_BYTES more than hosts send.
+// With a queue sample (queue.p4), each switch reports its own ports. An in-band report has
+// what one packet met in all queues of its path. The header layout is that of INT 2.1 with a
+// new UDP header, so that the TCP segment stays in one piece and its checksum correct. IPv6
+// packets carry no telemetry, because UDP over IPv6 needs a checksum. Links between switches
+// must carry packets that are INT_HEADERS_BYTES and INT_HOPS times INT_HOP_BYTES longer than
+// those of hosts.
 
 #ifndef STAGES_INT_MD_P4_
 #define STAGES_INT_MD_P4_
@@ -31,13 +31,14 @@ control IntHop(inout headers_t hdr,
                in standard_metadata_t standard_metadata) {
     bit<32> own_id = 0;
 
+    // 0 would mean that this switch has no id.
     @name(".int.be") @id(0x01000050)
+    @action_restriction("switch_id != 0")
     action be(@id(1) bit<32> switch_id) {
         own_id = switch_id;
     }
 
-    // No key: the controller sets the default action. Without it this switch adds
-    // nothing.
+    // No key: the controller sets the default action. Until then, this switch adds no hop.
     @name(".int.node") @id(0x02000050)
     table node {
         actions = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Routing of a leaf: to one of its own hosts, or up, over one of the paths to the
-// leaf of the destination.
+// Routing on a leaf: to one of its own hosts, or up, over one of the paths to the leaf of
+// the destination.
 //
 //   ipv4_lpm --- to_host ------------------> port, MAC of the host
 //        `------ to_fabric(leaf) -> ChooseUplink -> uplink
@@ -21,13 +21,13 @@ control LeafRouting(inout headers_t hdr,
                     inout route_t route,
                     inout standard_metadata_t standard_metadata) {
     ChooseUplink() choose_uplink;
-    TakeHop() take_hop;
+    DecrementTtl() decrement_ttl;
 
     @name(".routing.routed") @id(0x13000001)
     direct_counter(CounterType.packets_and_bytes) routed;
 
-    // The frame was addressed to the first leaf on its way, and spines keep it
-    // so: that address is the source for the host.
+    // The sender addressed the frame to its own leaf, and spines keep that address. It
+    // becomes the source address for the receiving host.
     @name(".routing.to_host") @id(0x01000001)
     action to_host(@id(1) port_t port, @id(2) mac_addr_t dst_mac) {
         route.next_hop = next_hop_t.HOST;
@@ -36,8 +36,10 @@ control LeafRouting(inout headers_t hdr,
         hdr.ethernet.dst_addr = dst_mac;
     }
 
+    // Leaves are counted from 1.
     @name(".routing.to_fabric") @id(0x01000002)
-    action to_fabric(@id(1) bit<8> leaf) {
+    @action_restriction("leaf != 0")
+    action to_fabric(@id(1) @refers_to(paths, leaf) bit<8> leaf) {
         route.next_hop = next_hop_t.FABRIC;
         route.leaf = leaf;
     }
@@ -72,11 +74,11 @@ control LeafRouting(inout headers_t hdr,
     apply {
         ipv4_lpm.apply();
         if (route.next_hop == next_hop_t.FABRIC || route.next_hop == next_hop_t.HOST) {
-            take_hop.apply(hdr);
+            decrement_ttl.apply(hdr);
         }
         if (route.next_hop == next_hop_t.FABRIC) {
             choose_uplink.apply(hdr, ip, route, standard_metadata);
-            // The receiver's card will want to know.
+            // The receiver's NIC reports RTTs by path.
             if (hdr.nic.isValid()) {
                 hdr.nic.path = route.path;
             }

@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What links between switches lose, by alternate marking (RFC 9341).
+// Counts the packets that links between switches lose, by alternate marking (RFC 9341).
 //
 //   egress, a packet leaves for a switch     ingress, a packet came from a switch
 //     sent[p] += 1                             colour of the packet
-//     its colour: one in LOSS_BLOCK_PACKETS,     as before     block[p] += 1
-//     the other in as many that follow           another one   a block is over:
-//          |                                                   lost[p] += what is
-//          '---- reserved bit of the IPv4 flags --->           missing in block[p]
+//     colour: one for LOSS_BLOCK_PACKETS,        the same      block[p] += 1
+//     the other for the same number of           the other     the block has ended:
+//     packets that follow                                      lost[p] += packets
+//          |                                                   missing in block[p]
+//          '---- reserved bit of the IPv4 flags --->
 //
-// Blocks are counted in packets, not in time: the receiving switch knows how many there
-// were, and no report of the sender is needed. A link does not reorder, and queues are
-// in front of the marking: what overflows there is not taken for a loss of the link.
-// What a switch loses inside before it counts is one of the link that leads there.
+// Blocks are counted in packets, not in time. So the receiving switch knows how many packets
+// a block had, and needs no report from the sender. Links do not reorder. Packets are marked
+// behind the queue, so packets that find the queue full do not count as loss of the link.
+// Packets that a switch loses internally before it counts them do count, as loss of the link
+// that leads to this switch.
 //
-// The bit must be zero (RFC 791) in what hosts send, and is zero again in what they
-// get. On ports of hosts the colour never changes, and no block ends. IPv6 has no bit to
-// spare: its packets are not counted.
+// The bit must be zero (RFC 791) in packets from hosts, and is zero again in packets to
+// hosts. So on host ports the colour never changes, and no block ends. IPv6 has no spare
+// bit; its packets are not counted.
 //
-// A digest leaves at the end of a block when there were losses since the last one; and
-// for LOSS_WATCHED_BLOCKS more, as often as what confirms old news, to say that there
-// were none. It tells of all since the program started, so one that gets lost is no
-// harm. A link that loses nothing says nothing.
+// A digest leaves at the end of a block, if packets were lost since the last digest. For
+// LOSS_WATCHED_BLOCKS more blocks, digests also confirm that no more was lost, as often as
+// other confirmations are sent. A digest has the totals since the program started, so
+// nothing is missed when a digest gets lost. A link that loses nothing sends no digests.
 //
-// The first block of a port is not counted: the program may have started in it. When the
-// sending switch starts anew, one block is too short.
+// The first block of a port is not counted, because the program may have started in the
+// middle of it. When the sending switch restarts, one block is too short.
 
 #ifndef STAGES_LOSS_P4_
 #define STAGES_LOSS_P4_
@@ -34,28 +36,29 @@
 #include "telemetry.p4"
 
 struct loss_sample_t {
-    bit<16> port;    // that packets came in by
-    bit<32> blocks;  // of LOSS_BLOCK_PACKETS that were counted there
-    bit<32> lost;    // packets of them that did not come
+    bit<16> port;    // by which the packets came in
+    bit<32> blocks;  // blocks of LOSS_BLOCK_PACKETS that were counted there
+    bit<32> lost;    // packets of these blocks that did not arrive
     bit<48> at;      // now, by the clock of the switch
 }
 
 const bit<32> LOSS_PORTS = 512;  // every value of port_t
 
-// 2^7 packets. More than that lost in a row are not counted right.
+// 2^7 packets. If more are lost in a row, the count is too low.
 #define LOSS_BLOCK_SHIFT 7
 const bit<14> LOSS_BLOCK_PACKETS = 1 << LOSS_BLOCK_SHIFT;
 
-// 8192 packets: who waits to hear that a link is well has heard it by then.
+// 8192 packets: by then, the controller has heard that a link has recovered.
 const bit<32> LOSS_WATCHED_BLOCKS = 64;
 
 // Packets that were marked.
 @name("loss.sent") @id(0x16000070)
 register<bit<32>>(LOSS_PORTS) loss_sent;
-// Whether the block under way was seen from its start, its colour, and packets of it.
+// The current block: whether it was seen from its start (1 bit), its colour (1), and how
+// many of its packets arrived (14).
 @name("loss.block") @id(0x16000071)
 register<bit<16>>(LOSS_PORTS) loss_block;
-// What a digest tells, and of what the last one told.
+// The totals for the next digest, then the losses in the last digest and its time.
 @name("loss.blocks") @id(0x16000072)
 register<bit<32>>(LOSS_PORTS) loss_blocks;
 @name("loss.lost") @id(0x16000073)
@@ -64,17 +67,17 @@ register<bit<32>>(LOSS_PORTS) loss_lost;
 register<bit<32>>(LOSS_PORTS) loss_told;
 @name("loss.told_at") @id(0x16000075)
 register<time_t>(LOSS_PORTS) loss_told_at;
-// `blocks` when something was lost last.
+// `blocks` at the last loss.
 @name("loss.last") @id(0x16000076)
 register<bit<32>>(LOSS_PORTS) loss_last;
 
-// Egress, last of all that changes the IPv4 header.
+// Egress, after all other stages that change the IPv4 header.
 control MarkBlock(inout headers_t hdr,
                   in standard_metadata_t standard_metadata) {
     @name(".loss.mark") @id(0x01000070)
     action mark() { }
 
-    // The ports behind which there are switches.
+    // Ports that lead to another switch.
     @name(".loss.links") @id(0x02000070)
     table links {
         key = {
@@ -89,7 +92,7 @@ control MarkBlock(inout headers_t hdr,
     }
 
     apply {
-        // Without options, or the checksum would not be computed anew.
+        // With options, the checksum would not be recomputed.
         if (hdr.ipv4.isValid() && hdr.ipv4.ihl == IPV4_MINIMUM_IHL) {
             bit<1> colour = 0;
             if (links.apply().hit) {
@@ -104,7 +107,7 @@ control MarkBlock(inout headers_t hdr,
     }
 }
 
-// Ingress, before anything is dropped that has arrived in one piece.
+// Ingress, before any packet that arrived intact is dropped.
 control CountBlock(in headers_t hdr,
                    inout loss_t loss,
                    in standard_metadata_t standard_metadata) {
@@ -138,10 +141,10 @@ control CountBlock(in headers_t hdr,
     }
 }
 
-// Ingress, among those that tell something.
-control TellLoss(in loss_t loss,
-                 inout telemetry_t telemetry,
-                 in standard_metadata_t standard_metadata) {
+// Ingress, among the stages that send digests.
+control SampleLoss(in loss_t loss,
+                   inout telemetry_t telemetry,
+                   in standard_metadata_t standard_metadata) {
     apply {
         if (loss.has_ended == 1 && telemetry.enabled == 1 &&
             telemetry.reported == 0) {
@@ -149,18 +152,18 @@ control TellLoss(in loss_t loss,
             bit<32> port = (bit<32>) standard_metadata.ingress_port;
             bit<32> blocks;
             bit<32> lost;
-            bit<32> told;
+            bit<32> reported;
             bit<32> last;
-            time_t told_at;
+            time_t reported_at;
             loss_blocks.read(blocks, port);
             loss_lost.read(lost, port);
-            loss_told.read(told, port);
+            loss_told.read(reported, port);
             loss_last.read(last, port);
-            loss_told_at.read(told_at, port);
-            bool has_lost = lost != told;
-            bool is_watched = told != 0 &&
+            loss_told_at.read(reported_at, port);
+            bool has_lost = lost != reported;
+            bool is_watched = reported != 0 &&
                               blocks - last <= LOSS_WATCHED_BLOCKS;
-            bool is_old = is_due(now, told_at, telemetry.longest_interval);
+            bool is_old = is_due(now, reported_at, telemetry.longest_interval);
             if ((has_lost && telemetry.affordable == 1) ||
                 (is_watched && is_old && telemetry.spare == 1)) {
                 telemetry.reported = 1;

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Round-trip times from network card to network card.
+// Round-trip times from NIC to NIC.
 //
-// What a host's kernel, its hypervisor and the receiver's take is no part of them:
-// cards stamp segments where they leave for the network and where they come out of
-// it, and each takes its own host's time out. `nic_t` carries the stamps; it is put
-// in by the one card and taken out by the other.
+// These RTTs leave out the time that kernels and hypervisors of both hosts take. NICs stamp
+// segments where they enter the network and where they leave it, and subtract the time
+// inside the receiving host. The header `nic_t` carries the stamps; one NIC adds it, and
+// the other removes it.
 //
-//      sender's card                        receiver's card
+//      sender's NIC                         receiver's NIC
 //   t1 | sent = t1 ----- segment ----------> | t2   echo[flow] = t1, t2, path, length
 //      |                                     |         |
-//      |                                     |     its host: for as long as it likes
+//      |                                     |     the host takes any time
 //      |                                     |         |
 //   t4 | <----- echo = t1, held = t3 - t2 -- | t3   a packet of the reverse direction
 //
 //   RTT = t4 - t1 - held
 //
-// t1 and t4 are of the one clock and t2 and t3 of the other; only differences of
-// each matter, and nobody needs to set clocks. Sequence numbers do not matter
-// either: a segment may be a retransmission, out of order, or acknowledged late or
-// never. What is measured is the way of the last segment that came, and the way of
-// the packet that happened to go back next. Each segment is echoed once at most.
+// t1 and t4 come from the sender's clock, t2 and t3 from the receiver's. Only differences on
+// the same clock matter, so the clocks need not be synchronised. Sequence numbers do not
+// matter either: a segment may be a retransmission, out of order, or acknowledged late or
+// never. An RTT covers the way of the last segment that arrived, and the way of the next
+// packet that goes back. Each segment is echoed at most once.
 //
-// Registers, by hash of the subflow in direction of its data, as those of rtt.p4:
-// who comes later overwrites, whose signature differs finds nothing.
+// Registers are indexed by a hash of the subflow in the direction of its data, as in rtt.p4.
+// A later subflow overwrites the slot; a lookup whose signature differs finds nothing.
 
 #ifndef STAGES_NIC_ECHO_P4_
 #define STAGES_NIC_ECHO_P4_
@@ -36,7 +36,8 @@
 
 const bit<32> NIC_LEAVES = 256;
 
-// The last segment of a subflow to this host. NO_SIGNATURE: none, or echoed.
+// The last segment of a subflow to this host. NO_SIGNATURE: there is none, or it has been
+// echoed.
 @name("echo.signature") @id(0x16000040)
 register<bit<32>>(PLACES) echo_signature;
 @name("echo.sent") @id(0x16000041)
@@ -48,8 +49,8 @@ register<bit<8>>(PLACES) echo_path;
 @name("echo.bytes") @id(0x16000044)
 register<bit<16>>(PLACES) echo_bytes;
 
-// Ingress, a packet out of the network: keeps its stamp.
-control KeepStamp(in headers_t hdr, in ip_t ip, in time_t now) {
+// Ingress, for a packet from the network: stores its stamp.
+control StoreStamp(in headers_t hdr, in ip_t ip, in time_t now) {
     apply {
         bit<32> space;
         sequence_space(ip.payload_bytes, hdr.tcp.data_offset, hdr.tcp.syn,
@@ -68,17 +69,19 @@ control KeepStamp(in headers_t hdr, in ip_t ip, in time_t now) {
     }
 }
 
-// Ingress, a packet out of the network: measures by what it echoes.
+// Ingress, for a packet from the network: measures the RTT of the segment that it echoes.
 control MeasureEcho(in headers_t hdr,
                     in ip_t ip,
                     inout telemetry_t telemetry,
                     in time_t now) {
-    CompareRtt() compare_rtt;
+    NormaliseRtt() normalise_rtt;
     SmoothRtt() smooth_rtt;
     bit<8> remote_leaf = 0;
 
+    // Leaves are counted from 1.
     @name(".rtt.to_leaf") @id(0x01000040)
-    action to_leaf(@id(1) bit<8> leaf) {
+    @action_restriction("leaf != 0")
+    action to_leaf(@id(1) @refers_to(paths, leaf) bit<8> leaf) {
         remote_leaf = leaf;
     }
 
@@ -96,7 +99,7 @@ control MeasureEcho(in headers_t hdr,
         size = NIC_LEAVES;
     }
 
-    // RTTs that the network cannot have had.
+    // RTTs above what the network can cause.
     @name(".rtt.impossible") @id(0x12000040)
     counter(1, CounterType.packets) impossible;
 
@@ -111,11 +114,11 @@ control MeasureEcho(in headers_t hdr,
                             hdr.tcp.dst_port, hdr.tcp.src_port };
             measured_t measured = { remote_leaf ++ hdr.nic.echo_path,
                                     hdr.nic.echo_bytes, (time_t) rtt };
-            time_t full;
+            time_t full_size_rtt;
             bool is_possible;
-            compare_rtt.apply(measured, full, is_possible);
+            normalise_rtt.apply(measured, full_size_rtt, is_possible);
             if (is_possible) {
-                smooth_rtt.apply(flow, measured, full, telemetry, now);
+                smooth_rtt.apply(flow, measured, full_size_rtt, telemetry, now);
             } else {
                 impossible.count(0);
             }
@@ -123,7 +126,7 @@ control MeasureEcho(in headers_t hdr,
     }
 }
 
-// Ingress, a packet for the host, after the others: it sees nothing of this.
+// Ingress, after the others, for a packet to the host. The host sees no stamps.
 control RemoveStamp(inout headers_t hdr) {
     apply {
         hdr.ethernet.ether_type = hdr.nic.ether_type;
@@ -131,7 +134,7 @@ control RemoveStamp(inout headers_t hdr) {
     }
 }
 
-// Egress, a TCP packet for the network, as it begins to leave.
+// Egress, for a TCP packet to the network, as it begins to leave.
 control Stamp(inout headers_t hdr, in ip_t ip, in time_t now) {
     apply {
         hdr.nic.setValid();
@@ -144,7 +147,7 @@ control Stamp(inout headers_t hdr, in ip_t ip, in time_t now) {
         hdr.nic.echo = 0;
         hdr.nic.held = 0;
 
-        // The subflow whose data this packet may acknowledge.
+        // The subflow of the reverse direction, whose data this packet may acknowledge.
         flow_t flow = { ip.is_ipv6, ip.dst_addr, ip.src_addr,
                         hdr.tcp.dst_port, hdr.tcp.src_port };
         place_t at;

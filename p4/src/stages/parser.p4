@@ -8,9 +8,9 @@
 //                                                '-> nic_t ----^         +-> udp
 //                               (IPv4 with in-band telemetry: shim, MD, hops) -> tcp
 //
-// Frames that are no IP, IPv4 with options, and IPv6 with extension headers end early;
-// drop.p4 sees what becomes of them. Of a fragmented packet only the first fragment has
-// ports; none of them is parsed for them, so that all fragments take the same path.
+// Parsing ends early for frames other than IP, IPv4 with options, and IPv6 with extension
+// headers; drop.p4 decides what happens to them. Only the first fragment of a packet has
+// ports. The parser reads the ports of no fragment, so that all of them take the same path.
 
 #ifndef STAGES_PARSER_P4_
 #define STAGES_PARSER_P4_
@@ -89,7 +89,7 @@ parser PacketParser(packet_in packet,
         transition accept;
     }
 
-    // What is too short for telemetry must not be looked at beyond its end.
+    // A packet too short for telemetry must not be read beyond its end.
     state look_at_port {
         transition select(packet.lookahead<bit<32>>()[15:0],
                           meta.ip.payload_bytes |-| (INT_LEAST_BYTES - 1)) {
@@ -111,7 +111,7 @@ parser PacketParser(packet_in packet,
         packet.extract(hdr.int_shim);
         packet.extract(hdr.int_md);
         meta.int_state.unparsed = (hdr.int_shim.length - INT_MD_WORDS) >> 2;
-        // What the packet is without it.
+        // The packet without the telemetry.
         bit<16> collected = INT_SHIM_END_BYTES + ((bit<16>) hdr.int_shim.length << 2);
         meta.ip.protocol = hdr.int_shim.protocol;
         meta.ip.total_bytes = meta.ip.total_bytes - collected;
@@ -126,7 +126,7 @@ parser PacketParser(packet_in packet,
         }
     }
 
-    // More than the stack holds are an error, and a bad header.
+    // More hops than the stack holds are a parser error, so the packet has a BAD_HEADER.
     state parse_int_hop {
         packet.extract(hdr.int_hops.next);
         meta.int_state.unparsed = meta.int_state.unparsed - 1;

@@ -9,55 +9,54 @@
 //   host <----------- [leaf] <--ACK---- fabric <-+
 //                     RTT = now - entry
 //
-// Two tables of registers, indexed by hashes and guarded by signatures of the same
-// key; who comes later overwrites, whose signature differs finds nothing.
+// Two tables of registers are indexed by a hash of the key, and hold a signature of the same
+// key. A later key overwrites the slot; a lookup whose signature differs finds nothing.
 //
 //   flow[src, dst, ports]           highest  end of the highest sequence seen
 //                                   floor    ACKs up to here measure nothing
 //                                   acked, window   of the last ACK
 //   entry[src, dst, ports, ACK]     time, length, route of the segment
 //
-// A segment ends at its sequence number + payload + one for SYN and for FIN each,
-// so that SYN, SYN-ACK and FIN count too; one that takes no sequence space (a
-// bare ACK) is not acknowledged. With that,
+// A segment ends at its sequence number + payload + one each for SYN and FIN, so that SYN,
+// SYN-ACK and FIN are measured too. A segment without sequence space (a bare ACK) is never
+// acknowledged. The rules:
 //
-//   - a segment that starts at or after `highest` is new: it is stored and
-//     raises `highest`;
-//   - any other is a retransmission, and Karn's rule applies: `floor` rises to
-//     `highest`. That rejects the ACK of the segment itself, and those of all
-//     segments sent before: one of them acknowledges the end of the gap just
-//     filled, long after its segment had arrived;
-//   - an ACK in reverse direction counts when it is above `floor`, which rises
-//     to it: an older one that arrives later does not count;
-//   - a duplicate ACK (RFC 5681, section 2: data outstanding, no payload, the
-//     last ACK's number and window) says that a segment is missing and others
-//     wait behind it at the receiver. `floor` rises to `highest`, because what
-//     acknowledges them will have waited for that segment, be it sent again or
-//     only late;
-//   - a SYN starts the flow anew, unless it repeats the last one;
-//   - of a flow that is unknown (its place was taken by another, or the switch
-//     has started after it) the first segment is not measured: it may be a
-//     retransmission.
+//   - A segment that starts at or after `highest` is new. It is stored, and raises `highest`.
+//   - Any other segment is a retransmission, and Karn's rule applies: `floor` rises to
+//     `highest`. That rejects the ACK of the segment itself, and the ACKs of all segments
+//     sent before it: when the retransmission fills a gap, the next ACK acknowledges a
+//     segment that had arrived long before.
+//   - An ACK in the reverse direction counts if it is above `floor`. `floor` then rises to
+//     it, so an older ACK that arrives later does not count.
+//   - A duplicate ACK (RFC 5681, section 2: data outstanding, no payload, the last ACK's
+//     number and window) says that a segment is missing, and that later ones wait for it at
+//     the receiver. `floor` rises to `highest`, because the ACK of the later segments will
+//     include that wait, whether the missing segment is sent again or only late.
+//   - A SYN starts a new flow, unless it repeats the last one.
+//   - The first segment of an unknown flow (another flow took its slot, or the flow started
+//     before the switch did) is not measured, because it may be a retransmission.
 //
-// Sequence numbers wrap; they are compared as RFC 1982 has it.
+// Sequence numbers wrap, and are compared by the rules of RFC 1982.
 //
-// A segment that ends at the number of an ACK is the one that called for it:
-// where a receiver acknowledges several at once, it is the last. But one segment
-// alone may wait for a second before it is acknowledged (RFC 1122, 4.2.3.2; for 40
-// ms on Linux, or until the receiver has another reason). So
+// The segment that ends at the number of an ACK is the one that triggered the ACK. If a
+// receiver acknowledges several segments at once, it is the last of them. But a receiver may
+// delay the ACK of a single segment until a second one arrives, or until it has another
+// reason to send (RFC 1122, 4.2.3.2; for up to 40 ms on Linux). So two kinds of samples are
+// not used:
 //
-//   - a sample above what the path's links and full queues can take, as the
-//     controller states it, is not used;
-//   - nor is one of an ACK for a single segment that is 1/16 or more above
-//     `smoothed`, unless there was no sample for `longest_interval`.
+//   - those above `longest`, what the path's links and full queues can cause; the controller
+//     sets it;
+//   - those of an ACK for a single segment, if they are 1/16 or more above `smoothed`, unless
+//     there was no sample for `longest_interval`.
 //
-// A receiver that is behind (its socket is in use, its buffer nearly full) delays
-// ACKs of several, too, and then sends one for many or a burst. Queues are seen by
-// every packet, such a delay by those of a moment: of other ACKs, one so far above
-// `smoothed` needs another one before it, by a 1/16 of the RTT at least, that was
-// not far below, 4/5 of it. An ACK for more than 4 segments counts as one for one.
+// A receiver that falls behind (its socket is in use, its buffer nearly full) also delays
+// ACKs of several segments, and then sends one ACK for many or a burst of ACKs. A queue
+// delays every packet, but a slow receiver only the ACKs of a moment. So when another ACK
+// gives a sample that is 1/16 or more above `smoothed`, the sample must be confirmed: an
+// earlier high sample, older by at least 1/16 of the RTT, must have reached 4/5 of it. An
+// ACK for more than 4 segments is treated like one for a single segment.
 //
-// All that are not used are counted. The others are smoothed (smooth_rtt.p4).
+// Samples that are not used are counted. The others are smoothed (smooth_rtt.p4).
 
 #ifndef STAGES_RTT_P4_
 #define STAGES_RTT_P4_
@@ -71,9 +70,9 @@
 const bit<32> RTT_FLOWS   = PLACES;
 const bit<32> RTT_ENTRIES = PLACES;
 
-// An ACK for more than 2^2 segments is that of a receiver that was behind.
+// An ACK for more than 2^2 segments comes from a receiver that has fallen behind.
 const bit<8> RTT_SURE_SHIFT = 2;
-// A sample 2^-2 above a doubted one is confirmed by it.
+// A doubted sample confirms later ones up to 2^-2 above it.
 const bit<8> RTT_DOUBT_SHIFT = 2;
 
 @name("rtt.flow_signature") @id(0x16000001)
@@ -97,7 +96,7 @@ register<bit<16>>(RTT_ENTRIES) rtt_entry_length;
 @name("rtt.entry_route") @id(0x16000007)
 register<bit<16>>(RTT_ENTRIES) rtt_entry_route;  // remote leaf ++ path
 
-// A sample that needs another one. 0: none.
+// The last high sample, which may confirm another one. 0: none.
 @name("rtt.doubted") @id(0x1600000f)
 register<time_t>(RTT_ROUTES) rtt_doubted;
 // When it was measured.
@@ -116,7 +115,7 @@ void entry_place(in flow_t flow, in bit<32> ack_no, out place_t place) {
     place_of(flow.is_ipv6, crc32, crc16, place);
 }
 
-// A segment from a host into the fabric.
+// For a segment from a host into the fabric: stores when it passed.
 control RememberSegment(in headers_t hdr,
                         in ip_t ip,
                         in route_t route,
@@ -137,12 +136,12 @@ control RememberSegment(in headers_t hdr,
             rtt_flow_highest.read(highest, at.index);
 
             bool is_known = signature == at.signature;
-            bool repeats = is_after(highest, hdr.tcp.seq_no);
+            bool is_repeated = is_after(highest, hdr.tcp.seq_no);
             bool is_new;
             if (hdr.tcp.syn == 1) {
                 is_new = !(is_known && highest == end);
             } else {
-                is_new = is_known && !repeats;
+                is_new = is_known && !is_repeated;
             }
 
             rtt_flow_signature.write(at.index, at.signature);
@@ -173,18 +172,18 @@ control RememberSegment(in headers_t hdr,
     }
 }
 
-// An ACK out of the fabric to a host: takes the entry of the segment that it
-// acknowledges, if that tells an RTT.
+// For an ACK from the fabric to a host: looks up the segment that it acknowledges, and
+// measures the RTT if the rules above allow it.
 control MatchAck(in headers_t hdr,
                  in ip_t ip,
                  in flow_t flow,
                  in time_t now,
                  out bool matches,
-                 out bool is_unsure,  // the ACK is for one segment, or very many
+                 out bool may_be_delayed,  // the ACK is for one segment, or very many
                  out measured_t measured) {
     apply {
         matches = false;
-        is_unsure = false;
+        may_be_delayed = false;
         measured = { 0, 0, 0 };
         place_t at;
         bit<32> signature;
@@ -207,10 +206,10 @@ control MatchAck(in headers_t hdr,
                                 hdr.tcp.syn == 0 && hdr.tcp.fin == 0 &&
                                 hdr.tcp.ack_no == acked &&
                                 hdr.tcp.window == window;
-            bool is_news = is_after(hdr.tcp.ack_no, floor);
+            bool is_above_floor = is_after(hdr.tcp.ack_no, floor);
             if (is_duplicate) {
                 rtt_flow_floor.write(at.index, highest);
-            } else if (is_news) {
+            } else if (is_above_floor) {
                 place_t entry;
                 entry_place(flow, hdr.tcp.ack_no, entry);
                 rtt_entry_signature.read(signature, entry.index);
@@ -221,11 +220,11 @@ control MatchAck(in headers_t hdr,
                     rtt_entry_route.read(measured.route, entry.index);
                     rtt_entry_signature.write(entry.index, NO_SIGNATURE);
                     measured.rtt = now - sent;
-                    // The payload of one is less than its length, that of two more.
-                    bit<32> one = (bit<32>) measured.length_bytes;
+                    // One segment has less payload than its length; two have more.
+                    bit<32> segment_bytes = (bit<32>) measured.length_bytes;
                     bit<32> acknowledged = hdr.tcp.ack_no - acked;
-                    is_unsure = acknowledged <= one ||
-                                acknowledged > one << RTT_SURE_SHIFT;
+                    may_be_delayed = acknowledged <= segment_bytes ||
+                                     acknowledged > segment_bytes << RTT_SURE_SHIFT;
                     matches = true;
                 }
                 rtt_flow_floor.write(at.index, hdr.tcp.ack_no);
@@ -236,20 +235,20 @@ control MatchAck(in headers_t hdr,
     }
 }
 
-// Whether the receiver may have taken the time that was measured.
-control DoubtRtt(in bool is_unsure,
-                 in bool is_possible,
-                 in bit<16> route_of,
-                 in time_t full,
-                 in telemetry_t telemetry,
-                 in time_t now,
-                 out bool is_used) {
-    // Samples that measured a delayed ACK.
+// Rejects samples that the receiver may have delayed.
+control RejectDelayedAck(in bool may_be_delayed,
+                         in bool is_possible,
+                         in bit<16> route_index,
+                         in time_t full_size_rtt,
+                         in telemetry_t telemetry,
+                         in time_t now,
+                         out bool is_used) {
+    // Samples that were not used.
     @name(".rtt.delayed_acks") @id(0x12000030)
     counter(1, CounterType.packets) delayed_acks;
 
     apply {
-        bit<32> route = (bit<32>) route_of;
+        bit<32> route = (bit<32>) route_index;
         time_t smoothed;
         time_t last_measured;
         time_t doubted;
@@ -258,21 +257,21 @@ control DoubtRtt(in bool is_unsure,
         rtt_measured.read(last_measured, route);
         rtt_doubted.read(doubted, route);
         rtt_doubted_at.read(doubted_at, route);
-        bool starts = smoothed == 0 ||
-                      is_due(now, last_measured, telemetry.longest_interval);
-        time_t before = smoothed >> RTT_WEIGHT_SHIFT;
-        time_t margin = before >> RTT_STEP_SHIFT;
-        bool is_high = !starts && full >= before + margin;
+        bool restarts = smoothed == 0 ||
+                        is_due(now, last_measured, telemetry.longest_interval);
+        time_t estimate = smoothed >> RTT_WEIGHT_SHIFT;
+        time_t margin = estimate >> RTT_STEP_SHIFT;
+        bool is_high = !restarts && full_size_rtt >= estimate + margin;
         bool is_confirmed = is_due(now, doubted_at, margin) &&
-                            full <= doubted + (doubted >> RTT_DOUBT_SHIFT);
-        bool has_waited = is_high && (is_unsure || !is_confirmed);
+                            full_size_rtt <= doubted + (doubted >> RTT_DOUBT_SHIFT);
+        bool is_rejected = is_high && (may_be_delayed || !is_confirmed);
         if (!is_high) {
             rtt_doubted.write(route, 0);
-        } else if (!is_unsure && is_due(now, doubted_at, margin)) {
-            rtt_doubted.write(route, full);
+        } else if (!may_be_delayed && is_due(now, doubted_at, margin)) {
+            rtt_doubted.write(route, full_size_rtt);
             rtt_doubted_at.write(route, now);
         }
-        is_used = is_possible && !has_waited;
+        is_used = is_possible && !is_rejected;
         if (!is_used) {
             delayed_acks.count(0);
         }
@@ -286,8 +285,8 @@ control Rtt(in headers_t hdr,
             in standard_metadata_t standard_metadata) {
     RememberSegment() remember_segment;
     MatchAck() match_ack;
-    CompareRtt() compare_rtt;
-    DoubtRtt() doubt_rtt;
+    NormaliseRtt() normalise_rtt;
+    RejectDelayedAck() reject_delayed_ack;
     SmoothRtt() smooth_rtt;
 
     apply {
@@ -299,22 +298,22 @@ control Rtt(in headers_t hdr,
                 }
             } else if (route.next_hop == next_hop_t.HOST &&
                        hdr.tcp.ack == 1) {
-                // The subflow in direction of the data that is acknowledged.
+                // The subflow, in the direction of the data that is acknowledged.
                 flow_t flow = { ip.is_ipv6, ip.dst_addr, ip.src_addr,
                                 hdr.tcp.dst_port, hdr.tcp.src_port };
                 bool matches;
-                bool is_unsure;
+                bool may_be_delayed;
                 measured_t measured;
-                match_ack.apply(hdr, ip, flow, now, matches, is_unsure, measured);
+                match_ack.apply(hdr, ip, flow, now, matches, may_be_delayed, measured);
                 if (matches) {
-                    time_t full;
+                    time_t full_size_rtt;
                     bool is_possible;
                     bool is_used;
-                    compare_rtt.apply(measured, full, is_possible);
-                    doubt_rtt.apply(is_unsure, is_possible, measured.route, full,
-                                    telemetry, now, is_used);
+                    normalise_rtt.apply(measured, full_size_rtt, is_possible);
+                    reject_delayed_ack.apply(may_be_delayed, is_possible, measured.route,
+                                             full_size_rtt, telemetry, now, is_used);
                     if (is_used) {
-                        smooth_rtt.apply(flow, measured, full, telemetry, now);
+                        smooth_rtt.apply(flow, measured, full_size_rtt, telemetry, now);
                     }
                 }
             }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A spine, or the core of a fat-tree, knows one way down to every leaf. The
-// aggregation of a fat-tree knows one to those of its pod, and sends what is for
-// others up, over one of the paths.
+// A spine, or the core of a fat-tree, has one port down to every leaf. The aggregation of
+// a fat-tree has one to every leaf of its pod, and sends packets for other leaves up, over
+// one of the paths.
 //
 //   ipv4_lpm --- to_port ------------> port
 //        `------ up -> ChooseUplink -> uplink
 //
-// MAC addresses stay as they are: the links of the fabric are point to point, and
-// leaves route whatever comes in.
+// MAC addresses do not change: fabric links are point to point, and leaves route every
+// packet that comes in, whatever its MAC address.
 
 #ifndef STAGES_SPINE_ROUTING_P4_
 #define STAGES_SPINE_ROUTING_P4_
@@ -25,7 +25,7 @@ control SpineRouting(inout headers_t hdr,
                      inout route_t route,
                      inout standard_metadata_t standard_metadata) {
     ChooseUplink() choose_uplink;
-    TakeHop() take_hop;
+    DecrementTtl() decrement_ttl;
     bit<1> goes_up = 0;
 
     @name(".routing.routed") @id(0x13000001)
@@ -73,7 +73,7 @@ control SpineRouting(inout headers_t hdr,
     apply {
         ipv4_lpm.apply();
         if (route.next_hop == next_hop_t.FABRIC) {
-            take_hop.apply(hdr);
+            decrement_ttl.apply(hdr);
         }
         if (goes_up == 1) {
             choose_uplink.apply(hdr, ip, route, standard_metadata);

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How often this switch reports, as the controller wishes and as the traffic
-// allows. Without a wish it measures and says nothing.
+// Limits how often this switch sends digests: to the intervals that the controller sets,
+// and to what the traffic pays for. Until the controller sets them, the switch measures and
+// reports nothing.
 //
 //   Telemetry --- may this packet send a digest? ---> Rtt, SampleQueue
 //       ^                                                   |
 //       '------- debt ------- AccountDigest <---------------'
 //
-// Digests cost what the traffic pays for: each puts the switch `digest_bytes` into
-// debt, each byte of traffic pays one byte back, and nobody reports while the debt
-// is above its limit. So there is at most one digest for `digest_bytes` of traffic,
-// whatever the load, and a burst of 2^DIGEST_BURST_SHIFT when all is paid. Half of
-// that is for changes only: what confirms old news must not keep new ones back.
+// Each digest adds `digest_bytes` to a debt, and each byte of traffic pays one byte back. No
+// stage reports while the debt is above its limit. So at any load, there is at most one
+// digest per `digest_bytes` of traffic, after a burst of 2^DIGEST_BURST_SHIFT when the debt
+// is paid. Half of the burst is reserved for changes, so that confirmations of earlier
+// reports cannot delay them.
 
 #ifndef STAGES_TELEMETRY_P4_
 #define STAGES_TELEMETRY_P4_
@@ -19,18 +20,18 @@
 #include "headers.p4"
 #include "metadata.p4"
 
-// The receiver of a digest means nothing to P4Runtime targets.
+// P4Runtime targets ignore the receiver of a digest.
 const bit<32> DIGEST_RECEIVER = 1;
 
-// 16 digests may leave one after another, 8 of them without a change to tell.
+// Up to 16 digests may leave in a row, and up to 8 that only confirm.
 const bit<8> DIGEST_BURST_SHIFT = 4;
 const bit<8> DIGEST_SPARE_SHIFT = 3;
 
-// In bytes of traffic. Starts without debt.
+// In bytes of traffic. Starts at zero.
 @name("telemetry.debt") @id(0x16000030)
 register<bit<32>>(1) telemetry_debt;
 
-// `interval` has passed since `last`. Right across a wrap of the clock.
+// Whether `interval` has passed since `last`, even across a wrap of the clock.
 bool is_due(in time_t now, in time_t last, in time_t interval) {
     return now - last >= interval;
 }
@@ -41,10 +42,12 @@ control Telemetry(inout telemetry_t telemetry) {
         telemetry.enabled = 0;
     }
 
-    // What has changed is reported at once, but not twice in `rtt_interval` (of
-    // a remote leaf and path) or `queue_interval` (of a port). What has not is
-    // after `longest_interval`. Each takes `digest_bytes` of traffic.
+    // A change is reported at once, but at most once per `rtt_interval` (for a remote leaf
+    // and path) or `queue_interval` (for a port). An unchanged value is reported after
+    // `longest_interval`. Each digest costs `digest_bytes` of traffic; a burst of them must
+    // fit into the 32 bits of the debt.
     @name(".telemetry.sample_every") @id(0x01000021)
+    @action_restriction("digest_bytes <= 0x0fffffff")
     action sample_every(@id(1) time_t rtt_interval,
                         @id(2) time_t queue_interval,
                         @id(3) time_t longest_interval,

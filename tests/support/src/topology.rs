@@ -137,7 +137,7 @@ impl Builder {
             version: VERSION,
             name: name.into(),
             paths,
-            routing: Routing::Weft,
+            routing: Routing::Subflow,
             hosts: Vec::new(),
             switches: Vec::new(),
             links: Vec::new(),

@@ -335,7 +335,7 @@ pub struct ChangeSpec {
 #[serde(rename_all = "lowercase")]
 pub enum RoutingSpec {
     /// By the host's address: one path per address pair, known to all.
-    Weft,
+    Subflow,
     /// By a hash of the 5-tuple, as real fabrics do.
     Ecmp,
 }
@@ -388,6 +388,9 @@ pub struct Paths {
     pub modules: Vec<PathBuf>,
     /// Folder of the compiled P4 programs.
     pub pipelines: PathBuf,
+    /// Folders of programs that replace those in `pipelines`; the first that has one decides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<PathBuf>,
     /// Where symbolic links at the top of the repository lead, such as a `target` on a larger
     /// disk: the lab sees these places too.
     #[serde(default)]
@@ -460,7 +463,7 @@ mod tests {
                     ecn_bytes: Some(30_000),
                     subflows: 4,
                     route_metrics: BTreeMap::from([("initial_window".to_owned(), 2)]),
-                    routing: RoutingSpec::Weft,
+                    routing: RoutingSpec::Subflow,
                     ip: 6,
                     changes: vec![ChangeSpec {
                         at_ns: 5_000_000,
@@ -497,6 +500,7 @@ mod tests {
                 kernel: "/weft/linux".into(),
                 modules: vec!["/weft/weft.ko".into(), "/weft/weft_coupled.ko".into()],
                 pipelines: "/weft/p4".into(),
+                programs: Vec::new(),
                 linked: Vec::new(),
             },
             batch: None,

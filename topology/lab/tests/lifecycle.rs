@@ -71,7 +71,7 @@ impl User {
             "topology": {
                 "kind": "leaf-spine", "leaves": 1, "spines": 1, "hosts": 1,
                 "rate_bps": 1, "host_rate_bps": 1, "delay_ns": 1, "queue_packets": 1,
-                "routing": "weft", "spine_delay_ns": {},
+                "routing": "subflow", "spine_delay_ns": {},
             },
             "pattern_ttl_ns": 1,
             "seed": 1,

@@ -62,7 +62,7 @@ fn is_not(flag: &bool) -> bool {
 #[serde(rename_all = "lowercase")]
 pub enum Routing {
     /// By addresses: `(src path + dst path + crc16(src24 ^ dst24)) mod paths`.
-    Weft,
+    Subflow,
     /// By a hash of the 5-tuple (ECMP).
     Ecmp,
 }

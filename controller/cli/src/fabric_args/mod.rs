@@ -28,7 +28,7 @@ use spine::SpineArgs;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RoutingKind {
     /// By address: every subflow on a path of its own.
-    Weft,
+    Subflow,
     /// By a hash of the 5-tuple.
     Ecmp,
 }
@@ -131,13 +131,13 @@ pub struct FabricArgs {
     #[command(flatten)]
     route_metrics: RouteMetricArgs,
 
-    /// How leaves choose the path of a packet: by its addresses (weft), so that every subflow
-    /// has a path of its own, or by a hash of the 5-tuple (ecmp)
+    /// How leaves choose the path of a packet: by its addresses (subflow), so that every
+    /// subflow has a path of its own, or by a hash of the 5-tuple (ecmp)
     #[arg(
         long,
         value_enum,
         value_name = "HOW",
-        default_value = "weft",
+        default_value = "subflow",
         hide_possible_values = true
     )]
     routing: RoutingKind,
@@ -179,6 +179,11 @@ pub struct FabricArgs {
     /// Kernel module to load beside Weft's, such as a scheduler of your own (several: repeat it)
     #[arg(long = "module", value_name = "FILE")]
     modules: Vec<PathBuf>,
+
+    /// Folder of compiled P4 programs that replace Weft's own of the same name: leaf, spine,
+    /// smartnic (several: repeat it; the first that has a program decides)
+    #[arg(long, value_name = "DIR")]
+    programs: Vec<PathBuf>,
 }
 
 impl FabricArgs {
@@ -197,6 +202,26 @@ impl FabricArgs {
         self.modules.iter().map(absolute).collect()
     }
 
+    /// The folders of P4 programs, checked to have one.
+    fn programs(&self) -> Result<Vec<PathBuf>, String> {
+        let has_one = |folder: &PathBuf| {
+            ["leaf", "spine", "smartnic"].iter().any(|program| {
+                folder.join(format!("{program}.json")).is_file()
+                    && folder.join(format!("{program}.p4info.txtpb")).is_file()
+            })
+        };
+        let absolute = |folder: &PathBuf| match folder.canonicalize() {
+            Ok(folder) if has_one(&folder) => Ok(folder),
+            Ok(_) => Err(format!(
+                "--programs {}: has no leaf, spine or smartnic, each as .json and .p4info.txtpb; \
+                 p4/compile makes them",
+                folder.display()
+            )),
+            Err(error) => Err(format!("--programs {}: {error}", folder.display())),
+        };
+        self.programs.iter().map(absolute).collect()
+    }
+
     /// A lab with this fabric, seed and clock, and nothing to run.
     ///
     /// # Errors
@@ -204,6 +229,7 @@ impl FabricArgs {
     pub fn lab(&self, seed: u64, clock: ClockMode, mut paths: Paths) -> Result<LabSpec, String> {
         let topology = self.topology()?;
         paths.modules.extend(self.modules(clock)?);
+        paths.programs.extend(self.programs()?);
         self.path_manager.check(topology.paths().into())?;
         Ok(LabSpec {
             topology: Some(topology),
@@ -252,7 +278,7 @@ impl FabricArgs {
             subflows: self.subflows,
             route_metrics: self.route_metrics.by_name(),
             routing: match self.routing {
-                RoutingKind::Weft => RoutingSpec::Weft,
+                RoutingKind::Subflow => RoutingSpec::Subflow,
                 RoutingKind::Ecmp => RoutingSpec::Ecmp,
             },
             ip: self.ip,

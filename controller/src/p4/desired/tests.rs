@@ -53,7 +53,7 @@ fn a_nic_knows_the_other_leaves_and_what_to_expect_of_them() {
     let leaf = desired(&fabric, leaf, &program(Role::Leaf), unit).unwrap();
     let program = program(Role::Leaf);
     let key = [("standard_metadata.ingress_port", Key::Exact(1))];
-    let entry = program.entry("rtt.host_port", &key, "rtt.leave_to_card", &[]);
+    let entry = program.entry("rtt.host_port", &key, "rtt.leave_to_nic", &[]);
     assert!(leaf.entries.contains(&entry.unwrap()));
 }
 
@@ -106,8 +106,8 @@ fn acks_tell_their_waits_in_microseconds_from_the_ports_of_hosts_on() {
         let shift = [("shift", shift)];
         let host = [("standard_metadata.ingress_port", Key::Exact(1))];
         let wanted = [
-            program.default_entry("waits.ports", "waits.carry", &shift),
-            program.entry("waits.ports", &host, "waits.start", &shift),
+            program.default_entry("ack_delay.ports", "ack_delay.carry", &shift),
+            program.entry("ack_delay.ports", &host, "ack_delay.start", &shift),
         ];
         let entries = ack_delays(&fabric, leaf, &program, unit).unwrap();
         assert_eq!(entries, wanted.map(Result::unwrap));

@@ -174,9 +174,11 @@ fn leaf_entries(policy: &'static str) -> Vec<Entry> {
             vec![exact(host)],
             "rtt.measure",
         ));
-        entries.push(Entry::new("waits.ports", vec![exact(host)], "waits.start").args(&[NO_WAIT]));
+        entries.push(
+            Entry::new("ack_delay.ports", vec![exact(host)], "ack_delay.start").args(&[NO_WAIT]),
+        );
     }
-    entries.push(Entry::new("waits.ports", Vec::new(), "waits.carry").args(&[NO_WAIT]));
+    entries.push(Entry::new("ack_delay.ports", Vec::new(), "ack_delay.carry").args(&[NO_WAIT]));
     let key = vec![prefix([10, 2, 0, 0], 16)];
     entries.push(Entry::new("routing.ipv4_lpm", key, "routing.to_fabric").args(&[2]));
     for path in 0..4 {
@@ -281,7 +283,7 @@ async fn compare_programs(bmv2: &Path, name: &str, entries: &[Entry]) {
 }
 
 fn a_leaf_sends_what_it_sends_on_bmv2(bmv2: &Path) {
-    compare_programs(bmv2, "leaf", &leaf_entries("routing.weft_paths"));
+    compare_programs(bmv2, "leaf", &leaf_entries("routing.subflow_paths"));
 }
 
 fn a_leaf_that_hashes_flows_chooses_the_paths_it_chooses_on_bmv2(bmv2: &Path) {
@@ -293,6 +295,6 @@ fn a_spine_sends_what_it_sends_on_bmv2(bmv2: &Path) {
         let key = vec![prefix([10, leaf as u8, 0, 0], 16)];
         Entry::new("routing.ipv4_lpm", key, "routing.to_port").args(&[leaf])
     });
-    let waits = Entry::new("waits.ports", Vec::new(), "waits.carry").args(&[NO_WAIT]);
+    let waits = Entry::new("ack_delay.ports", Vec::new(), "ack_delay.carry").args(&[NO_WAIT]);
     compare_programs(bmv2, "spine", &routes.chain([waits]).collect::<Vec<_>>());
 }

@@ -84,7 +84,7 @@ async fn a_counter_that_the_table_has_not_is_refused_before_anything_changes() {
     let policy = with_counter(p4::TableEntry {
         table_id: id("routing.path_policy"),
         is_default_action: true,
-        action: Some(call("routing.weft_paths", &[&[4]])),
+        action: Some(call("routing.subflow_paths", &[&[4]])),
         ..Default::default()
     });
     let wanted = Entity::TableEntry(p4::TableEntry {

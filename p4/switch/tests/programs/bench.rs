@@ -130,7 +130,7 @@ impl Bench {
 
     /// The same leaf if the NICs of hosts measure.
     pub fn leaf_with_nics(leaf: u16) -> Bench {
-        Bench::leaf_with_hosts(leaf, "rtt.leave_to_card")
+        Bench::leaf_with_hosts(leaf, "rtt.leave_to_nic")
     }
 
     fn leaf_with_hosts(leaf: u16, action: &str) -> Bench {
@@ -153,7 +153,7 @@ impl Bench {
             bench.insert("routing.path_select", exact(path), set_uplink);
             bench.mark(uplink(path as u8));
         }
-        bench.path_policy("routing.weft_paths");
+        bench.path_policy("routing.subflow_paths");
         bench.sample_every(Intervals::default());
         bench
     }
@@ -199,7 +199,7 @@ impl Bench {
             let set_uplink = ("routing.set_uplink", vec![uplink(path as u8).into()]);
             bench.insert("routing.path_select", exact(path), set_uplink);
         }
-        bench.path_policy("routing.weft_paths");
+        bench.path_policy("routing.subflow_paths");
         bench
     }
 
@@ -215,7 +215,7 @@ impl Bench {
             let set_uplink = ("routing.set_uplink", vec![uplink(number as u8).into()]);
             bench.insert("routing.uplink_select", exact(number), set_uplink);
         }
-        bench.path_policy("routing.weft_paths");
+        bench.path_policy("routing.subflow_paths");
         bench
     }
 
@@ -272,9 +272,13 @@ impl Bench {
 
     /// Makes ACKs carry how long they have waited, from `hosts` on, in 2^`shift` clock units.
     pub fn tell_waits(&mut self, hosts: &[u16], shift: u64) {
-        self.set_default("waits.ports", ("waits.carry", vec![shift]));
+        self.set_default("ack_delay.ports", ("ack_delay.carry", vec![shift]));
         for &host in hosts {
-            self.insert("waits.ports", exact(host), ("waits.start", vec![shift]));
+            self.insert(
+                "ack_delay.ports",
+                exact(host),
+                ("ack_delay.start", vec![shift]),
+            );
         }
     }
 

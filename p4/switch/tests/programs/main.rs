@@ -2,10 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod ack_delay;
 mod bench;
 mod ecn;
-mod guard;
 mod in_band_path;
+mod ingress_filter;
 mod int_md;
 mod ipv6;
 mod leaf_spine;
@@ -15,4 +16,3 @@ mod queue;
 mod routing;
 mod rtt;
 mod rtt_hosts;
-mod waits;

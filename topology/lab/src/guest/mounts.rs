@@ -91,7 +91,7 @@ pub fn hidden(spec: &LabSpec) -> io::Result<()> {
         paths.bin.clone(),
         paths.pipelines.clone(),
     ]);
-    needed.extend(paths.linked.iter().cloned());
+    needed.extend(paths.programs.iter().chain(&paths.linked).cloned());
     needed.extend(paths.modules.iter().filter_map(|module| folder_of(module)));
     needed.extend(spec.bmv2.iter().filter_map(|program| folder_of(program)));
     needed.extend(spec.batch.iter().flat_map(|batch| batch.needs.clone()));

@@ -294,7 +294,7 @@ fn run_json() -> Value {
             "stall_timeout_ns": 1,
         },
         "topology": {
-            "name": "pair", "paths": 2, "routing": "weft", "hosts": 2, "switches": {}, "links": [],
+            "name": "pair", "paths": 2, "routing": "subflow", "hosts": 2, "switches": {}, "links": [],
         },
         "outcome": {
             "completed": 0, "failed": 0, "duration_ns": 1_000_000, "start_ns": START_NS,

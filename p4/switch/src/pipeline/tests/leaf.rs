@@ -68,7 +68,7 @@ fn leaf() -> Pipeline {
         &[2],
     );
     let policy = table(&leaf, "routing.path_policy");
-    let paths = call(&leaf, policy, "routing.weft_paths", &[2]);
+    let paths = call(&leaf, policy, "routing.subflow_paths", &[2]);
     leaf.set_default(policy, Some(&paths)).unwrap();
     let telemetry = table(&leaf, "telemetry.policy");
     let every = call(&leaf, telemetry, "telemetry.sample_every", &[0, 0, 0, 0]);

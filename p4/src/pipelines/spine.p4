@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pipeline of a spine: leaves on every port. It can also send packets up, and so serves
+// as the aggregation and the core of a fat-tree.
+//
+//   parser
+//     |
+//     +-- from the controller --------> PacketOut ------------------------------.
+//     |                                                                         |
+//   CountBlock -> CheckHeaders -> SpineRouting -.                               |
+//                      |               |        |                               |
+//                      '---> Drop <----'        |                               |
+//                                               |                               |
+//     .-----------------------------------------'                               |
+//     |                                                                         |
+//   Telemetry -> SampleLoss -> SampleQueue -> AccountDigest --------------------+
+//                    |           |     ^                                        |
+//                    v           v     |                                        v
+//                    d i g e s t s   registers                               queues
+//                                      ^                                        |
+//                                      '--------------------------------- RecordQueue
+//                                                                               |
+//   deparser <- checksum <- PacketIn <- MarkBlock <- IntHop <- AddAckDelay <- MarkCongestion
+//                              |
+//                       to the controller
+//
+// Tables, their keys, and what they decide:
+//
+//   routing.ipv4_lpm      destination   -> port towards its leaf, or up
+//   routing.path_policy   (none)        -> route.path            (up only)
+//   routing.path_select   route.path    -> port, or route.uplink
+//   routing.uplink_select route.uplink  -> port
+//   telemetry.policy      (none)        -> intervals of digests
+//   int.node              (none)        -> id of this switch in telemetry
+//   ecn.threshold         egress port   -> queue above which packets are CE-marked
+//   ack_delay.ports       ingress port  -> ACKs carry their wait in queues
+//   loss.links            egress port   -> packets are coloured, to count losses
+//
+// Digests: queue_sample_t, loss_sample_t. Counters: routing.drops by drop_reason_t,
+// routing.routed by route, routing.path_traffic by path, ecn.marks by port.
+//
+// Ids are part of the contract with controllers: an id is never reused for another object.
+
+#ifndef PIPELINES_SPINE_P4_
+#define PIPELINES_SPINE_P4_
+
+#include <core.p4>
+#include <v1model.p4>
+
+#include "../stages/headers.p4"
+#include "../stages/metadata.p4"
+#include "../stages/parser.p4"
+#include "../stages/checksum.p4"
+#include "../stages/controller_io.p4"
+#include "../stages/drop.p4"
+#include "../stages/spine_routing.p4"
+#include "../stages/telemetry.p4"
+#include "../stages/queue.p4"
+#include "../stages/ecn.p4"
+#include "../stages/ack_delay.p4"
+#include "../stages/loss.p4"
+#include "../stages/int_md.p4"
+
+control SpineIngress(inout headers_t hdr,
+                     inout metadata_t meta,
+                     inout standard_metadata_t standard_metadata) {
+    PacketOut() from_controller;
+    CheckHeaders() check_headers;
+    SpineRouting() routing;
+    Telemetry() telemetry;
+    CountBlock() count_block;
+    SampleLoss() sample_loss;
+    SampleQueue() sample_queue;
+    AccountDigest() account_digest;
+    Drop() drop;
+
+    apply {
+        if (hdr.packet_out.isValid()) {
+            from_controller.apply(hdr, standard_metadata);
+        } else {
+            count_block.apply(hdr, meta.loss, standard_metadata);
+            check_headers.apply(hdr, standard_metadata, meta.route);
+            if (meta.route.drop_reason == drop_reason_t.NOT_DROPPED) {
+                routing.apply(hdr, meta.ip, meta.route, standard_metadata);
+            }
+            if (meta.route.drop_reason == drop_reason_t.NOT_DROPPED) {
+                telemetry.apply(meta.telemetry);
+                sample_loss.apply(meta.loss, meta.telemetry, standard_metadata);
+                sample_queue.apply(meta.telemetry, standard_metadata);
+                account_digest.apply(meta.telemetry, standard_metadata);
+            } else {
+                drop.apply(meta.route, standard_metadata);
+            }
+        }
+    }
+}
+
+control SpineEgress(inout headers_t hdr,
+                    inout metadata_t meta,
+                    inout standard_metadata_t standard_metadata) {
+    RecordQueue() record_queue;
+    MarkCongestion() mark_congestion;
+    AddAckDelay() add_ack_delay;
+    IntHop() int_hop;
+    MarkBlock() mark_block;
+    PacketIn() to_controller;
+
+    apply {
+        record_queue.apply(standard_metadata);
+        mark_congestion.apply(hdr, standard_metadata);
+        add_ack_delay.apply(hdr, meta.ip, standard_metadata);
+        int_hop.apply(hdr, meta.int_state, standard_metadata);
+        mark_block.apply(hdr, standard_metadata);
+        to_controller.apply(hdr, standard_metadata);
+    }
+}
+
+#endif  // PIPELINES_SPINE_P4_
