@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Weft. Thin: every target calls one program, and every variable on make's command line is
 # a flag of that program: `make run LEAVES=4 WORKLOAD=websearch` is `weft run --leaves 4
 # --workload websearch`. The program itself refuses a flag that it does not have. Variables

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What end-to-end tests share."""
 
 from collections.abc import Iterator

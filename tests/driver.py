@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drives `weft` as a user does."""
 
 import csv

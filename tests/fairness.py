@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fairness: how an MPTCP and a TCP connection to the same host share its link.
 
 Runs inside a plain lab, on virtual time, and prints a JSON object: for each congestion control

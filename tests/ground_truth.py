@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The true RTTs and queues of a captured run, against which telemetry is compared.
 
 They are computed from the frames on the links of hosts and the arrivals at the queues of switches,

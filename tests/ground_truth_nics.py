@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The true RTTs from NIC to NIC of a captured run.
 
 The captures are from the buses between hosts and their NICs, at a known delay from the NIC. When a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tools that some tests need and that not every machine has: such tests are skipped there.
 
 The variable WEFT_REQUIRE lists the tools that a machine is supposed to have: `p4c,bmv2`. If one of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Labs that run one command, for tests of the kernel: plain ones, or with a network."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The digests of a captured run, and statistics of measurement errors."""
 
 from collections.abc import Iterator

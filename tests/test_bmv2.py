@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The closed loop on BMv2, where it is installed: every switch is a simple_switch_grpc."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `ci/check-machine` and `ci/install` say on machines where Weft cannot be built or run."""
 
 import ctypes

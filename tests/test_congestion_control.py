@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coupled congestion control: fair to TCP, usable with rb, and Reno on plain TCP."""
 
 import json

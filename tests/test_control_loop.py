@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The control loop: from a sample in a switch to the pattern in every kernel that needs it."""
 
 from itertools import pairwise

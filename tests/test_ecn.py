@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Switches mark packets in long queues, and senders that use ECN keep queues short."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`weft run --capture` and `weft evidence`: what happened to every packet."""
 
 import json

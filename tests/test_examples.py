@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every example of `examples/` runs with the command that its header gives."""
 
 import json

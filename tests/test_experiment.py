@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`weft experiment` and `weft report` with real labs."""
 
 import os

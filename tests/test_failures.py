@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Patterns and flows survive failures of paths, switches, agents and controllers."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fat-trees with k = 4 (four paths between pods, two within a pod), k = 6 and k = 16."""
 
 import json

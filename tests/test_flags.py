@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `weft topo show` makes of flags, and what it refuses."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What README says is what `tests/fresh` types, and nothing is skipped where it is the point."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gray failures: the controller notices links that lose packets from the counters of switches."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scheduling noise in hosts does not affect what NICs measure.
 
 A leaf's RTTs include delays in the receiver's hypervisor, and a kernel's RTTs those at both ends.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """In-band telemetry reports the true queueing delays, and hosts see nothing of it."""
 
 from bisect import bisect_left, bisect_right

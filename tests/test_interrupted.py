@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A lab whose start is interrupted leaves nothing, and the next one starts."""
 
 import os

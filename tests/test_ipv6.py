@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connections over IPv6: the same paths, patterns and measurements as over IPv4."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kernel module in a plain lab: its netlink interface, its sockets, its own tests."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cargo.toml names the oldest Rust that Weft builds with, and everything else agrees."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The network on this machine's own kernel, without a lab: in namespaces, in real time.
 
 What this kernel lacks (netem, Weft's module) is not asked for, and nothing here depends on

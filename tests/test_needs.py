@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests that need a missing tool are skipped, or fail if WEFT_REQUIRE names it."""
 
 import subprocess

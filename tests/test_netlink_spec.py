@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything generated from the specification of the family `mptcp_pattern` agrees with it."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The adaptive path manager opens more subflows per path as long as they add throughput."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The version numbers of a release agree."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`weft run`: deterministic results, interrupts, and what it refuses."""
 
 import contextlib

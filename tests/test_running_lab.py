@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The closed loop in a running lab: kernel, switch, controller, agent, kernel."""
 
 import re

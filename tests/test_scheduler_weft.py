@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler weft keeps queues short and links full, and does not wait for timeouts."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Telemetry is accurate: every RTT and queue sample against the packets of the run."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fabrics other than a plain leaf-spine, and changes of links by name."""
 
 from pathlib import Path

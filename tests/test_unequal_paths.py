@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paths that differ, lose packets, change and fail, by flags of `weft run`."""
 
 from collections import defaultdict

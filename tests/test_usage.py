@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Invalid input gets one line with the error and a valid choice, and exit status 2."""
 
 import re

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Generates the Rust side of `weft.v1`. protox parses the `.proto`, so that a
 //! build needs no `protoc`.
 

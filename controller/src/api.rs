@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The `weft.v1` server.
 
 use std::pin::Pin;

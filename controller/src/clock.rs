@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The monotonic clock: virtual time in the lab.
 
 use std::io;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Tests of the closed loop with real switches. weft-switch runs the compiled programs on
 //! virtual time, gRPC is real, and the tests make the packets.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The engine: decides when a leaf pair gets a new pattern, and which.
 //!
 //! A pair gets its first pattern once the cost of each of its paths is known. With queues as

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! What `topology.json` implies: where hosts are attached, which path a pair of addresses
 //! takes, and its RTT over empty queues.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Detects gray failures: links that silently lose packets, as counted by switches
 //! (`p4/src/stages/loss.p4`).
 //!

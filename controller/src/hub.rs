@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The hub: connects the engine with everything around it. Samples arrive from switch
 //! sessions; patterns go to agents and into `patterns.csv`.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The controller: P4Runtime client, telemetry, pattern engine and query API.
 //!
 //! ```text

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Detects dead paths.
 //!
 //! Nobody reports a link or switch that fails. The only sign is silence: a path has no more

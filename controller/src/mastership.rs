@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! At which switches this controller is primary.
 //!
 //! The controller serves hosts only while its view of the network is current: at most half

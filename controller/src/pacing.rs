@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The interval between patterns of a pair.
 //!
 //! The effect of a pattern on queues shows at its leaf one round trip later. A decision

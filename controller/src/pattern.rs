@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Allocation patterns: gaps from RTTs, and the sequence from gaps.
 //!
 //! MPTCP-RB (section 4) sends `gap_i = round(RTT_max / RTT_i)` packets over path i for

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Probe frames: from a leaf over a path to the controller's address at another leaf.
 //!
 //! They are BFD Echo packets, whose payload is up to the sender (RFC 5881, section 4; UDP

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Measures how fast a change reaches agents in real time, over gRPC on loopback. Run it with
 //! `cargo test --release -p weft-controller --lib push_bench -- --ignored --nocapture`.
 

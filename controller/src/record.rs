@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Writes `patterns.csv`, every pattern of a run with one row per path, and `loop.csv`, when
 //! each pattern reached each kernel, with one row per host.
 

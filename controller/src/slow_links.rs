@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Detects slow links: links that transmit less than their rate.
 //!
 //! While packets wait in its queue, a link transmits as fast as it can. Switches report

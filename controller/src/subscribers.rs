@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The agents that subscribe to patterns: what each was sent, and what its kernel applied.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Measurements of the switches: RTTs of paths, and queues.
 //!
 //! An RTT sample is the time from a packet's arrival at its sender's leaf to the arrival of

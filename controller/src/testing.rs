@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Fabrics, samples and programs for tests.
 
 use std::net::Ipv4Addr;

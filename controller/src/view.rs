@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Converts engine state to `weft.v1` messages.
 
 use std::net::Ipv4Addr;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The controller and the kernel compute patterns from the same law: a host that
 //! falls back to its own RTTs goes on as before.
 

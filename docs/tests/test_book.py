@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links that lead nowhere are found, in the repository and in the book."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Markdown is read as."""
 
 from weft_docs import markdown

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages of reference say what their sources say, and miss nothing."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The steps of docs/build: `generate`, `links`, `assemble` and `pages`."""
 
 import argparse

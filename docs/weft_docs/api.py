@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reference of the gRPC API: the calls and messages of weft.proto, with their comments."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Assembles the pages of the book, and checks every link of the repository and of the book."""
 
 import re

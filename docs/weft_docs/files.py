@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reference of the files of runs and experiments, from the code that writes them."""
 
 import ast

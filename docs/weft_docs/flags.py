@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reference of the commands, from the `--help` of each program."""
 
 import re

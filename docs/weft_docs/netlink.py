@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reference of the generic netlink family, from the UAPI header."""
 
 import re

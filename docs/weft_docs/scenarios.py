@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reference of the scenarios: the figure of each file."""
 
 import tomllib

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * weighted: the first subflow carries 3/4 of the data of a connection with two.
  *

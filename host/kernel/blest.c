@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * blest: BLocking ESTimation (Ferlin, Alay, Mehani, Boreli: "BLEST: Blocking
  * Estimation-based MPTCP Scheduler for Heterogeneous Networks", IFIP Networking

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Both generations of the scheduler interface. Up to 6.14 there is get_subflow(), with
  * an argument that says whether it is for a reinjection. Later there are get_send() and

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * What every scheduler needs of a connection: which subflows may carry data, how a
  * decision is handed to the core, and how much the core sent because of it.

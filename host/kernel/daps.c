@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * daps: Delay-Aware Packet Scheduler (Kuhn, Lochin, Mifdaoui, Sarwar, Mehani,
  * Boreli, ICC 2014; algorithm 1 in the appendix of the BLEST talk).

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * ecf: Earliest Completion First (Lim, Nahum, Towsley, Gibbens: "ECF: An MPTCP
  * Path Scheduler to Manage Heterogeneous Paths", CoNEXT 2017, algorithm 1).

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * The module: MPTCP schedulers, selected by net.mptcp.scheduler or the socket option
  * MPTCP_SCHEDULER, and the netlink family by which the controller sets patterns.

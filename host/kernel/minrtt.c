@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * minrtt: the subflow with the lowest smoothed RTT among those with window space.
  *

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * minrtt_pr: minrtt with opportunistic retransmission and penalisation (Raiciu et
  * al., "How Hard Can It Be?", NSDI 2012, section 4.2; "PR" in the STMS paper): the

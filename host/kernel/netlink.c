@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * The generic netlink family that mptcp_pattern.yaml specifies. User space sets the
  * patterns of a network namespace, and dumps its patterns and flows.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * otias: Out-of-order Transmission for In-order Arrival (Yang, Wang, Amer: WAINA
  * 2014; algorithm 2 in the appendix of the BLEST talk).

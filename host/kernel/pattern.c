@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * The allocation pattern of MPTCP-RB ("Multipath TCP with Reduced Burstiness",
  * section 4.3): which subflow carries which of the next L packets, so that packets

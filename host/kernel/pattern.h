@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The allocation pattern: from RTTs to gaps, from gaps to a sequence. */
 #ifndef _WEFT_PATTERN_H
 #define _WEFT_PATTERN_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * rb: MPTCP-RB, Multipath TCP with reduced burstiness.
  *

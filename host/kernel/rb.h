@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The allocation pattern that a connection uses; see rb.c. */
 #ifndef _WEFT_RB_H
 #define _WEFT_RB_H

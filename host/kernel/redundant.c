@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * redundant: every packet on every subflow (ReMP TCP: Froemmgen et al., "ReMP TCP:
  * Low Latency Multipath TCP", ICC 2016). It trades bandwidth for latency: each packet

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * rr_packet: one packet per subflow in turn (MPTCP-RB, section 4.1 and figure 6).
  *

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Which subflow has carried which data: the recent decisions of a scheduler, by data
  * sequence number. stms_a, minrtt_pr and weft use it to find the subflow that holds up

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * STMS, the Slide Together Multipath Scheduler (Shi et al., "STMS: Improving MPTCP
  * Throughput Under Heterogeneous Networks", USENIX ATC 2018), algorithm 1: the

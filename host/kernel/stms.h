@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* What stms_c and stms_a share; see stms.c. */
 #ifndef _WEFT_STMS_H
 #define _WEFT_STMS_H

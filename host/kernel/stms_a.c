@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * stms_a: STMS with a gap that Data ACKs adjust (STMS-A, algorithm 2). The part that
  * it shares with stms_c is in stms.c.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * stms_c: STMS with a calculated gap (STMS-C). It is calculated from congestion windows
  * and smoothed RTTs each time a slow subflow is about to get a packet. The part that

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a scheduler sees of a connection: plain numbers. A decision (weft_choose_fn) is
  * a function of these numbers and the scheduler's own state, and of nothing else. So

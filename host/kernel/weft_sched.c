@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * weft: data wait in the connection, where they can still take any path. In a
  * switch's queue they could not, and might be dropped. Lost data are sent again on

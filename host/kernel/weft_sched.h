@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The decision of the scheduler weft; see weft_choose.c (no kernel in it). */
 #ifndef _WEFT_SCHED_H
 #define _WEFT_SCHED_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The windows of the scheduler weft; see weft_window.c (no kernel in it). */
 #ifndef _WEFT_WINDOW_H
 #define _WEFT_WINDOW_H

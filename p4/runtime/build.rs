@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Generates the Rust side of P4Runtime from the descriptors that the official
 //! Python package `p4runtime` carries.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the FileDescriptorSet of P4Runtime's services and messages to stdout.
 
 The descriptors come from the `p4runtime` package on PyPI, so that the repository needs no copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bare Debian systems on which README's commands are tried, for `tests/fresh`.
 
 plan     which systems, who works in them, and where the checkout lies

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which systems are tried."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The steps that README names, in the order in which a reader takes them."""
 
 import re

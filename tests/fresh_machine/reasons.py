@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why this machine cannot make bare systems."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The folder of a bare system: made by debootstrap, set up, removed.
 
 Of this machine it gets what a machine on this network is given by whoever runs the

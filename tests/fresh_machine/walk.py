@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The steps in a bare system, with a line of output for each."""
 
 import contextlib

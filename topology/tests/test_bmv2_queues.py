@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """BMv2's queues as Thrift sets them; the switch is a small server of the test's own."""
 
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How daemons are started, watched and stopped; the daemons are small shell scripts."""
 
 import queue

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a topology.json says of a fabric."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kinds of fabrics, beyond what a plain leaf-spine shows."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The golden documents in `golden/`, which this side writes and the Rust side reads.
 
 Rust's tests read them with `weft-topology`, and compare them with the fabrics that

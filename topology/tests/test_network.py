@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The network as the kernel has it, in a network namespace of the test's own."""
 
 import json

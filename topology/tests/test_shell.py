@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Mininet prompt and its server, without a network."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weft's topologies: described as Mininet topologies, built by netlink, run by Mininet.
 
 spec       what a user can ask for, checked; fabrics is the part about fabrics

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Command line: `python -m weft_topology draw|up`."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """BMv2 in place of `weft-switch`: a `simple_switch_grpc` for every switch.
 
 What the one program does for all switches is spread over several things here:

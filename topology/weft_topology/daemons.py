@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes that make the network run: how they start, are watched and end."""
 
 import signal

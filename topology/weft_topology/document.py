@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`topology.json`: the one description of a fabric that everybody else reads.
 
 The crate `weft-topology` is its reader and says what each field means.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A fabric as text: tiers from top to bottom, and what its links are.
 
 It draws what `topology.json` says. Where a line has branches on both sides, every node

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mininet's nodes and links, made by a few system calls instead of hundreds of commands.
 
 Mininet starts a shell for every node and configures each interface with several

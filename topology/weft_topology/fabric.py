@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the descriptions of all fabrics have in common. They only describe."""
 
 from typing import Any

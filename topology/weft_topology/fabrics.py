@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kinds of fabrics, and the options of each, checked.
 
 A kind of fabric is a dataclass here, which has its options, and a Mininet `Topo` that is built

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""The k-ary fat-tree as a Mininet topology (here k = 4). It only describes.
 
         core1   core2   core3   core4           (k/2)² cores: the first k/2 are cabled to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting for files without looking again and again.
 
 A process that polls costs time twice in the lab: wake-ups are what a run's wall time

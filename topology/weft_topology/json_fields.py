@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fields of parsed JSON documents, checked; an error names the field and what is wrong."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""The leaf-spine fabric as a Mininet topology. It only describes.
 
    spine1      spine2         each leaf has an uplink to each spine:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Network namespaces of this process's making, without a process in them.
 
 Each is a bind mount under `naming.NETNS_DIR`, as `ip netns add` makes them.

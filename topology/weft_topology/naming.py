@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every name, address and number of a fabric; no other module derives any.
 
 Numbers count from 1. Host H of leaf L is `hL_H`:

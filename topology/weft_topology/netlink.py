@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The few rtnetlink requests that a network needs, many of them in one system call.
 
 A general library does this too, but importing one costs more time in the lab, where a

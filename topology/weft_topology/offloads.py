@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Offloads of an interface, switched off: a packet in the lab is a packet on the wire.
 
 With segmentation offload a "packet" between namespaces is up to 64 KB, and nothing that

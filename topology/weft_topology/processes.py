@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The processes of a lab, and their command lines: switches, controllers, agent."""
 
 import os

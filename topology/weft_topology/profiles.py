@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kinds of paths, as the papers set them up, and one's own: `wlan`, `3g`, `20mbit/50ms`."""
 
 from dataclasses import dataclass

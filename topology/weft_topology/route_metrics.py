@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of TCP on all hosts: metrics of their routes, over IPv4 and IPv6.
 
 `lab.json` has them as `topology.route_metrics`, by name. `METRICS` declares each: a new one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Mininet prompt on somebody else's terminal, and other requests from outside.
 
 Who wants something connects to a Unix socket and writes one line of JSON; one line comes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A fabric as an SVG picture: every node and every link, however many."""
 
 from collections import defaultdict

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernel settings of a host: what a data centre sets, and why.
 
 Left alone on purpose, because they are what is studied: congestion control, buffer

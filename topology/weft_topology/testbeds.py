@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""The testbeds of the papers as Mininet topologies. They only describe.
 
 Each is built as a leaf-spine whose spines stand for paths: path p crosses spine p, which has the

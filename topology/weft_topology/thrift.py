@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of numbers over Apache Thrift: what BMv2 has no P4Runtime for.
 
 A message of the strict binary protocol over a plain socket, as BMv2's server takes it:

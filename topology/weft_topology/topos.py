@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Mininet topology of every kind of fabric."""
 
 from weft_topology.fabric import Fabric

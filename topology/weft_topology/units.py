@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rates and times as `tc` writes them: `1gbit`, `10us`."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From `lab.json` to a network that is ready, and back to nothing.
 
 In the folder of `lab.json` it writes `topology.json`, the daemons' logs in `log/`, a line

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links of switches that are processes of their own: veth pairs with delay and loss.
 
 The switch itself has the rate and the queue. Behind them, netem on the switch's end of the pair

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Lists the MPTCP schedulers of Weft's kernel module, for help texts: each file of
 //! `host/kernel` that defines one has its name in a `struct mptcp_sched_ops`.
 

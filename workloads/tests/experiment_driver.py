@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conducts an experiment like `weft experiment`, with a fake `weft`."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small scenario, and a fake `weft` that runs it without a lab."""
 
 from pathlib import Path

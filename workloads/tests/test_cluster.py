@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An experiment on a Dask cluster of two workers, each with its own folder."""
 
 import json

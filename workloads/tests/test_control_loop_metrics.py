@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics of the patterns of a run, and of the delays of the control loop."""
 
 from pathlib import Path

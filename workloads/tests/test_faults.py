@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Experiments survive faults: results stay readable, and the same command continues.
 
 The faults are real: signals, a full file system, a `weft` that is killed. Only `weft` is a fake, so

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Flow completion times of the fluid model, for cases with known answers."""
 
 import polars as pl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report of an experiment: its content, and that a browser shows it."""
 
 import json

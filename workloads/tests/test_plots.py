@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Labels of plots fit and do not overlap."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RESULTS.md keeps sections of scenarios that were not run again."""
 
 from pathlib import Path

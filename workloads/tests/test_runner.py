@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs are done, kept, retried and interrupted, with a fake `weft`.
 
 The fake is a script that writes the folder of a run, so that these tests boot no lab.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics of the samples of subflows, and of the gaps that STMS sent."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scenario files: invalid ones are refused, valid ones become runs."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Seeds are added until a mean is known; a fake `weft` gives the numbers."""
 
 from pathlib import Path

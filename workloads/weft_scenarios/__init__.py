@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scenarios: experiments of papers, each a file. One command runs, plots and judges it.
 
     scenarios/*.toml  --scenario-->  experiments, claims  --matrix-->  runs of `weft run`

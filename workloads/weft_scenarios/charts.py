@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The paper's figure types, drawn for any experiment from its results alone.
 
 A chart compares series, usually schedulers. It has one panel per *cell*: a combination of the

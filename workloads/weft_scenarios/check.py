@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks the flags of a scenario before anything runs.
 
 The syntax of the file is checked when it is read. Here `weft run --check` validates the flags of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Judges claims by measurements.
 
 At each point, runs with the same seed are compared in pairs, because they had the same flows.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs labs on a Dask cluster, with Dask's own scheduler and workers.
 
 `.venv/bin/dask worker ADDRESS --nthreads N` in a built checkout of Weft starts a worker that runs

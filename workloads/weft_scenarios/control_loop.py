@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How patterns followed the network: metrics of the first pair of leaves.
 
 From `patterns.csv` and `loop.csv`, whose columns controller/src/record.rs explains.

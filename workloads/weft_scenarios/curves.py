@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Curves of a run: distributions and time series."""
 
 from collections.abc import Sequence

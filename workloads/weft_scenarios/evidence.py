@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers and curves of a run with captured packets.
 
 workloads/evidence/README.md explains the files and their columns.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conducts experiments: plan, check, run what is missing, write results, judge claims.
 
 All commands that run labs for scenarios come through here: `weft experiment`, `make

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes files atomically: whole or not at all, also on a full disk."""
 
 import errno

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of all flows of an experiment: a row per flow, with the point of its run.
 
 | column                | unit | what                                                            |

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ideal flow completion times by a fluid model: no packets, queues or delays.
 
 A flow between racks uses the link of its host, all paths between the two racks at once, and the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`weft report`: one page about an experiment, from its folder of results alone.
 
     report.html    everything, in one file with all figures inside

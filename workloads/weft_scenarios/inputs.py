@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Input files of runs: distributions of flow sizes, and lists of flows.
 
 Paths in a scenario file are relative to its folder. The content of these files, not their path,

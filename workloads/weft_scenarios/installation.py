@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs that make a run, and their digest.
 
 A run is deterministic: the same flags, programs and kernel give the same bytes. So a finished run

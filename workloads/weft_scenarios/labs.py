@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs one lab: `weft run`, and `weft evidence` after it."""
 
 import asyncio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expands experiments into runs: every combination of points, with every seed."""
 
 import itertools

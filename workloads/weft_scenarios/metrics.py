@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Computes metrics and curves of a run from its folder.
 
 Its input is what `weft run` and `weft evidence` wrote.

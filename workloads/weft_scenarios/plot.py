@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws the plots of a scenario file from its results."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All measured quantities, with their names, labels and units."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model of MPTCP-RB, section 5: FCT of synchronised flows at one bottleneck.
 
 n flows of m subflows, each with a window of w packets, share a last hop whose queue holds B

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Result files of a scenario, from which tables, plots and verdicts are made.
 
 | file            | what                                                                 |

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes RESULTS.md: every claim, its measurement, and its verdict."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs labs, several in parallel, and stores their results.
 
 A run that is in the store is not repeated. A failed run is reported and leaves its log; it does not

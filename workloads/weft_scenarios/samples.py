@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Windows, RTTs and STMS's gap of the first flow over time, from `samples.csv`.
 
 The fast subflow is the one with the lowest mean RTT, the slow one has the highest.

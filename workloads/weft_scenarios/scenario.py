@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scenario files: the experiments of a figure, its plots, and the claims that they judge.
 
 workloads/scenarios/README.md explains the keys of a file.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many seeds a point gets: a fixed number, or as many as its mean needs.
 
 With `seeds = { until = "5%", of = "fct_mean_ms", at_least = 3, at_most = 20 }` a point gets seeds

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mean and spread over seeds."""
 
 from collections.abc import Sequence

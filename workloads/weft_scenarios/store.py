@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The store: folders of finished runs, and logs of failed ones.
 
 | in the store          | what                                                             |

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Colours, markers and names: a scheduler looks the same in every plot.
 
 The colours are Okabe and Ito's, which colour-blind readers can distinguish. Related schedulers

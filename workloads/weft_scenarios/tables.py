@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Formats numbers and tables, for the terminal and for RESULTS.md."""
 
 from collections.abc import Sequence

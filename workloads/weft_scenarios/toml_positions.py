@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the line of a key in a TOML file, for error messages.
 
 `tomllib` keeps no positions. So this parses growing prefixes of the file, line by line. The first

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads tables of scenario files; errors name the line and what would be right."""
 
 import difflib

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `weft run`: a lab that boots, runs flows, and stops.
 
 use std::fs;

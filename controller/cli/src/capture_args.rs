@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The flags that say what to capture.
 
 use clap::{Args, ValueEnum};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The way to the controller of a running lab.
 
 use std::path::PathBuf;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `weft compare`: the same flows under several schedulers, one run each, as
 //! many at a time as there are CPUs.
 

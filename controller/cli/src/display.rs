@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! What is printed, and how paths and ages are written.
 
 use std::io::{self, Write};

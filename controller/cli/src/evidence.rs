@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `weft evidence`: what happened to every packet of captured runs.
 
 use std::path::PathBuf;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `weft experiment`: many runs, planned by a scenario file; and their report.
 //!
 //! What runs them is the Python package `weft_scenarios`; this process becomes it,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `weft explain` and `weft patterns --history`: why patterns are what they are.
 
 use anyhow::{Context as _, anyhow};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Where Weft's parts are on this machine.
 
 use std::path::{Path, PathBuf};

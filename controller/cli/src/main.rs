@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `weft`: the command line of the lab, its controller and its workloads.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Where results go: never over older ones, never half, and no two runs' to one place.
 //!
 //! Who has chosen a place holds a lock in the folder for work in progress beside it. The

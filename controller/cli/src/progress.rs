@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Progress of boots and runs, on a terminal only.
 
 use std::time::Duration;

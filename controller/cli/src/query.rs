@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `weft patterns` and `weft paths`: what the controller knows, once.
 
 use clap::Args;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Groups of flags that several commands have.
 
 use std::path::PathBuf;

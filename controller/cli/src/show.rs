@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `weft topo show`: a fabric as a drawing.
 
 use std::io::Write as _;

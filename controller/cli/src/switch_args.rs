@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The flag that says what switches are: weft-switch, or BMv2.
 
 use std::path::{Path, PathBuf};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `weft telemetry`: the switches' samples as they arrive.
 
 use std::net::Ipv4Addr;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Labs that stay up: `weft topo`, `weft shell`, `weft flows`.
 
 use std::collections::BTreeMap;

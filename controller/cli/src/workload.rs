@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `weft workload`: flows in the lab that is running.
 
 use std::path::{Path, PathBuf};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! What `weft` says to those who ask for something wrong, or for a lab that
 //! is not there.
 

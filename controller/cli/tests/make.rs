@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The variables on make's command line are flags, and the Makefile lists none of them.
 
 #![allow(clippy::unwrap_used)]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `weft.v1`: the API of the controller, for agents and for users.
 //!
 //! Everything here is generated from `weft/v1/weft.proto`, which documents it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The daemon `weft-controller`: takes telemetry, publishes patterns.
 
 use std::cell::Cell;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Assesses the pattern of a pair by the current costs of its paths.
 
 use weft_topology::Routing;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Patterns, and the decisions behind them.
 
 use crate::telemetry::Sample;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Links that fail in part: slow links, and links that lose packets.
 
 use weft_topology::routes::EgressPort;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! One direction of a link: how long a packet takes over it.
 
 use weft_topology::routes::EgressPort;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Tests of what follows from a topology.
 
 use std::collections::BTreeSet;

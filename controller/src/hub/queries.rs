@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! User queries: patterns, their explanations, and paths.
 
 use weft_proto::v1;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The desired state of a switch or SmartNIC: its table entries and digest subscriptions.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Decodes digests into samples.
 
 use std::net::Ipv4Addr;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! P4Runtime: one session per switch.
 //!
 //! [`program`], [`desired`], [`reconcile`] and [`digest`] do no I/O;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! A compiled program, with lookup of its ids by name.
 
 use std::hash::{DefaultHasher, Hash, Hasher};

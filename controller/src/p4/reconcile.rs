@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Computes the writes that bring a switch to its desired state. There are as few as possible:
 //! none after a restart of the controller.
 

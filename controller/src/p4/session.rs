@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! A session with one switch, from arbitration to the end of its stream, and the task that
 //! runs one session after another.
 //!

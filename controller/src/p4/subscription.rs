@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Digest subscriptions, and how switches batch digests.
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Timestamp units of switches.
 
 /// The unit of a switch's timestamps.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Keeps track of the patterns installed in a kernel, and decides what to change there.
 //!
 //! A kernel accepts any pattern. So the agent must prevent that an older pattern replaces a

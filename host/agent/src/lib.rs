@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The agent: applies the controller's patterns in the kernels of hosts, and manages the
 //! number of subflows of their connections.
 //!

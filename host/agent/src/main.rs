@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `weft-agent`: see the library's documentation.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The kernel's path managers (`mptcp_pm`, include/uapi/linux/mptcp_pm.h).
 //!
 //! The *in-kernel* path manager opens one subflow per local address that it is given

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Runs code inside a network namespace.
 
 use std::fs::File;

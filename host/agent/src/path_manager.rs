@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! What opens subflows, and how many per path: the user's choice ([`PathManager`]), and the
 //! loop that manages one host ([`Manager`]).
 

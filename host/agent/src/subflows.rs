@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The MPTCP subflows of a host, from `sock_diag`.
 
 use std::collections::{BTreeMap, BTreeSet};

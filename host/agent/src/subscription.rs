@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! One host's subscription: applies the controller's patterns in its kernel.
 
 use std::collections::BTreeMap;

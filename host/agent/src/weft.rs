@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The kernel's generic netlink family `mptcp_pattern`, specified in host/kernel/mptcp_pattern.yaml.
 
 pub mod spec;

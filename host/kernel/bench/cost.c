@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * The cost of a scheduling decision. weft_cost.ko registers every scheduler, and
  * upstream's default, a second time as "t_<name>". It counts the cycles of each

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only
 """What a scheduling decision costs, in nanoseconds, for every scheduler.
 
 Boots a lab, loads weft_cost.ko (cost.c beside this file), runs the same flows under each

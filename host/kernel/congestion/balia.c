@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * balia: Balanced Linked Adaptation (Peng, Walid, Hwang, Low: "Multipath TCP:
  * Analysis, Design, and Implementation", IEEE/ACM ToN 2016;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the formulas of coupled congestion control have in common. There is no kernel in
  * it, and each algorithm's file also compiles in user space, where tests/ checks its

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * lia: Linked Increases (RFC 6356), the coupled congestion control that came with
  * MPTCP.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * The module weft_coupled: lia, olia, balia and wvegas as TCP congestion controls,
  * selected by net.ipv4.tcp_congestion_control or per socket by TCP_CONGESTION.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * olia: Opportunistic Linked Increases (Khalili, Gast, Popovic, Le Boudec: "MPTCP
  * Is Not Pareto-Optimal", CoNEXT 2012 and IEEE/ACM ToN 2013;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * wvegas: weighted Vegas (Cao, Xu, Fu: "Delay-based Congestion Control for
  * Multipath TCP", ICNP 2012; draft-xu-mptcp-congestion-control).

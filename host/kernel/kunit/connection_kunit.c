@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * KUnit tests of connection.c: slots of subflows, usable subflows, and the accounting of
  * decisions; and of the accounting of redundant.c. The connection is a real struct

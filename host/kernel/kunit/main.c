@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * weft_test: KUnit tests of code that needs a kernel (locks, RCU, allocation, the
  * structures of sockets). The tests include the files that they test, so these need no

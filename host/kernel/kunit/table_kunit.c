@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests of table.c: the controller's patterns by destination prefix. */
 #include <kunit/test.h>
 #include <linux/delay.h>

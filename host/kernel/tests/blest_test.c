@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Tests of blest's decision: F has RTT 20 ms and window 10, S 100 ms. rtts = 5, so
  * F sends X = (10 + (5 - 1)/2) 5 = 60 packets during a round trip of S.

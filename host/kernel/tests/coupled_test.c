@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Tests of the formulas of coupled congestion control in user space; TAP on
  * standard output. The expected values are worked out by hand from the papers'

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /* Tests of daps's plan. */
 #include "../daps.c"
 #include "decision.h"

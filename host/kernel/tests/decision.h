@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* What the tests of the schedulers' decisions share. */
 #ifndef _WEFT_TESTS_DECISION_H
 #define _WEFT_TESTS_DECISION_H

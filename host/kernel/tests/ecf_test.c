@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /* Tests of ecf's decision: f has RTT 10 ms and window 10, s 100 ms and 10. */
 #include "../ecf.c"
 #include "decision.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /* Tests of otias's decision: the fast subflow has RTT 10 ms and window 10. */
 #include "../otias.c"
 #include "decision.h"

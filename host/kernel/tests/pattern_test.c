@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /* Tests of pattern.c in user space; TAP on standard output. */
 #include "../pattern.h"
 #include "tap.h"

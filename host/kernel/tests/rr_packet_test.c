@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /* Tests of rr_packet's decision. */
 #include "../rr_packet.c"
 #include "decision.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Tests of stms_c and stms_a: the fast subflow has RTT 20 ms and window 20, the slow
  * one 100 ms. B_f = 1 packet per ms, OWD_s - OWD_f = 40 ms: the gap is 40 packets.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Claims, as TAP on standard output; and random numbers, the same everywhere. */
 #ifndef _WEFT_TESTS_TAP_H
 #define _WEFT_TESTS_TAP_H

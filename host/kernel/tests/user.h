@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The few kernel helpers that decisions use, for the tests in user space. */
 #ifndef _WEFT_TESTS_USER_H
 #define _WEFT_TESTS_USER_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /* Tests of weft's decision, with an RTT of 100 us unless the test says otherwise. */
 #include "../weft_window.c"
 #include "../weft_choose.c"

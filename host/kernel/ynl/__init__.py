@@ -1,2 +1,2 @@
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only
 """Generates what is specified in mptcp_pattern.yaml: `make netlink`."""

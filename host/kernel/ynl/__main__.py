@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only
 """Generates files from mptcp_pattern.yaml, or checks that they are up to date.
 
 Exit codes: 0 done or up to date, 1 a file is stale or the specification is wrong.

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only
 """Generates the UAPI header, and the module's policies and operations."""
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ def uapi_header(spec: Spec) -> str:
     about = f'Generic netlink family "{spec.name}". {spec.doc}'
     return "\n".join(
         [
-            "/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */",
+            # REUSE-IgnoreStart
+            "/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */",
+            # REUSE-IgnoreEnd
             *comment([about, "", ORIGIN]),
             "#ifndef _UAPI_WEFT_H",
             "#define _UAPI_WEFT_H",
@@ -121,7 +123,9 @@ def kernel_header(spec: Spec) -> str:
     """Gives netlink_gen.h."""
     return "\n".join(
         [
-            "/* SPDX-License-Identifier: GPL-2.0 */",
+            # REUSE-IgnoreStart
+            "/* SPDX-License-Identifier: GPL-2.0-only */",
+            # REUSE-IgnoreEnd
             *comment([f'Policies and operations of the family "{spec.name}".', "", ORIGIN]),
             "#ifndef _WEFT_NETLINK_GEN_H",
             "#define _WEFT_NETLINK_GEN_H",
@@ -147,7 +151,9 @@ def kernel_source(spec: Spec) -> str:
     """Gives netlink_gen.c."""
     return "\n".join(
         [
-            "// SPDX-License-Identifier: GPL-2.0",
+            # REUSE-IgnoreStart
+            "// SPDX-License-Identifier: GPL-2.0-only",
+            # REUSE-IgnoreEnd
             *comment([f'Policies and operations of the family "{spec.name}".', "", ORIGIN]),
             "#include <linux/module.h>",
             "",

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only
 """Generates the numbers for the kernel's tests, which also send broken messages."""
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from ynl.spec import Attribute, Entry, Spec
 def module(spec: Spec) -> str:
     """Gives pattern_numbers.py."""
     lines = [
+        # REUSE-IgnoreStart
         "# SPDX-License-Identifier: Apache-2.0",
+        # REUSE-IgnoreEnd
         f'"""Numbers of the generic netlink family `{spec.name}`.',
         "",
         "Generated from host/kernel/mptcp_pattern.yaml by `make -C host/kernel netlink`;",

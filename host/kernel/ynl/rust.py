@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only
 """Generates the agent's numbers, and its attributes with their types."""
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ def module(spec: Spec) -> str:
     """Gives spec.rs."""
     return "\n".join(
         [
+            # REUSE-IgnoreStart
             "// SPDX-License-Identifier: Apache-2.0",
+            # REUSE-IgnoreEnd
             f"//! Numbers and attributes of the generic netlink family `{spec.name}`.",
             "//!",
             "//! Generated from host/kernel/mptcp_pattern.yaml by `make -C host/kernel netlink`;",

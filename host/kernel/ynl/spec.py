@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only
 """Reads a specification in the format of the kernel's YNL.
 
 Only the keys that `mptcp_pattern.yaml` uses are supported. Any other key is an error, so that

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Numbers as P4Runtime sends them: big-endian, shortest form.
 //!
 //! The canonical form (P4Runtime specification, "Bytestrings") has no leading

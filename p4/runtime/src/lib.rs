@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! P4Runtime messages and services, generated from the official Python package
 //!
 //! The modules mirror the protobuf packages: [`p4::v1`] has the service, its

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! P4Info in protobuf's text format, as p4c writes it.
 
 use prost_reflect::{DescriptorPool, DynamicMessage};

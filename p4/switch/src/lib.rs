@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The embedded P4 target: runs BMv2 JSON, speaks P4Runtime
 //!
 //! One process runs all switches of a network:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `weft-switch`: all switches of a network in one process.
 
 use std::io::IsTerminal as _;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Prefetching: loads into the processor's cache what will soon be needed.
 //!
 //! A network of hundreds of switches does not fit into the caches next to the processor, and nearly

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `queues.csv`: how full the queues were.
 
 use std::fmt::Write as _;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Helpers for the tests of logs and captures.
 
 use weft_testing::packet::{address, udp_of};

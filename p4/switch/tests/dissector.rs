@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! What Wireshark shows of in-band telemetry, with `p4/wireshark/weft.lua`. Without `tshark` the
 //! test is ignored.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! P4Runtime as a controller meets it: a tonic client over TCP, Weft's own
 //! programs, real packets on virtual time.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Real packets between network namespaces, through the program. Only root can make them;
 //! for others the test is ignored.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! What the tests of several crates share.
 //!
 //! - [`topology`] builds fabrics as `topology/` describes them: `topology/tests/golden/` has the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Frames to send through a switch, and views of what comes out.
 
 use std::net::Ipv4Addr;

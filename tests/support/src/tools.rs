@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Tests that need a tool which may be missing.
 //!
 //! Such a test is *ignored* where the tool is missing, and says why: it never passes without

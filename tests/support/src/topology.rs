@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Fabrics: names, numbers and addresses are those that `topology/weft_topology` gives.
 
 use std::collections::BTreeMap;

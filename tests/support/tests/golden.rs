@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `topology.json` as Python writes it and as Rust reads it.
 
 #![allow(clippy::unwrap_used)]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Build the lab's kernel and the schedulers' module for it; see README.md."""
 
 import sys

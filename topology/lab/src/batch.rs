@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Batch labs: they run one command and stop, as experiments do.
 
 use std::path::{Path, PathBuf};

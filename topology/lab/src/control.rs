@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The supervisor's protocol: requests to a running lab, and events for the process that started
 //! it, as one line of JSON each.
 

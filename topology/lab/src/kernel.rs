@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Starts the lab kernel: a User-Mode Linux process, or its native substitute.
 
 use std::ffi::OsString;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Labs that stay up: how to start, find, use and stop them.
 
 use std::path::{Path, PathBuf};

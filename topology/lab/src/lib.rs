@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The virtual-time lab: a whole network in one unprivileged User-Mode Linux, and the clock that
 //! controls its time.
 //!

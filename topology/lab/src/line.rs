@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Flow control on the serial line.
 //!
 //! User-Mode Linux fails on a line that overflows. It stops listening to a line whose terminal was

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Resources of the machine: a place for the lab's memory, memory mappings, and a CPU.
 
 use std::fs;

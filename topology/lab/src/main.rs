@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `weft-lab`: starts a lab from its specification, and runs inside it.
 //!
 //! Users run `weft topo`, which writes the specification.

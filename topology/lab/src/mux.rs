@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Multiplexes connections over the serial line.
 //!
 //! The outside opens connections and the inside accepts them. Each starts with one line that names

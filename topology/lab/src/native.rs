@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! A network on this machine's own kernel, in real time. A process in its own namespaces replaces
 //! the lab kernel.
 //!

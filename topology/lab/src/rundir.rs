@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The folder of a running lab: its path, its contents, its owner.
 //!
 //! A lab is up exactly as long as a process holds the lock on its folder's `lock` file. The kernel

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! What a lab is: the document that the outside writes to `lab.json` and that
 //! everything inside reads from `/run/weft/lab.json`.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Starts the supervisor of a lab and receives its events.
 
 use std::fs::{self, File};

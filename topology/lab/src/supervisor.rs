@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The supervisor of a running lab: runs the kernel and the clock, and passes connections inside.
 //! It ends with the lab, and the lab ends with it.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Terminals: raw mode, size, and asynchronous reading.
 
 use std::io::{self, Read, Write};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Waits for files to change, without polling.
 
 use std::io;

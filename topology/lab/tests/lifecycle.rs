@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Labs from their start to their end, with the real lab kernel and a script in
 //! place of the network.
 

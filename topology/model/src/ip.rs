@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! IPv6 addresses of hosts. Each embeds the IPv4 address of the same host and path behind a
 //! fixed prefix (the form of RFC 6052, section 2.2). Switches, kernels and programs identify
 //! hosts by their IPv4 addresses, even where connections use IPv6.

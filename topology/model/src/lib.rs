@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `topology.json`: the description of a fabric.
 //!
 //! `topology/` (Python) writes it and all other programs read it. No program derives names or

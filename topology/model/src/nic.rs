@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! SmartNICs, and the list of all P4Runtime devices.
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The links that a packet crosses between two leaves.
 //!
 //! Every fabric is a tree of tiers: leaves and spines, or leaves, aggregation and core. A

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Links that change while traffic runs.
 
 use std::fmt;

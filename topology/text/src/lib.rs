@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! What people write to Weft's programs and read from them, in one way for all.
 //!
 //! - [`units`]: rates, durations, sizes and shares: read, and shown.

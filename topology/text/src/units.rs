@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Quantities as users write them: `1gbit`, `10us`, `64KiB`.
 //!
 //! Rates read as in `tc`: powers of 1000, in bits per second. Sizes know both

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Wrong command lines, explained in one line.
 
 use std::fmt;

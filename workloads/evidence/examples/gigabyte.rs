@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! How long a gigabyte of capture takes: `cargo run --release -p weft-evidence --example gigabyte
 //! [BYTES]`.
 //!

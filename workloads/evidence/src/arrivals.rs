@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Reads `arrivals.csv`, row by row.
 
 use std::fs::File;

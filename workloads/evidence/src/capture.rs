@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Reads a capture file, frame by frame.
 //!
 //! `pcap-parser` uses a buffer of constant size and reports its position, which the message

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Mean, percentiles and maximum of many values, in little memory.
 
 use hdrhistogram::{Counter, Histogram};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Evaluates the captures of a run.
 
 use std::collections::BTreeMap;

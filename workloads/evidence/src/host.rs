@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Follows one host's capture: from segments to connections and their two directions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Evaluates the captures of a run: what happened to every packet.
 //!
 //! ```text

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! MPTCP's options (RFC 8684), as far as they determine which data a segment carries.
 
 use sha2::{Digest, Sha256};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The tables with one row per packet, Data ACK or gap.
 
 use std::collections::BTreeMap;

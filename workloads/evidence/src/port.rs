@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! One egress queue: its arrivals, drops, queue length and burstiness.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! One direction of a connection, at the host that receives the data.
 //!
 //! No I/O: data and Data ACKs go in with their times, and the outcome of each packet comes out.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Adds up the results of all hosts' captures.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! TCP segments in Ethernet frames.
 //!
 //! `etherparse` parses and checks the headers. A frame may be truncated, so lengths come from the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! One direction of a connection, at the host that sends the data.
 
 use std::collections::BTreeMap;

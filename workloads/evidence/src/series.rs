@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The time series of a queue, with a bounded number of rows.
 
 use crate::arrivals::Arrival;

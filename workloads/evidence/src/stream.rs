@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! One direction of a subflow: maps its sequence numbers to those of the connection.
 
 use std::collections::VecDeque;

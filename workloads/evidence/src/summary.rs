@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `summary.json`: the summary of a run.
 
 use serde::Serialize;

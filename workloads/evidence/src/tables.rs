@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The files of the folder `evidence`.
 
 use std::collections::BTreeMap;

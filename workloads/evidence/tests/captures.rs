@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Evidence of captures made by hand, whose numbers can be worked out on paper.
 
 #![allow(clippy::unwrap_used)]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Captures that are not what they should be.
 
 #![allow(clippy::unwrap_used)]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Flow-size distributions, given by points of the cumulative distribution function.
 //!
 //! Between two points the size is interpolated linearly. Two points of the same size are a

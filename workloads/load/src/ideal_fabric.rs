@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The fabric without contention: which rack each host is in, link rates, and how long a
 //! flow takes at best.
 //!

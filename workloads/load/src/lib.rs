@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Weft's traffic generator: plans flows, runs them over real sockets, and writes the results.
 //!
 //! ```text

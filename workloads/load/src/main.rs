@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `weft-load`: sends a workload between the hosts of a fabric.
 
 use std::collections::BTreeMap;

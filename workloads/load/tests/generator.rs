@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The generator over real sockets, in two network namespaces. Only root can make them; for
 //! others the tests are ignored.
 

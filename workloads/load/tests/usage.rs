@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! What the program says to documents that are none.
 
 #![allow(clippy::unwrap_used)]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! What becomes of links while traffic runs: `--change "at 2s link leaf1-spine2 down"`.
 
 use weft_lab::ChangeSpec;

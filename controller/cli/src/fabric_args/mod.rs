@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The flags that describe a lab: its fabric, its seed, the life of patterns.
 
 mod change;

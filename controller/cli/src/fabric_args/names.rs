@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The names of switches and links, as the topology gives them.
 
 use weft_lab::HostsSpec;

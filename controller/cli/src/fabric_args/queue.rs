@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Depths of queues: `100` packets, or `150KB`.
 
 use std::str::FromStr;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Settings of TCP on all hosts, as metrics of their routes: `--initial-window 2`.
 
 use std::collections::BTreeMap;

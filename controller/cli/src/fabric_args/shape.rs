@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Which fabric, and what it is made of: `--topology fat-tree --k 4`.
 
 use clap::{Args, ValueEnum};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! What single spines may have of their own: `--spine-rate 2=5mbit`.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! What the flags mean, and what is refused.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Dead paths, and digests that are lost, late or repeated.
 
 use super::*;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Traffic that follows the patterns and fills its own queues.
 
 use super::*;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Tests of the desired state of switches and SmartNICs.
 
 use super::*;

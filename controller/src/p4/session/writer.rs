@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! How a primary configures a switch at the start of a session.
 
 use tonic::{Code, Status};

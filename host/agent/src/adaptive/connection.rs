@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! One connection: its paths, and the subflows to open or close on them.
 
 use std::collections::{BTreeMap, BTreeSet};

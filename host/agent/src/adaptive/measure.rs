@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Turns the kernel's counters of a path's subflows into measurements for decisions.
 
 use std::collections::BTreeMap;

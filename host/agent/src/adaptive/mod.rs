@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Decides how many subflows each path of a connection should have. No I/O: samples and the
 //! time go in, subflows to open and close come out.
 //!

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The throughput of loss-limited TCP, and the gain of one more subflow.
 //!
 //! A TCP whose window follows AIMD (additive increase, multiplicative decrease)

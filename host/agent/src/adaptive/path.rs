@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! One path of a connection: how many subflows it should have.
 
 use super::measure::{Sample, Summary, Window};

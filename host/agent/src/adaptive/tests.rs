@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Tests of the decisions with a fluid model of a path, on virtual time.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Typed netlink attributes, for families that have a table of them, such as
 //! [`weft::spec`](crate::weft::spec). Each [`Attribute`] has its number, its attribute set,
 //! and the type of its value. A [`Writer`] writes them into requests; [`Attributes`] finds

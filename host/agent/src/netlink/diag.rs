@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `sock_diag` (include/uapi/linux/inet_diag.h): the TCP sockets of a namespace, with the
 //! kernel's counters of each.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Subscription to a multicast group of a generic netlink family.
 
 use std::path::Path;

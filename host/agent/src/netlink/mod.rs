@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Netlink. Messages and attributes come from specifications: those of the kernel's own
 //! families from `netlink_bindings`, those of `weft` from
 //! [`weft::spec`](crate::weft::spec). This module sends and reads them: a [`Socket`] makes

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! A netlink socket in one network namespace, for requests and their answers.
 
 use std::collections::BTreeMap;

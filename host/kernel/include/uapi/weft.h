@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /*
  * Generic netlink family "mptcp_pattern". Sets the allocation patterns of MPTCP
  * connections, and dumps patterns and connections. Everything is per network

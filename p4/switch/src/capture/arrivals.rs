@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `arrivals.csv`: every packet that came to an egress queue.
 //!
 //! It is text, which every tool reads, and small compared with the captures: 35 bytes a packet.

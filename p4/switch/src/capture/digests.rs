@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `digests.csv`: the digests that switches sent to their controllers, and when.
 //!
 //! The members of a digest are in the order of its struct in the P4 program, as decimal numbers

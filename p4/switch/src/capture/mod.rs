@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `capture/`: what passed, packet by packet, with the exact times of the simulated network.
 //!
 //! | file           | what                                                                   |

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! One host's cable as a pcap file.
 
 use std::collections::VecDeque;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! From `topology.json` to a network.
 
 use weft_topology::{Link, Switch, Topology};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Why no network can be built from a topology.
 
 use super::port::CPU_PORT;

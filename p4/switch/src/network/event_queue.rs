@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The event queue of the network: what happens next, in an order that does not
 //! depend on when it was queued.
 

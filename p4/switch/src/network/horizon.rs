@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! How far each place of the network is from the nearest host, in time.
 //!
 //! A frame that arrives at a switch cannot reach a host before it has crossed the links of the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Where hosts are attached.
 
 /// A switch port that leads to a host.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Frames that get lost on their way to a switch, at random and independently.
 //!
 //! Each switch and each port has its own random stream, and draws from it once for each frame that

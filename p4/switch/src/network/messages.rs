@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! What comes out of the network: to hosts, to control planes, to captures.
 
 use crate::pipeline::Digest;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! All switches of a network and the links between them, as a discrete-event
 //! simulation without I/O.
 //!

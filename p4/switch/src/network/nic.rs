@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! NICs that run a program, between hosts and their leaves.
 //!
 //! ```text

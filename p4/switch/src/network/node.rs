@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! A switch of the network: a pipeline and its ports.
 
 use super::event_queue::{Action, Event};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! An egress port: a bounded queue in front of a link with rate and delay.
 
 use std::collections::VecDeque;

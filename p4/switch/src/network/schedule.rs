@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Links that change while traffic runs, see [`weft_topology::Schedule`].
 
 use std::collections::VecDeque;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The event loop: packets, queues and links on a clock of its own.
 
 use weft_topology::Nic;

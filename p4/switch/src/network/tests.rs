@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The network's timing, with Weft's own spine in every switch.
 
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The clock that P4 programs see.
 
 /// The unit of the switches' timestamps.

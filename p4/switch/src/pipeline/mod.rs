@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The P4 pipeline: compiles a BMv2 JSON program to a form with resolved names, and runs it.
 //!
 //! ```text

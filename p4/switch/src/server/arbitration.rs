@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Who may write: arbitration between the clients of one switch.
 //!
 //! The rules are those of the P4Runtime specification, "Client Arbitration and Controller

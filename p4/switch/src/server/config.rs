@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! A forwarding pipeline configuration: a program and what P4Info calls its parts.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The control plane of one switch, without I/O.
 
 use std::collections::BTreeMap;

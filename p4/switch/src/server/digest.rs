@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Digests on their way to the controller. They are gathered into lists, and a message is not
 //! repeated until the controller has acknowledged it.
 

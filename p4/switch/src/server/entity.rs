@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! P4Runtime's table entities in the pipeline's terms, and back.
 
 use tonic::Status;

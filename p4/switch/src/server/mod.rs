@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! P4Runtime: one server per switch, over the state of one network.
 //!
 //! [`World`] is the network and the control planes of its switches, without I/O. The data plane

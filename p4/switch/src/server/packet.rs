@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The headers of packets to and from the controller.
 
 use tonic::Status;

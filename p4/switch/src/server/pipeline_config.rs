@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `SetForwardingPipelineConfig` and its counterpart.
 
 use tonic::Status;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `Read`: entities, one or all of a kind.
 
 use tonic::Status;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The socket on which the traffic generator announces the start of traffic, see
 //! [`weft_topology::Schedule`].
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The gRPC side of P4Runtime.
 
 use std::net::SocketAddr;

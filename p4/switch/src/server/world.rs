@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The network and the control planes of its switches, without I/O.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

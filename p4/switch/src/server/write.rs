@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `Write`: one update after the other.
 
 use tonic::{Code, Status};

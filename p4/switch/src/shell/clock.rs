@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The one clock of the process: `CLOCK_MONOTONIC`, in nanoseconds.
 
 use std::io;

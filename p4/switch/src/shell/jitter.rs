@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Scheduling noise between the kernel of a host and its NIC, as a hypervisor makes it.
 //!
 //! A guest's packets pass only while the hypervisor runs its virtual CPU and the thread that serves

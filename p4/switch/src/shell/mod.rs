@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The data plane's I/O: real packets in and out of a [`World`](crate::server::World).
 //!
 //! Packets from hosts come through one memory-mapped ring for all interfaces

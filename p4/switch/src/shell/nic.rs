@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The NIC of a host, as its switch sees it.
 
 /// Computes when frames have left a host.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The loop of the data plane: drain the ring, let time pass, send, sleep.
 
 use std::collections::BTreeMap;

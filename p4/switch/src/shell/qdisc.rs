@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Asks the kernel to hold packets back until their departure time.
 
 use std::io;

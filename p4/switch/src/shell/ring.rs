@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Packets from hosts: one packet socket with a memory-mapped ring.
 
 use std::io;

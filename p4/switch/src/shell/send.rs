@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Packets to hosts: many in one system call, each with its departure time.
 
 use std::io;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Sends the same packets through `weft-switch`'s interpreter and through BMv2: the same must
 //! come out. Where no BMv2 is installed, the tests are ignored.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! One program on both targets, with the same tables.
 
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! A BMv2 of the test's own. Packets go in and come out over gRPC, so it needs no interface.
 
 use std::net::TcpListener;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! A switch to test, and a client of it.
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Pipelines come and go.
 
 use tonic::Code;

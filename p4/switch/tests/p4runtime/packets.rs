@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Digests and packets between controller and data plane.
 
 use tonic::Code;

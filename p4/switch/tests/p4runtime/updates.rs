@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Which writes are valid, and that refused ones change nothing.
 
 use tonic::{Code, Status};

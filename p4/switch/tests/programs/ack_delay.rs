@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The time that an ACK waits in queues is written into it, from leaf to leaf.
 
 use weft_switch::pipeline::QueueMetadata;

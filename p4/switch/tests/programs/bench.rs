@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! One switch with tables, and short names for the operations of tests.
 
 use std::net::Ipv4Addr;

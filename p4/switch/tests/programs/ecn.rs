@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The ECN stage: packets that meet a long queue are marked.
 
 use weft_switch::pipeline::QueueMetadata;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! A path through the fabric whose switches add themselves to in-band telemetry.
 
 use weft_switch::pipeline::QueueMetadata;

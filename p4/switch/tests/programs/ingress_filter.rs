@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Packets of hosts that look like those which only switches and the controller send.
 
 use weft_testing::packet::{Tcp, address, edit_ipv4, over_ipv6, udp_with};

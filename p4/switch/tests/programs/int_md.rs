@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! In-band telemetry: packets that carry the queues they met from leaf to leaf.
 
 use weft_testing::packet::{Tcp, address, checksum_is_right};

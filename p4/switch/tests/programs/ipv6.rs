@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! IPv6: a packet over IPv6 is treated like the same packet over IPv4.
 
 use weft_switch::pipeline::QueueMetadata;

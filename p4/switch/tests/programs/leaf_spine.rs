@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Leaves and spines together, joined by hand.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The loss stage: what one switch marks and another counts.
 
 use weft_testing::packet::{Tcp, address, checksum_is_right, ping, ping_with_ttl};

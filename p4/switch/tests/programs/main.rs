@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The compiled P4 programs on the pipeline, packet by packet, with invented times.
 
 #![allow(clippy::unwrap_used)]

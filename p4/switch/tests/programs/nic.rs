@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! RTTs from NIC to NIC: two hosts of different leaves, and the switches between them.
 
 use weft_testing::packet::{Tcp, address, expected_path, ping};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The queue stage: ingress sends what egress has seen.
 
 use weft_switch::pipeline::QueueMetadata;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Forwarding, paths, drops, and the controller's packets.
 
 use std::collections::BTreeSet;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The RTT stage: which RTTs are measured, and which must not be.
 
 use std::collections::BTreeMap;

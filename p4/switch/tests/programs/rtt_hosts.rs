@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The RTT stage with the behaviour of real TCP: delayed ACKs, reordering, idle connections, and
 //! thousands of connections at once.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The builder's modules are beside its tests, not installed."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the kernel builder's decisions; nothing is downloaded or compiled."""
 
 import contextlib

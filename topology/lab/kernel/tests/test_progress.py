@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is said while the kernel compiles."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lab kernel: User-Mode Linux from Debian's sources, patched, cached.
 
     sources   the Debian mirror that this machine's apt uses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A private apt state: finds and downloads Debian's kernel sources.
 
 It runs as an ordinary user and touches nothing of the system's: its lists, cache,

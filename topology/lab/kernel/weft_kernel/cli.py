@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `build.py` does: find or make the kernel, find or make the modules."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one exception of this package, and how programs are run."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Says how far a kernel's compilation is while it runs."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Debian mirror of this machine, from its own apt configuration.
 
 Only the URI is taken. It is that of the source which carries `main` of a Debian

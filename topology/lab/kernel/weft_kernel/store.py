@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cache: complete builds, and which of them is current.
 
     kernel/

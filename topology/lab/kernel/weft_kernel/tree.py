@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A kernel source tree: unpack, patch, configure, build, strip down.
 
 The build is in place, in a folder of ours, and everything in it is relative, so

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The clock of a lab: grants virtual time to one User-Mode Linux kernel.
 //!
 //! Computing takes no virtual time. When everything in the kernel sleeps, the kernel requests

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The messages of `include/uapi/linux/um_timetravel.h`.
 
 /// Bytes of a message.

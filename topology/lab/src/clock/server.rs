@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Serves a clock on a socket.
 
 use std::cell::RefCell;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Outside of the lab: connects this process's standard streams to a command inside.
 
 use std::io::{self, IsTerminal, Write};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Runs commands inside the lab on behalf of outside processes.
 //!
 //! A connection carries one command: its request, its streams as frames, and its end. See

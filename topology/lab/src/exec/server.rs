@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Inside the lab: runs a command for each connection.
 
 use std::fs::File;

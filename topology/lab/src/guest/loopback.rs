@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The loopback interface of the lab.
 
 use std::io;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Inside the lab: process 1.
 //!
 //! Process 1 mounts file systems, starts one worker and then only reaps processes. However the

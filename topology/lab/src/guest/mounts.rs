@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! File systems of the lab.
 //!
 //! The root is the machine's own, read-only. Folders that programs write to are in memory. Only

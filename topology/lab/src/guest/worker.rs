@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The worker: runs the network, the batch command, and commands from outside.
 
 use std::fs::{self, File, OpenOptions};

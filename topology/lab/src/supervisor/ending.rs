@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Explains to the user why a lab has ended.
 
 use std::fs;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Tests of the routes through all kinds of fabrics.
 
 use std::collections::BTreeSet;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Captures made by hand: two hosts with two addresses each, and what passes the cable of one.
 
 #![allow(dead_code, clippy::unwrap_used)] // Who includes it uses a part of it.

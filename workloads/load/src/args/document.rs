@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! What `weft-load` is told to do: a JSON document from the program that parsed the flags.
 
 use std::path::PathBuf;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The flags that describe a workload, for every program that has them.
 
 mod background;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! What the flags of a workload ask for, checked against each other.
 
 use std::path::PathBuf;

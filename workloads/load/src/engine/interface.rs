@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The interface of the engine: its settings, actions and outcomes.
 
 /// How flows get connections.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The life cycle of flows, without I/O: when connections open, which flow uses which
 //! connection, and when a flow is complete, has failed or is stuck.
 //!

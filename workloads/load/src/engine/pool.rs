@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Pools of idle connections, one per pair of hosts.
 
 use std::collections::{BTreeMap, VecDeque};

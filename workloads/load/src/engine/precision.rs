@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Decides when the mean FCT of a run is known precisely enough.
 //!
 //! Successive FCTs are correlated, because the flows met the same queues. So the confidence

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The states of a run and its connections.
 
 use std::collections::VecDeque;

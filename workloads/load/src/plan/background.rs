@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Background traffic, which is not measured: long flows of plain TCP, and on-off UDP sources.
 
 use rand_chacha::ChaCha12Rng;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The flows of a run: sizes, pairs and start times, all drawn from the seed.
 //!
 //! Sizes, arrivals and pairs come from separate random streams, so that a run at another load

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Traffic patterns with given flow sizes.
 
 use rand::Rng;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Flows from a list: lines `source,destination,bytes,start_ns`, with host names.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The traffic that a plan is made for.
 
 use super::{Entry, Starts};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Tables of results: of one run, or of several side by side.
 
 mod stats;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Means and quantiles.
 
 /// Summary of a set of values.

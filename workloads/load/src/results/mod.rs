@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! A run's folder. It is written completely or not at all; reports and plots read it.
 //!
 //! | file           | what                                                      |

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Cuts the part of one run from the lab's telemetry files.
 //!
 //! Switches and controller append to their files as long as the lab is up. A run copies the rows

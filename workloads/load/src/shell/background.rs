@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Background traffic over real sockets. It runs from the warm-up to the end of the run and is
 //! not measured. If it fails, the run fails.
 

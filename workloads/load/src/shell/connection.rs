@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! A connection: its two ends, and what each still has to write and read.
 
 use std::io;

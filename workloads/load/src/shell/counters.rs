@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The kernel's counters of a connection, summed over its subflows.
 
 use std::io;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Addresses of connection ends. They are IPv4 addresses everywhere; for IPv6 they are
 //! converted here to what the kernel takes, and back.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Network namespaces of hosts. One thread enters them one after another.
 
 use std::fs::File;

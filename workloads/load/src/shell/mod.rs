@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Runs the engine over real sockets: one thread, one epoll instance, all hosts.
 //!
 //! Both ends of every connection are in this process. So receivers know a flow's size without a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Samples of the subflows of running flows.
 
 use super::connection::Connection;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Announces the start of traffic to the process that owns the links, see
 //! [`weft_topology::Schedule`].
 

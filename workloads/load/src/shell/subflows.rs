@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The kernel's state of each subflow of a connection: its RTT and its window.
 
 use std::io;

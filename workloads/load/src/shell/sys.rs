@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Safe wrappers of the few system calls that no library covers.
 
 use std::io;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Epoll tokens.
 
 use crate::engine::ConnectionId;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! From JSON to actions and their primitives.
 
 use serde_json::Value;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! From JSON to expressions.
 
 use num_bigint::BigInt;

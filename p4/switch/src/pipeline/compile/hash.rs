@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! From JSON to hashes and checksums.
 
 use serde_json::Value;

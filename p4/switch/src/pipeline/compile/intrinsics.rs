@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Finds the intrinsic metadata of a program.
 
 use super::error::{LoadError, malformed};

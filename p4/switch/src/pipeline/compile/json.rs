@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The structure of BMv2 JSON.
 //!
 //! Expressions, primitives and their parameters stay [`Value`]s, which are interpreted where they

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! From BMv2 JSON to a program of the [`model`](super::model).
 //!
 //! ```text

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The names of the objects that primitives may use.
 
 use super::error::{LoadError, unsupported};

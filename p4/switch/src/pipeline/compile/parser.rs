@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! From JSON to the parser's state machine.
 
 use std::collections::HashMap;

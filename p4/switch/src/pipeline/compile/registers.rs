@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Plans which registers are stored beside each other: those that actions use at the same index.
 
 use std::collections::HashMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Words for the fields of headers and metadata, and their names.
 
 use std::collections::HashMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! From JSON to tables, with the entries that the program gives them.
 
 use std::collections::HashMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Chooses the word an expression is computed in.
 //!
 //! Every node has a range of values. A node whose operands only matter modulo the word's size can

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Packs the fields of a header, so that one load or store serves several.
 
 use crate::pipeline::model::slot::{Field, Slot};

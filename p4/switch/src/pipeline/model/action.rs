@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Actions, and the primitives that they consist of.
 
 use super::expr::{Dest, Expr, Node};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Controls: the graph of tables and conditions that a packet walks.
 
 use super::action::Op;

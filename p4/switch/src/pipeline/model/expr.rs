@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Expressions: a tree of operations on one word type.
 
 use num_bigint::BigInt;

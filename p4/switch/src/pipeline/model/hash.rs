@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! `hash` and checksums: the algorithms, and their inputs.
 
 use super::expr::Expr;

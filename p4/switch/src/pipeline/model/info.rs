@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The parts of a program that its control plane can see.
 
 /// A table, by its place in [`Program::tables`](crate::pipeline::Program::tables).

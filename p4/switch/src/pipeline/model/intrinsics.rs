@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Intrinsic metadata: what program and target exchange (`standard_metadata`).
 
 use super::slot::Slot;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Where the fields of headers and metadata are kept.
 //!
 //! A packet's parsed form is one vector of 64-bit words. A header takes a word for its validity

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The data structures of a program, shared by all switches that run it.
 //!
 //! Names are resolved: tables and actions are indices, and fields are places among a packet's words

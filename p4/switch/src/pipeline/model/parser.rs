@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The parser: a state machine that extracts headers from a packet.
 
 use super::action::Op;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! A loaded program: immutable, shared by all switches that run it.
 
 use std::collections::BTreeMap;

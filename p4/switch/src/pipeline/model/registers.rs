@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Where a program's registers are.
 //!
 //! Programs have large registers of which they use few cells, at indices that a hash spreads. Often

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Where a value is in the words of a packet, of action data or of a register cell.
 
 use super::word::{limbs_for, mask64};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Match-action tables: their keys and their initial contents.
 
 use smallvec::SmallVec;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Fields as they stand on the wire, several at a time.
 //!
 //! Adjacent fields are packed into groups of at most 64 bits, which end at a byte boundary if

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Words that expressions are computed in: the same operations on 64 bits, on 128 bits and on
 //! unbounded integers.
 //!

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Reads and writes bits of byte strings in network order.
 
 use crate::pipeline::model::word::mask64;

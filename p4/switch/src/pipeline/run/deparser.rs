@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Checksums, and the deparser.
 
 use super::bits::BitWriter;

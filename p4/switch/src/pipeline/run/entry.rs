@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! An entry of a table as lookups see it.
 
 use super::api::CounterValue;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Evaluates expressions for a packet.
 
 use crate::pipeline::model::expr::{Dest, Element, Expr, Node};

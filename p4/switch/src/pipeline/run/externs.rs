@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! State that actions change: registers, counters, the random number generator.
 
 use super::api::CounterValue;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The algorithms of `hash` and of checksums, as BMv2 computes them.
 
 use super::bits::BitWriter;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The index of a table, which finds the entry for a packet.
 
 use std::collections::HashMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Executes a program for packets, and holds its state: tables, registers, counters.
 //!
 //! [`pipeline::Pipeline`] takes a packet from ingress to egress. Its stages are [`parser`],

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! A packet on its way through the pipeline.
 
 use crate::pipeline::model::layout::Layout;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The pipeline of one switch: a shared program, and the state that packets and the control plane
 //! change.
 

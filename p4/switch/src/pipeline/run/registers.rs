@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Registers: arrays of cells that actions read and write.
 //!
 //! Rows get memory in chunks, and all chunks are adjacent in memory. A plain array would touch a

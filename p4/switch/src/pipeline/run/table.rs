@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Match-action tables as lookups see them.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Fields between the wire and a packet's words.
 
 use super::bits::{BitWriter, read_bits, read_limbs};

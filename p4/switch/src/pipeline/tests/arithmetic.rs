@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Operations, compared with the same operations computed here in another way.
 
 use num_bigint::BigUint;

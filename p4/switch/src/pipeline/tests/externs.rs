@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! v1model's functions.
 
 use super::*;

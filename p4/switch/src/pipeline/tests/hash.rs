@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! The inputs of `hash`.
 
 use crate::pipeline::compile::json;

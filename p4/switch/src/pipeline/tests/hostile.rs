@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Packets from outside: none makes a pipeline panic.
 
 use std::sync::LazyLock;

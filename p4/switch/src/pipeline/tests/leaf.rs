@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Weft's own leaf program.
 
 use weft_testing::packet::{Tcp, address, checksum_is_right, expected_path};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Tables, as packets and the control plane use them.
 
 use super::*;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Programs that p4c compiled, run on packets. Their sources are in `tests/fixtures`.
 
 mod arithmetic;

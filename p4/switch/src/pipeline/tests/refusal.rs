@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Programs that are refused, by the name of what is wrong with them.
 
 use serde_json::{Value, json};

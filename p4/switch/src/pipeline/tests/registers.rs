@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Registers that share rows.
 
 use crate::pipeline::compile::registers::used_alike;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Copies, recirculated and resubmitted packets, and the metadata of egress.
 
 use super::*;

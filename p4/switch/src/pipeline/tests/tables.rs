@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Tables compared with a map of the same entries, and the size of their parts that packets need.
 
 use std::collections::BTreeMap;

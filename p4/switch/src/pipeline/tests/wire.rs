@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Fields to the wire and back.
 
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Table entries as the control plane sees them: checked, converted, stored.
 
 use super::error::StateError;

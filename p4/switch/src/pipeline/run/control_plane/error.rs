@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! Why a request of the control plane is refused.
 
 use thiserror::Error;

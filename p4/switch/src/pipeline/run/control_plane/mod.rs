@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //! A pipeline's state as the control plane reads and writes it.
 
 pub mod entries;
