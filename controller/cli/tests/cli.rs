@@ -54,7 +54,7 @@ fn wrong_input_is_one_line_that_names_the_remedy_and_status_2() {
         ),
         ("compare --pattern=incast", "now called --traffic"),
         ("run --routing weft", "now called --routing subflow"),
-        ("run --module none.ko", "none.ko: No such file"),
+        ("run --module none.ko", "No such file"),
         ("run --programs .", "p4/compile makes them"),
         ("run --send-buffer 64", "such as 65536"),
         ("run --congestion re/no", "such as cubic"),

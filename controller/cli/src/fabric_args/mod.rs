@@ -9,7 +9,7 @@ mod route_metrics;
 mod shape;
 mod spine;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use weft_agent::path_manager::PathManager;
@@ -179,59 +179,29 @@ pub struct FabricArgs {
     path_manager: PathManager,
 
     /// Kernel module to load beside Weft's, such as a scheduler of your own (several: repeat it)
-    #[arg(long = "module", value_name = "FILE")]
+    #[arg(long = "module", value_name = "FILE", value_parser = parse_module)]
     modules: Vec<PathBuf>,
 
     /// Folder of compiled P4 programs that replace Weft's own of the same name: leaf, spine,
     /// smartnic (several: repeat it; the first that has a program decides)
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = parse_programs)]
     programs: Vec<PathBuf>,
 }
 
 impl FabricArgs {
-    /// The modules to load beside Weft's, checked to be there.
-    fn modules(&self, clock: ClockMode) -> Result<Vec<PathBuf>, String> {
-        if clock == ClockMode::Native && !self.modules.is_empty() {
-            return Err(
-                "--module: not with --clock native, which runs on this machine's own kernel".into(),
-            );
-        }
-        let absolute = |module: &PathBuf| match module.canonicalize() {
-            Ok(file) if file.is_file() => Ok(file),
-            Ok(_) => Err(format!("--module {}: not a file", module.display())),
-            Err(error) => Err(format!("--module {}: {error}", module.display())),
-        };
-        self.modules.iter().map(absolute).collect()
-    }
-
-    /// The folders of P4 programs, checked to have one.
-    fn programs(&self) -> Result<Vec<PathBuf>, String> {
-        let has_one = |folder: &PathBuf| {
-            ["leaf", "spine", "smartnic"].iter().any(|program| {
-                folder.join(format!("{program}.json")).is_file()
-                    && folder.join(format!("{program}.p4info.txtpb")).is_file()
-            })
-        };
-        let absolute = |folder: &PathBuf| match folder.canonicalize() {
-            Ok(folder) if has_one(&folder) => Ok(folder),
-            Ok(_) => Err(format!(
-                "--programs {}: has no leaf, spine or smartnic, each as .json and .p4info.txtpb; \
-                 p4/compile makes them",
-                folder.display()
-            )),
-            Err(error) => Err(format!("--programs {}: {error}", folder.display())),
-        };
-        self.programs.iter().map(absolute).collect()
-    }
-
     /// A lab with this fabric, seed and clock, and nothing to run.
     ///
     /// # Errors
     /// One line that says which flag is wrong.
     pub fn lab(&self, seed: u64, clock: ClockMode, mut paths: Paths) -> Result<LabSpec, String> {
         let topology = self.topology()?;
-        paths.modules.extend(self.modules(clock)?);
-        paths.programs.extend(self.programs()?);
+        if clock == ClockMode::Native && !self.modules.is_empty() {
+            return Err(
+                "--module: not with --clock native, which runs on this machine's own kernel".into(),
+            );
+        }
+        paths.modules.extend(self.modules.iter().cloned());
+        paths.programs.extend(self.programs.iter().cloned());
         self.path_manager.check(topology.paths().into())?;
         Ok(LabSpec {
             topology: Some(topology),
@@ -377,6 +347,35 @@ fn parse_delay(text: &str) -> Result<u64, String> {
         return Err(format!("{text:?}: links have at most 10s, such as 10us"));
     }
     Ok(delay)
+}
+
+/// The module's absolute path.
+fn parse_module(text: &str) -> Result<PathBuf, String> {
+    let file = Path::new(text)
+        .canonicalize()
+        .map_err(|error| error.to_string())?;
+    if !file.is_file() {
+        return Err("not a file".to_owned());
+    }
+    Ok(file)
+}
+
+/// The folder's absolute path, if it has a program.
+fn parse_programs(text: &str) -> Result<PathBuf, String> {
+    let folder = Path::new(text)
+        .canonicalize()
+        .map_err(|error| error.to_string())?;
+    let has = |program: &str| {
+        folder.join(format!("{program}.json")).is_file()
+            && folder.join(format!("{program}.p4info.txtpb")).is_file()
+    };
+    if !["leaf", "spine", "smartnic"].into_iter().any(has) {
+        return Err(
+            "no leaf, spine or smartnic, each as .json and .p4info.txtpb; p4/compile makes them"
+                .to_owned(),
+        );
+    }
+    Ok(folder)
 }
 
 fn parse_control_delay(text: &str) -> Result<u64, String> {
