@@ -55,7 +55,7 @@ def test_a_gray_path_is_explained(labs: Labs, tmp_path: Path) -> None:
     text = lab.run("explain", "h1_1", "h2_1")
     assert "spine2 (loses " in text
     assert " gray " in text
-    assert "a path loses packets" in lab.run("patterns", "--history")
+    assert "a path drops packets" in lab.run("patterns", "--history")
 
 
 def test_flows_end_sooner_when_a_gray_path_is_avoided(weft: Weft, tmp_path: Path) -> None:

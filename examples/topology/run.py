@@ -6,8 +6,8 @@
         --out runs/mixed-racks --workload websearch --load 0.3 --flows 50 --scheduler weft
 
 The file defines `SPEC`, a dataclass that derives from `FabricSpec` and has a default for every
-field, and `TOPO`, the `Fabric` that is built from it. All other flags are those of the traffic
-generator: `target/release/weft-load run --help`.
+field, and `TOPO`, the `Fabric` that is built from it. The flags of the traffic are a few of those
+of `target/release/weft run --help`.
 
 `weft run --topology KIND` knows the kinds that are compiled into it, and no others. So this script
 boots a lab without a network, starts once more inside it (`--inside`), adds the file's kind to the
@@ -27,7 +27,8 @@ import time
 from pathlib import Path
 from types import ModuleType
 
-from weft_topology import document, drawing, fabrics, topos, up
+from weft_topology import document as documents
+from weft_topology import drawing, fabrics, topos, up
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "target" / "release"
@@ -36,6 +37,9 @@ NETWORK = Path("/run/weft/network")
 PATTERN_TTL_NS = 200_000_000
 CONTROL_DELAY_NS = 20_000
 """Both as `weft run` has them by default."""
+
+WORKLOAD = ("workload", "load", "flows", "scale")
+"""Flags that are parts of the workload."""
 
 
 def main() -> int:
@@ -48,17 +52,22 @@ def main() -> int:
     parser.add_argument("--out", type=Path, metavar="DIR", help="new folder for the results")
     parser.add_argument("--seed", type=int, default=1, help="of everything random")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    options, traffic = parser.parse_known_args()
+    traffic = parser.add_argument_group("traffic")
+    traffic.add_argument("--workload", default="websearch", help="distribution of flow sizes")
+    traffic.add_argument("--load", type=float, default=0.3, help="share of the hosts' links")
+    traffic.add_argument("--flows", type=int, default=200, help="number of flows")
+    traffic.add_argument("--scale", type=float, default=1, help="factor of all flow sizes")
+    traffic.add_argument("--scheduler", default="weft", help="MPTCP scheduler of all hosts")
+    options = parser.parse_args()
     own = load(options.file)
-    traffic += ["--seed", str(options.seed)]
     if options.show:
-        print(drawing.text(document.of_topo(own.TOPO(own.SPEC()))), end="")
+        print(drawing.text(documents.of_topo(own.TOPO(own.SPEC()))), end="")
         return 0
     if options.inside:
-        return inside(own, options.seed, traffic)
+        return inside(own, options)
     if options.out is None:
         parser.error("give --out DIR, or --show")
-    return run(options.file.resolve(), options.out, options.seed, traffic)
+    return run(options.file.resolve(), options.out, options)
 
 
 def load(file: Path) -> ModuleType:
@@ -71,17 +80,18 @@ def load(file: Path) -> ModuleType:
     return module
 
 
-def run(file: Path, out: Path, seed: int, traffic: list[str]) -> int:
+def run(file: Path, out: Path, options: argparse.Namespace) -> int:
     """Boot a lab that runs `inside`, and put its results into `out`."""
     if out.exists():
         sys.exit(f"{out} exists; choose another --out")
     built = [sys.executable, str(ROOT / "topology" / "lab" / "kernel" / "build.py"), "--json"]
     kernel = json.loads(subprocess.run(built, check=True, capture_output=True).stdout)
     environment = ["/usr/bin/env", f"PYTHONPATH={ROOT / 'topology'}"]
-    command = [sys.executable, __file__, str(file), "--inside", "--seed", str(seed), *traffic]
+    command = [sys.executable, __file__, str(file), "--inside", f"--seed={options.seed}"]
+    command += [f"--{name}={getattr(options, name)}" for name in (*WORKLOAD, "scheduler")]
     lab = {
         "topology": None,
-        "seed": seed,
+        "seed": options.seed,
         "clock": "free",
         "paths": paths() | {"kernel": kernel["kernel"], "modules": kernel["modules"]},
         "batch": {"argv": environment + command, "needs": [], "reads": [str(file)]},
@@ -110,7 +120,7 @@ def paths() -> dict[str, str]:
     }
 
 
-def inside(own: ModuleType, seed: int, traffic: list[str]) -> int:
+def inside(own: ModuleType, options: argparse.Namespace) -> int:
     """Bring the network up and run flows in it: the lab ends when this does."""
     # As in `weft run`: processes run in the order in which they wake up, so that the same seed
     # gives the same results.
@@ -124,7 +134,7 @@ def inside(own: ModuleType, seed: int, traffic: list[str]) -> int:
         "topology": {"kind": kind},
         "pattern_ttl_ns": PATTERN_TTL_NS,
         "control_delay_ns": CONTROL_DELAY_NS,
-        "seed": seed,
+        "seed": options.seed,
         "paths": paths(),
     }
     lab.write_text(json.dumps(description))
@@ -134,9 +144,16 @@ def inside(own: ModuleType, seed: int, traffic: list[str]) -> int:
         if not network.is_alive():
             return 1
         time.sleep(0.001)
-    fabric = ["--topology", str(NETWORK / "topology.json"), "--stats-dir", str(NETWORK)]
-    load = [str(PROGRAMS / "weft-load"), "run", *fabric, "--out", "/run/weft/results"]
-    status = subprocess.run([*load, *traffic]).returncode
+    # What it leaves out has the default of the flag.
+    document = {
+        "workload": {name: getattr(options, name) for name in (*WORKLOAD, "seed")},
+        "scheduler": options.scheduler,
+        "topology": str(NETWORK / "topology.json"),
+        "stats_dir": str(NETWORK),
+        "out": "/run/weft/results",
+    }
+    load = [str(PROGRAMS / "weft-load"), "run", json.dumps(document)]
+    status = subprocess.run(load).returncode
     network.terminate()
     network.join()
     return status

@@ -11,7 +11,7 @@ use weft_text::units::parse_rate_bps;
 
 /// Background traffic, as flags.
 #[derive(Debug, Clone, Default, PartialEq, Args, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Background traffic")]
 pub struct BackgroundArgs {
     /// Number of plain TCP flows between random hosts of different racks. They last as long as

@@ -12,7 +12,7 @@ use super::WorkloadArgs;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunDocument {
-    /// What to send. Times are in nanoseconds, sizes in bytes, rates in bits per second.
+    /// What to send; what a document leaves out is the flag's default. Times are in nanoseconds, sizes in bytes, rates in bits per second.
     pub workload: WorkloadArgs,
     /// MPTCP scheduler of all hosts.
     pub scheduler: String,

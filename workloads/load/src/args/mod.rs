@@ -49,7 +49,7 @@ pub enum TrafficKind {
 
 /// A workload, as flags, and as [`RunDocument`] has it.
 #[derive(Debug, Clone, PartialEq, Args, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Workload")]
 pub struct WorkloadArgs {
     /// Who sends to whom
@@ -250,6 +250,18 @@ pub const SCHEDULERS: &str = include_str!(concat!(env!("OUT_DIR"), "/schedulers"
 /// Whether a distribution comes with Weft, and is no file.
 fn is_shipped(workload: &str) -> bool {
     Distribution::names().any(|name| name == workload)
+}
+
+impl Default for WorkloadArgs {
+    /// The workload that no flag describes.
+    fn default() -> Self {
+        #[derive(clap::Parser)]
+        struct NoFlags {
+            #[command(flatten)]
+            workload: WorkloadArgs,
+        }
+        <NoFlags as clap::Parser>::parse_from(["weft"]).workload
+    }
 }
 
 impl WorkloadArgs {
