@@ -12,7 +12,7 @@ from small_scenario import SMALL, WRITES_A_RUN, read
 from weft_scenarios import matrix, store
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.installation import Installation
-from weft_scenarios.matrix import Run
+from weft_scenarios.run import Run
 from weft_scenarios.runner import Outcome, Runner
 from weft_scenarios.store import Store
 

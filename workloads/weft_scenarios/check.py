@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.installation import ROOT, Installation
-from weft_scenarios.matrix import Run
+from weft_scenarios.run import Run
 from weft_scenarios.scenario import Scenario
 from weft_scenarios.toml_positions import Path
 

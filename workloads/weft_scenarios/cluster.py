@@ -25,7 +25,7 @@ from weft_scenarios import inputs, installation
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.installation import Installation
 from weft_scenarios.labs import Cost, LocalLabs, RunError
-from weft_scenarios.matrix import Run
+from weft_scenarios.run import Run
 
 _CONNECT_S = 10.0
 

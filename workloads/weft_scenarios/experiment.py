@@ -18,9 +18,9 @@ from weft_scenarios.claims import judge
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import write_whole
 from weft_scenarios.installation import ROOT, Installation
-from weft_scenarios.matrix import Run
 from weft_scenarios.progress import Progress
 from weft_scenarios.results import Results
+from weft_scenarios.run import Run
 from weft_scenarios.runner import Failed, Outcome, Runner
 from weft_scenarios.scenario import Scenario
 from weft_scenarios.store import Store

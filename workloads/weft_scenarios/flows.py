@@ -26,8 +26,8 @@ import polars as pl
 
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import write_whole
-from weft_scenarios.matrix import Run
 from weft_scenarios.results import point_text
+from weft_scenarios.run import Run
 from weft_scenarios.scenario import Scenario
 
 FILE = "flows.parquet"

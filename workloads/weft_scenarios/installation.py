@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weft_scenarios.errors import ScenarioError
-from weft_scenarios.matrix import Run
+from weft_scenarios.run import Run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 WEFT = ROOT / "target" / "release" / "weft"

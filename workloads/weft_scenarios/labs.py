@@ -17,7 +17,7 @@ from typing import Protocol
 from weft_scenarios import evidence
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.installation import ROOT, Installation
-from weft_scenarios.matrix import Run
+from weft_scenarios.run import Run
 
 _PATIENCE_S = 20.0
 """How long an interrupted lab may take to stop before it is killed."""

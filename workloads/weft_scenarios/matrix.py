@@ -2,46 +2,11 @@
 """Expands experiments into runs: every combination of points, with every seed."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 from weft_scenarios import inputs
+from weft_scenarios.run import Run
 from weft_scenarios.scenario import Axis, Experiment, Full, Point, Quick, Scenario
-from weft_scenarios.seeds import Seeds
-from weft_scenarios.toml_reader import Value
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run of one lab: its flags, seed and point."""
-
-    scenario: str
-    experiment: str
-    at: Mapping[str, Value]
-    seed: int
-    flags: Mapping[str, str]
-    inputs: Mapping[str, str]
-    """Digests of the files that flags name."""
-    evidence: bool
-    seconds: float
-    """Approximate real time on a CPU of its own."""
-    seeds: Seeds
-    """The seeds of its point."""
-
-    def all_flags(self) -> dict[str, str]:
-        """Give the flags of `weft run`, without dashes, except --out."""
-        capture = {"capture": "all"} if self.evidence else {}
-        return {**self.flags, "seed": str(self.seed), **capture}
-
-    def arguments(self) -> list[str]:
-        """Give the arguments of `weft`, except --out."""
-        flags = self.all_flags().items()
-        return ["run", *(word for name, value in flags for word in (f"--{name}", value))]
-
-    def __str__(self) -> str:
-        """Give a short name for messages."""
-        at = " ".join(f"{name}={value}" for name, value in self.at.items())
-        return f"{self.scenario} {self.experiment}: {at} seed={self.seed}"
 
 
 def runs(scenario: Scenario, quick: bool, full: bool = False, at_least: int = 0) -> Iterator[Run]:

@@ -19,9 +19,9 @@ import polars as pl
 
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import write_whole
-from weft_scenarios.matrix import Run
 from weft_scenarios.metrics import Measured
 from weft_scenarios.quantities import METRICS
+from weft_scenarios.run import Run
 from weft_scenarios.scenario import Scenario, Where
 from weft_scenarios.toml_reader import Value
 

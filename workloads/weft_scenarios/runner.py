@@ -15,13 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from weft_scenarios import seeds
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import is_disk_full
 from weft_scenarios.installation import Installation
 from weft_scenarios.labs import Labs, LocalLabs, RunError
-from weft_scenarios.matrix import Run
 from weft_scenarios.metrics import Measured, measure
+from weft_scenarios.run import Run, wanted
 from weft_scenarios.store import Store
 
 _LEAST_FREE_BYTES = 1 << 20
@@ -58,7 +57,7 @@ class Outcome:
                 return None
             return self.done[name].numbers().get(run.seeds.of)
 
-        return seeds.wanted(runs, known)
+        return wanted(runs, known)
 
 
 class DiskFullError(Exception):

@@ -7,15 +7,10 @@ The decision depends only on the results, seed by seed. So an experiment that is
 store has more seeds than it needs, ends with the same ones.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from weft_scenarios.stats import spread
-
-if TYPE_CHECKING:
-    from weft_scenarios.matrix import Run
 
 AT_LEAST, AT_MOST = 3, 20
 """Defaults. Two seeds say little about the variance between seeds."""
@@ -74,24 +69,3 @@ class Seeds:
             return False
         mean = spread(values)
         return (mean.half or 0.0) <= self.percent / 100 * abs(mean.mean)
-
-
-def wanted(runs: Iterable["Run"], known: Callable[["Run"], float | None]) -> list["Run"]:
-    """Keep the runs that are needed; `known` raises LookupError for a run that was not done."""
-    points: dict[tuple[object, ...], list[Run]] = defaultdict(list)
-    for run in runs:
-        points[run.scenario, run.experiment, *run.at.items()].append(run)
-    kept = []
-    for some in points.values():
-        if some[0].seeds.is_fixed():
-            kept += some
-            continue
-        values: dict[int, float | None] = {}
-        for run in some:
-            try:
-                values[run.seed] = known(run)
-            except LookupError:
-                continue
-        last = some[0].seeds.wanted(values)
-        kept += [run for run in some if run.seed <= last]
-    return kept

@@ -13,6 +13,7 @@ mod evidence;
 mod experiment;
 mod explain;
 mod fabric_args;
+mod generator;
 mod installation;
 mod outdir;
 mod progress;

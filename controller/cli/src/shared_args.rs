@@ -9,9 +9,9 @@ use weft_load::args::{SchedulerArgs, WorkloadArgs};
 
 use crate::capture_args::CaptureArgs;
 use crate::fabric_args::FabricArgs;
+use crate::generator::load_argv;
 use crate::outdir::{self, Place};
 use crate::switch_args::SwitchArgs;
-use crate::workload::load_argv;
 use crate::{Failure, installation};
 
 /// Flows under one scheduler: `weft run` and `weft workload`.

@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use serde_json::Value;
 use weft_lab::guest::OWN_FOLDERS;
-use weft_lab::{ClockMode, ExecRequest, Lab, LabSpec, Paths};
-use weft_load::args::{RunDocument, WorkloadArgs};
+use weft_lab::{ClockMode, ExecRequest, Lab, LabSpec};
+use weft_load::args::WorkloadArgs;
 use weft_load::report;
 use weft_load::results::Results;
 
 use crate::client::running_lab;
+use crate::generator::load_argv;
 use crate::progress::RunBar;
 use crate::shared_args::FlowArgs;
 use crate::topo::{LabName, ended_with};
-use crate::{Failure, Outcome, display, installation, outdir};
+use crate::{Failure, Outcome, display, outdir};
 
 /// Flows to run in a lab.
 #[derive(Debug, clap::Args)]
@@ -28,26 +29,8 @@ pub struct Args {
     lab: LabName,
 }
 
-/// Where the lab's folder is, inside.
-const GUEST_RUNDIR: &str = "/run/weft";
-
 /// How often progress is looked at.
 const REFRESH: Duration = Duration::from_millis(250);
-
-/// The command line of `weft-load`, with results in `out` (inside).
-pub fn load_argv(paths: &Paths, workload: WorkloadArgs, scheduler: &str, out: &str) -> Vec<String> {
-    let inside = PathBuf::from(GUEST_RUNDIR).join(out);
-    let document = RunDocument {
-        revision: installation::revision(&paths.repo),
-        ..RunDocument::in_lab(workload, scheduler, inside)
-    };
-    let program = paths.bin.join("weft-load");
-    vec![
-        program.to_string_lossy().into_owned(),
-        "run".to_owned(),
-        document.to_json(),
-    ]
-}
 
 /// Runs flows, shows progress, then the table.
 pub async fn run(args: Args) -> Outcome {
