@@ -129,7 +129,7 @@ selftests: machine ready ## the kernel's own MPTCP tests under each scheduler, a
 fuzz: machine ready ## broken netlink messages against the kernel module in use
 	@tests/fuzz $(FLAGS)
 
-test: ## everything: install, build, lint, unit tests, the whole circle in the lab
+test: ## everything: install, build, lint, unit tests, the closed loop in the lab
 	@ci/test
 
 test-fresh: ## what README says, on bare Debian 13 and 12 systems: [DEBIAN=13] [UNTIL="make down"]

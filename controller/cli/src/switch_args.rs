@@ -81,7 +81,7 @@ pub fn notice(spec: &LabSpec) -> Option<String> {
          long as a full one;\n               over an idle link a frame takes no time but the delay;\n               \
          links that carry less than they should are not found\n  \
          two ways     a host's link has the delay of both ways on the way to the host\n  \
-         counts       no queues.csv, captures, cards, jitter, or links that change\n  \
+         counts       no queues.csv, captures, P4 NICs, jitter, or links that change\n  \
          speed        some hundred microseconds of real time a packet and switch; threads of \
          several\n               processes: no run repeats another\n",
         program.display(),
@@ -103,11 +103,7 @@ fn refuse(common: &CommonSpec) -> Result<(), String> {
             "links do not change",
         ),
         (common.host_jitter_ns > 0, "--host-jitter", "there is none"),
-        (
-            common.nic == NicSpec::P4,
-            "--nic p4",
-            "cards run no program",
-        ),
+        (common.nic == NicSpec::P4, "--nic p4", "NICs run no program"),
         (
             common.queue_bytes.is_some(),
             "--queue in bytes",

@@ -174,7 +174,7 @@ pub struct CommonSpec {
     /// Mean stall of the scheduling noise between a host's kernel and its network card.
     #[serde(default)]
     pub host_jitter_ns: u64,
-    /// Network cards of hosts.
+    /// NICs of hosts.
     #[serde(default)]
     pub nic: NicSpec,
     /// In-band telemetry between leaves.

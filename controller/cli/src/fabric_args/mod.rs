@@ -35,7 +35,7 @@ pub enum RoutingKind {
     Ecmp,
 }
 
-/// Network cards of hosts.
+/// NICs of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum NicKind {
     /// Plain ones.
@@ -98,13 +98,13 @@ pub struct FabricArgs {
     #[arg(long, value_name = "CHANGE", value_delimiter = ';', value_parser = parse_change)]
     change: Vec<ChangeSpec>,
 
-    /// Scheduling noise between a host's kernel and its network card, as a hypervisor causes
+    /// Scheduling noise between a host's kernel and its NIC, as a hypervisor causes
     /// it: packets are delayed at random in both directions, by this time on average
     #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = parse_jitter)]
     host_jitter: u64,
 
-    /// Network cards of hosts: plain, or running a P4 program (p4). P4 cards measure RTTs from
-    /// card to card, in place of the leaves, so that delays inside hosts do not count
+    /// NICs of hosts: plain, or running a P4 program (p4). P4 NICs measure RTTs from
+    /// NIC to NIC, in place of the leaves, so that delays inside hosts do not count
     #[arg(
         long,
         value_enum,
