@@ -4,18 +4,32 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-const WEFT: &str = env!("CARGO_BIN_EXE_weft");
+/// The checkout.
+fn root() -> PathBuf {
+    let cli = Path::new(env!("CARGO_MANIFEST_DIR"));
+    cli.ancestors().nth(2).unwrap().to_owned()
+}
+
+/// This `weft`, from the checkout: make takes no path with a space in it.
+fn weft() -> &'static str {
+    let program = Path::new(env!("CARGO_BIN_EXE_weft"));
+    program
+        .strip_prefix(root())
+        .unwrap_or(program)
+        .to_str()
+        .unwrap()
+}
 
 /// `make` in the checkout, with this `weft` and no variable of the caller's.
 fn make(words: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut command = Command::new("make");
     command.arg("--no-print-directory");
-    command.arg(format!("WEFT={WEFT}"));
+    command.arg(format!("WEFT={}", weft()));
     command.args(words);
-    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    command.current_dir(root());
     command.env_clear();
     command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
     command.envs(environment.iter().copied());
@@ -29,7 +43,7 @@ fn recipe(words: &[&str], environment: &[(&str, &str)]) -> String {
     assert!(output.status.success(), "make {words:?}: {said}");
     let text = String::from_utf8(output.stdout).unwrap();
     let command = text.lines().last().unwrap_or_default();
-    let command = command.strip_prefix(WEFT).unwrap_or(command);
+    let command = command.strip_prefix(weft()).unwrap_or(command);
     let words: Vec<_> = command.split_whitespace().collect();
     words.join(" ")
 }
