@@ -37,9 +37,10 @@ def skip(tool: str, why: str) -> NoReturn:
 def required(environment: Mapping[str, str] = os.environ) -> set[str]:
     """Give the tools that this run claims to have."""
     named = {name.strip() for name in environment.get(VARIABLE, "").split(",")} - {""}
-    unknown = sorted(named - _TOOLS.keys())
+    known = [*_TOOLS, *sorted(_OF_RUST)]
+    unknown = sorted(named.difference(known))
     if unknown:
-        pytest.fail(f"{VARIABLE}: no tool {unknown[0]}; there are {', '.join(_TOOLS)}", False)
+        pytest.fail(f"{VARIABLE}: no tool {unknown[0]}; there are {', '.join(known)}", False)
     return named
 
 
@@ -86,30 +87,13 @@ def _namespaces() -> str | None:
     return None
 
 
-def _tshark() -> str | None:
-    return None if shutil.which("tshark") else "there is no tshark on PATH"
-
-
-def _root() -> str | None:
-    return None if os.geteuid() == 0 else "this is not root"
-
-
-def _mptcp() -> str | None:
-    """Say why this machine's own kernel, not the lab's, has no MPTCP."""
-    enabled = Path("/proc/sys/net/mptcp/enabled")
-    if not enabled.exists() or enabled.read_text().strip() != "1":
-        return "this machine's kernel has no MPTCP"
-    return None
-
-
 _TOOLS: dict[str, Callable[[], str | None]] = {
     "p4c": _p4c,
     "bmv2": _bmv2,
     "chromium": _chromium,
     "namespaces": _namespaces,
-    "tshark": _tshark,
-    "root": _root,
-    "mptcp": _mptcp,
 }
-"""All tools, each with a function that says why it is missing, or gives None. Tests in Rust know
-the last three and bmv2 (tests/support/src/tools.rs)."""
+"""The tools of tests in Python, each with a function that says why it is missing, or gives None."""
+
+_OF_RUST = {"tshark", "root", "mptcp"}
+"""Tools of tests in Rust alone (tests/support/src/tools.rs), which check them there."""

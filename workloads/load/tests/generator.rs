@@ -5,13 +5,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
 
-use clap::Parser;
 use serde_json::Value;
-use weft_load::args::{RunDocument, SchedulerArgs, WorkloadArgs};
+use weft_load::args::RunDocument;
 use weft_load::results::Results;
 use weft_testing::tools::{MPTCP, ROOT, run};
 use weft_testing::topology::leaf_spine;
@@ -28,15 +29,6 @@ fn main() -> ExitCode {
     ];
     tests.extend(weft_testing::tests![MPTCP; an_mptcp_incast_uses_all_subflows_and_the_send_buffer_asked_for]);
     run(tests)
-}
-
-/// What a run is made from, as `weft run` has it.
-#[derive(Debug, Parser)]
-struct Flags {
-    #[command(flatten)]
-    workload: WorkloadArgs,
-    #[command(flatten)]
-    kernel: SchedulerArgs,
 }
 
 /// Two hosts with two addresses each, joined by a cable of 1 Gbps that stands
@@ -102,11 +94,10 @@ impl TestNetwork {
     /// Runs `generator`, the program or one that starts it.
     fn run_by(&self, mut generator: Command, out: &str, flags: &str) -> (Output, PathBuf) {
         let out = self.folder.path().join(out);
-        let flags = Flags::parse_from(std::iter::once("test").chain(flags.split_whitespace()));
         let document = RunDocument {
             topology: self.topology(),
             stats_dir: self.folder.path().to_owned(),
-            ..RunDocument::in_lab(flags.workload, &flags.kernel.scheduler, out.clone())
+            ..common::document(flags, out.clone())
         };
         let words = ["run".to_owned(), document.to_json()];
         let output = generator.args(words).output().unwrap();

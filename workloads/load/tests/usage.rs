@@ -4,26 +4,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::process::Command;
-
-use clap::Parser;
-use weft_load::args::{RunDocument, SchedulerArgs, WorkloadArgs};
-
-/// What a run is made from, as `weft run` has it.
-#[derive(Debug, Parser)]
-struct Flags {
-    #[command(flatten)]
-    workload: WorkloadArgs,
-    #[command(flatten)]
-    kernel: SchedulerArgs,
-}
 
 #[test]
 fn wrong_usage_is_one_line_and_status_2() {
-    let document = |flags: &str| {
-        let flags = Flags::parse_from(std::iter::once("test").chain(flags.split_whitespace()));
-        RunDocument::in_lab(flags.workload, "rb", "x".into()).to_json()
-    };
+    let document = |flags: &str| common::document(flags, "x".into()).to_json();
     for words in [
         vec!["run"],
         vec!["run", "--load 7"],
