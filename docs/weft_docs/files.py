@@ -17,6 +17,7 @@ RUN = [
     ("flows.csv", "FlowRow"),
     ("subflows.csv", "SubflowRow"),
     ("samples.csv", "SampleRow"),
+    ("background.csv", "BackgroundRow"),
 ]
 """Tables of a run, each with the struct of its rows."""
 

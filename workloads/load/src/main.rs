@@ -18,8 +18,8 @@ use weft_load::plan::{self, Background, Flow};
 use weft_load::report;
 use weft_load::results::window::Window;
 use weft_load::results::{
-    self, FORMAT, FlowRow, More, Results, RunInfo, RunOutcome, SampleRow, SubflowRow, Tables,
-    TopologySummary, Workload,
+    self, BackgroundRow, FORMAT, FlowRow, More, Results, RunInfo, RunOutcome, SampleRow,
+    SubflowRow, Tables, TopologySummary, Workload,
 };
 use weft_load::shell::{self, Progress, Run, Sockets};
 use weft_text::usage::{EXIT_USAGE, NotOffered, one_line};
@@ -151,10 +151,12 @@ fn run(args: &RunDocument, traffic: &Traffic) -> Result<ExitCode> {
         end_ns: run.end_ns + FLUSH.as_nanos() as u64,
     };
     let samples = sample_rows(&run);
+    let background = background_rows(&run, &topology);
     let tables = Tables {
         flows: &rows,
         subflows: &subflow_rows(&run),
         samples: args.workload.sample.map(|_| &samples[..]),
+        background: &background,
     };
     results::write(&args.out, &info, tables, &args.stats_dir, window)?;
     Ok(complain(&rows))
@@ -230,6 +232,16 @@ fn sample_rows(run: &Run) -> Vec<SampleRow> {
         in_flight_packets: subflow.in_flight_packets,
     };
     run.samples.iter().map(row).collect()
+}
+
+fn background_rows(run: &Run, topology: &Topology) -> Vec<BackgroundRow> {
+    let name = |host: usize| topology.hosts[host].name.clone();
+    let row = |flow: &shell::Delivered| BackgroundRow {
+        src: name(flow.source),
+        dst: name(flow.destination),
+        bytes: flow.bytes,
+    };
+    run.background.iter().map(row).collect()
 }
 
 fn rows(run: &Run, topology: &Topology, fabric: &IdealFabric, args: &RunDocument) -> Vec<FlowRow> {

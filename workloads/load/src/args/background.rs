@@ -15,7 +15,7 @@ use weft_text::units::parse_rate_bps;
 #[command(next_help_heading = "Background traffic")]
 pub struct BackgroundArgs {
     /// Number of plain TCP flows between random hosts of different racks. They last as long as
-    /// the run and are not measured
+    /// the run; background.csv has what each delivered
     #[arg(long, value_name = "COUNT")]
     pub background_tcp: Option<u32>,
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Background traffic, which is not measured: long flows of plain TCP, and on-off UDP sources.
+//! Background traffic beside the measured flows: long flows of plain TCP, and on-off UDP sources.
 
 use rand_chacha::ChaCha12Rng;
 

@@ -8,6 +8,7 @@
 //! | `flows.csv`    | a row per flow; see [`FlowRow`]                           |
 //! | `subflows.csv` | a row per subflow of each flow; see [`SubflowRow`]         |
 //! | `samples.csv`  | the same during flows, if requested; see [`SampleRow`]    |
+//! | `background.csv` | what TCP flows in the background delivered, if there were any; see [`BackgroundRow`] |
 //! | `queues.csv`   | queue of every switch port, every ms in which it changed  |
 //! | `patterns.csv` | every allocation pattern that was in force                |
 //! | `loop.csv`     | when each pattern reached each kernel; see `weft-controller` |
@@ -135,7 +136,7 @@ pub struct More {
     /// Deadline of a query for its last answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_ns: Option<u64>,
-    /// Background flows of plain TCP, not measured.
+    /// Background flows of plain TCP; `background.csv` has what each delivered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background_tcp: Option<u32>,
     /// Background UDP sources.
@@ -335,6 +336,17 @@ pub struct SampleRow {
     pub in_flight_packets: u32,
 }
 
+/// A row of `background.csv`: a flow of plain TCP in the background. It runs for all of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackgroundRow {
+    /// Host that sent.
+    pub src: String,
+    /// Host that received.
+    pub dst: String,
+    /// What the receiver read from the start of the run to its end.
+    pub bytes: u64,
+}
+
 /// The tables of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Tables<'a> {
@@ -344,6 +356,8 @@ pub struct Tables<'a> {
     pub subflows: &'a [SubflowRow],
     /// `samples.csv`, if requested.
     pub samples: Option<&'a [SampleRow]>,
+    /// `background.csv`; no file if there is no row.
+    pub background: &'a [BackgroundRow],
 }
 
 /// Writes the folder `out`, which must not exist, completely or not at all. Copies telemetry from
@@ -382,6 +396,9 @@ fn write_files(
     write_rows(&folder.join("subflows.csv"), tables.subflows)?;
     if let Some(samples) = tables.samples {
         write_rows(&folder.join("samples.csv"), samples)?;
+    }
+    if !tables.background.is_empty() {
+        write_rows(&folder.join("background.csv"), tables.background)?;
     }
     let (from, to) = (|name| stats.join(name), |name| folder.join(name));
     window.copy_queues(&from("queues.csv"), &to("queues.csv"))?;

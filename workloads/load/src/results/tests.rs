@@ -94,6 +94,11 @@ fn a_folder_reads_back_as_it_was_written() {
         flows: &flows,
         subflows: &[subflow],
         samples: None,
+        background: &[BackgroundRow {
+            src: "h1_1".to_owned(),
+            dst: "h2_1".to_owned(),
+            bytes: 125_000_000,
+        }],
     };
     write(&out, &info("rb"), tables, folder.path(), WINDOW).unwrap();
     let read = Results::read(&out).unwrap();
@@ -112,6 +117,8 @@ fn a_folder_reads_back_as_it_was_written() {
             "1,250,10.1.1.2,400,10.2.1.1,5001,131000,118000"
         ]
     );
+    let background = fs::read_to_string(out.join("background.csv")).unwrap();
+    assert_eq!(background, "src,dst,bytes\nh1_1,h2_1,125000000\n");
     let header = fs::read_to_string(out.join("flows.csv")).unwrap();
     assert!(header.starts_with(
         "flow,src,dst,bytes,start_ns,fct_ns,ideal_fct_ns,subflows,retransmissions,timeouts,reinjected_bytes,error\n"
@@ -127,6 +134,7 @@ fn nothing_is_left_of_a_folder_that_could_not_be_written() {
         flows: &[],
         subflows: &[],
         samples: None,
+        background: &[],
     };
     assert!(write(&out, &info("rb"), tables, folder.path(), WINDOW).is_err());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);

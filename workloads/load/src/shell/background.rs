@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Background traffic over real sockets. It runs from the warm-up to the end of the run and is
-//! not measured. If it fails, the run fails.
+//! Background traffic over real sockets. It runs from the warm-up to the end of the run. What its
+//! TCP flows deliver counts from the start of the run. If it fails, the run fails.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,8 +27,22 @@ pub(super) struct Traffic {
 }
 
 struct Flow {
+    source: usize,
+    destination: usize,
     sender: OwnedFd,
     receiver: Option<OwnedFd>,
+    received_bytes: u64,
+}
+
+/// What a TCP flow in the background has delivered during a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivered {
+    /// Host that sent.
+    pub source: usize,
+    /// Host that received.
+    pub destination: usize,
+    /// Bytes that the receiver read.
+    pub bytes: u64,
 }
 
 struct Source {
@@ -59,8 +73,13 @@ impl Traffic {
             let token = Token::Background(2 * index).encode();
             epoll.add(sender.as_fd(), Interest::Changes, token)?;
             unaccepted.insert(address, index);
-            let receiver = None;
-            flows.push(Flow { sender, receiver });
+            flows.push(Flow {
+                source,
+                destination,
+                sender,
+                receiver: None,
+                received_bytes: 0,
+            });
         }
         let open = |(source, destination, times)| {
             let (sender, receiver) = hosts.datagrams(source, destination, sockets.port)?;
@@ -113,26 +132,48 @@ impl Traffic {
         }
     }
 
-    /// Writes or reads at one end of a TCP flow.
-    pub(super) fn handle(&self, end: usize, ready: Ready, buffer: &mut [u8]) -> Result<()> {
-        let flow = &self.flows[end / 2];
+    /// Writes or reads at one end of a TCP flow. What is read counts if the run `has_started`.
+    pub(super) fn handle(
+        &mut self,
+        end: usize,
+        ready: Ready,
+        buffer: &mut [u8],
+        has_started: bool,
+    ) -> Result<()> {
+        let flow = &mut self.flows[end / 2];
         if ready.broken {
             bail!("background TCP: a flow broke");
         }
-        let done = match &flow.receiver {
-            Some(receiver) if end % 2 == 1 => drain(receiver, buffer),
-            _ if ready.writable => fill(&flow.sender, buffer),
-            _ => Ok(()),
+        match &flow.receiver {
+            Some(receiver) if end % 2 == 1 => {
+                let count = drain(receiver, buffer).context("background TCP")?;
+                if has_started {
+                    flow.received_bytes += count as u64;
+                }
+            }
+            _ if ready.writable => fill(&flow.sender, buffer).context("background TCP")?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What each TCP flow has delivered since the start of the run.
+    pub(super) fn delivered(&self) -> Vec<Delivered> {
+        let delivered = |flow: &Flow| Delivered {
+            source: flow.source,
+            destination: flow.destination,
+            bytes: flow.received_bytes,
         };
-        done.context("background TCP")
+        self.flows.iter().map(delivered).collect()
     }
 }
 
-/// Reads once; epoll reports again if there is more.
-fn drain(receiver: &OwnedFd, buffer: &mut [u8]) -> io::Result<()> {
+/// Reads once and returns how many bytes; epoll reports again if there is more.
+fn drain(receiver: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
     match socket::recv(receiver.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT) {
         Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-        Ok(_) | Err(nix::Error::EAGAIN | nix::Error::EINTR) => Ok(()),
+        Ok(count) => Ok(count),
+        Err(nix::Error::EAGAIN | nix::Error::EINTR) => Ok(0),
         Err(error) => Err(error.into()),
     }
 }

@@ -36,6 +36,7 @@ use crate::args::SchedulerOption;
 use crate::engine::{Action, ConnectionId, Engine, FlowId, Outcome, Settings};
 use crate::ideal_fabric::Protocol;
 use crate::plan::{Background, Flow};
+pub use background::Delivered;
 use connection::Connection;
 pub use counters::Counters;
 use hosts::Hosts;
@@ -80,6 +81,8 @@ pub struct Run {
     pub subflows: Vec<Sample>,
     /// The subflows of each flow during the flow, if they were sampled.
     pub samples: Vec<Sample>,
+    /// What the TCP flows in the background delivered.
+    pub background: Vec<Delivered>,
     /// When the run started, on `CLOCK_MONOTONIC`.
     pub start_ns: u64,
     /// When its last flow ended.
@@ -164,6 +167,7 @@ pub fn run(
         congestion,
         subflows: shell.subflows,
         samples: shell.samples.taken,
+        background: shell.other.delivered(),
         flows: plan
             .into_iter()
             .zip(outcomes)
@@ -324,7 +328,11 @@ impl Shell {
                     engine.handle_failed(connection, &format!("receive: {error}"), now);
                 }
             }
-            Token::Background(end) => self.other.handle(end, ready, &mut self.scratch)?,
+            Token::Background(end) => {
+                let has_started = engine.epoch_ns().is_some();
+                self.other
+                    .handle(end, ready, &mut self.scratch, has_started)?;
+            }
         }
         Ok(())
     }
