@@ -69,7 +69,7 @@ def test_a_compiler_counts_all_numbers_of_the_header_as_they_are_specified(
     expected = numbers(spec)
     assert len(expected) > 30
     program = tmp_path / "numbers.c"
-    lines = [f'\tprintf("{name} %d\\n", {name});' for name in expected]
+    lines = [f'\tprintf("{name} %lld\\n", (long long){name});' for name in expected]
     program.write_text(
         '#include <stdio.h>\n#include "weft.h"\nint main(void)\n{\n' + "\n".join(lines) + "\n}\n"
     )

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tonic::transport::server::TcpIncoming;
+use weft_proto::TIME_TO_LIVE_MAX_NS;
 use weft_proto::v1::WatchPatternsRequest;
 use weft_proto::v1::weft_client::WeftClient;
 
@@ -50,7 +51,7 @@ impl Bench {
             ..Config::default()
         };
         let engine = Engine::new(fabric(), config);
-        let time_to_live = Duration::from_secs(3600);
+        let time_to_live = Duration::from_nanos(TIME_TO_LIVE_MAX_NS);
         let hub = Arc::new(Hub::new(engine, time_to_live, 0, None, String::new()));
         let (address, server) = mpsc::channel();
         let served = Arc::clone(&hub);

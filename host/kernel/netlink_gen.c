@@ -8,6 +8,15 @@
 
 #include "netlink_gen.h"
 
+static const struct netlink_range_validation weft_a_version_range = {
+	.max	= WEFT_VERSION_MAX,
+};
+
+static const struct netlink_range_validation weft_a_ttl_ns_range = {
+	.min	= 1,
+	.max	= WEFT_TTL_NS_MAX,
+};
+
 const struct nla_policy weft_path_nl_policy[WEFT_PATH_A_MAX + 1] = {
 	[WEFT_PATH_A_LOCAL] = { .type = NLA_BE32 },
 	[WEFT_PATH_A_GAP] = NLA_POLICY_MAX(NLA_U32, WEFT_SEQUENCE_MAX),
@@ -22,8 +31,8 @@ const struct nla_policy weft_paths_nl_policy[WEFT_A_MAX + 1] = {
 static const struct nla_policy weft_pattern_set_nl_policy[WEFT_A_MAX + 1] = {
 	[WEFT_A_PREFIX] = { .type = NLA_BE32 },
 	[WEFT_A_PREFIX_LEN] = NLA_POLICY_MAX(NLA_U8, 32),
-	[WEFT_A_VERSION] = { .type = NLA_U64 },
-	[WEFT_A_TTL_NS] = NLA_POLICY_MIN(NLA_U64, 1),
+	[WEFT_A_VERSION] = NLA_POLICY_FULL_RANGE(NLA_U64, &weft_a_version_range),
+	[WEFT_A_TTL_NS] = NLA_POLICY_FULL_RANGE(NLA_U64, &weft_a_ttl_ns_range),
 	[WEFT_A_PATHS] = NLA_POLICY_NESTED(weft_paths_nl_policy),
 	[WEFT_A_SEQUENCE] = NLA_POLICY_RANGE(NLA_BINARY, 1, WEFT_SEQUENCE_MAX),
 	[WEFT_A_WAIT_UNIT_NS] = NLA_POLICY_MAX(NLA_U32, WEFT_WAIT_UNIT_NS_MAX),

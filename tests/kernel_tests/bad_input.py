@@ -38,6 +38,7 @@ from kernel_tests.pattern_family import (
     path,
     pattern,
 )
+from kernel_tests.pattern_numbers import TTL_NS_MAX
 from kernel_tests.tap import Tap
 
 FIRST, SECOND = "10.0.1.1", "10.0.2.1"
@@ -96,6 +97,14 @@ BAD = (
         PREFIX,
     ),
     Bad("a time to live of zero", pattern(ttl_ns=0), errno.ERANGE, about=TTL_NS),
+    Bad("one above a minute", pattern(ttl_ns=TTL_NS_MAX + 1), errno.ERANGE, about=TTL_NS),
+    Bad("one of 2^64 - 1", pattern(ttl_ns=2**64 - 1), errno.ERANGE, about=TTL_NS),
+    Bad(
+        "a version above which there is none",
+        pattern(version=2**64 - 1),
+        errno.ERANGE,
+        about=VERSION,
+    ),
     Bad(
         "waits in units above 10 us",
         replaced(WAIT_UNIT_NS, u32(WAIT_UNIT_NS, 10001)),

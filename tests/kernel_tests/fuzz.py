@@ -47,7 +47,6 @@ from kernel_tests.pattern_family import (
     DEL,
     FLOWS,
     GET,
-    HOUR_NS,
     OF_CONTROLLER,
     PREFIX,
     PREFIX_LEN,
@@ -58,7 +57,7 @@ from kernel_tests.pattern_family import (
     path,
     pattern,
 )
-from kernel_tests.pattern_numbers import NAME
+from kernel_tests.pattern_numbers import NAME, TTL_NS_MAX, VERSION_MAX
 from kernel_tests.sockets import connect, delete_module, load_module, settle
 from kernel_tests.tap import Tap
 
@@ -107,8 +106,8 @@ class Fuzzer:
         return pattern(
             ".".join(str(byte) for byte in prefix.to_bytes(4, "big")),
             prefix_len,
-            draw.getrandbits(64),
-            draw.choice([1, 1000, 5_000_000, HOUR_NS, 2**64 - 1]),
+            draw.randint(0, VERSION_MAX),
+            draw.choice([1, 1000, 5_000_000, TTL_NS_MAX]),
             [path("10.0.1.1", gaps[0]), path("10.0.2.1", gaps[1])],
             bytes(sequence),
         )

@@ -18,7 +18,15 @@ from kernel_tests.genetlink import (
     u32,
     u64,
 )
-from kernel_tests.pattern_numbers import NAME, Command, Message, Path, Source, Subflow
+from kernel_tests.pattern_numbers import (
+    NAME,
+    TTL_NS_MAX,
+    Command,
+    Message,
+    Path,
+    Source,
+    Subflow,
+)
 
 SET, DEL, GET = Command.PATTERN_SET, Command.PATTERN_DEL, Command.PATTERN_GET
 FLOWS, RENEW = Command.FLOW_GET, Command.PATTERN_RENEW
@@ -28,8 +36,6 @@ SEQUENCE, WAIT_UNIT_NS = Message.SEQUENCE, Message.WAIT_UNIT_NS
 SOURCE, SCHEDULER, SUBFLOWS = Message.SOURCE, Message.SCHEDULER, Message.SUBFLOWS
 LOCAL, GAP, RTT_NS, LOWEST_RTT_NS = Path.LOCAL, Path.GAP, Path.RTT_NS, Path.LOWEST_RTT_NS
 OF_CONTROLLER = Source.CONTROLLER
-
-HOUR_NS = 3_600_000_000_000
 
 
 def path(local: str, gap: int, rtt_ns: int = 100_000) -> bytes:
@@ -42,7 +48,7 @@ def pattern(
     prefix: str = "10.0.0.0",
     prefix_len: int = 16,
     version: int = 1,
-    ttl_ns: int = HOUR_NS,
+    ttl_ns: int = TTL_NS_MAX,
     paths: Sequence[bytes] | None = None,
     sequence: bytes = b"\0\1",
 ) -> dict[int, bytes]:

@@ -29,6 +29,7 @@ use weft_controller::p4::timestamps::TimestampUnit;
 use weft_controller::pacing::Limits;
 use weft_controller::record::Recorder;
 use weft_controller::{api, clock};
+use weft_proto::TIME_TO_LIVE_MAX_NS;
 use weft_text::units::{parse_positive_duration_ns, parse_share_ppm};
 use weft_text::usage::EXIT_USAGE;
 use weft_topology::{Role, Topology};
@@ -51,7 +52,7 @@ struct Args {
     /// Address of the weft.v1 server
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9339")]
     listen: SocketAddr,
-    /// How long hosts use a pattern that is not renewed
+    /// How long hosts use a pattern that is not renewed, at most 60s
     #[arg(long, value_name = "DURATION", default_value = "200ms", value_parser = lifetime)]
     pattern_ttl: Duration,
     /// What patterns are computed from: the RTT that switches measure (rtt), the lowest
@@ -83,7 +84,13 @@ enum Timestamps {
 }
 
 fn lifetime(text: &str) -> Result<Duration, String> {
-    parse_positive_duration_ns(text).map(Duration::from_nanos)
+    let lifetime_ns = parse_positive_duration_ns(text)?;
+    if lifetime_ns > TIME_TO_LIVE_MAX_NS {
+        return Err(format!(
+            "{text:?} is longer than 60s, the most that kernels accept"
+        ));
+    }
+    Ok(Duration::from_nanos(lifetime_ns))
 }
 
 fn main() -> ExitCode {

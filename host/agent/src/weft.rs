@@ -342,6 +342,11 @@ mod tests {
     }
 
     #[test]
+    fn the_controller_knows_how_long_kernels_accept_patterns_for() {
+        assert_eq!(weft_proto::TIME_TO_LIVE_MAX_NS, spec::TTL_NS_MAX);
+    }
+
+    #[test]
     fn a_pattern_survives_the_way_into_attributes_and_back() {
         let answer = decoded(|to| {
             encode(to, &pattern());

@@ -11,6 +11,9 @@ from ynl.spec import Attribute, AttributeSet, Operation, Spec, SpecError
 WIDTH = 80
 VALUE_COLUMN = 32
 """Column at which the values of macros begin."""
+S16_MAX = 0x7FFF
+"""Limits of policies are 16 bits wide; larger ones need a struct netlink_range_validation."""
+INT_MAX = 0x7FFFFFFF
 ORIGIN = "Generated from mptcp_pattern.yaml by `make netlink`; do not edit."
 
 
@@ -30,7 +33,7 @@ def uapi_header(spec: Spec) -> str:
             define(macro(spec.c_version), str(spec.version)),
             "",
             *(
-                define(macro(spec.c_prefix, one.name), f"{one.value}\t/* {one.doc} */")
+                define(macro(spec.c_prefix, one.name), f"{number(one.value)}\t/* {one.doc} */")
                 for one in spec.constants
             ),
             "",
@@ -47,6 +50,11 @@ def define(name: str, value: str) -> str:
     """A macro; the values of all macros begin in the same column."""
     text = f"#define {name}"
     return text + "\t" * max(1, -(-(VALUE_COLUMN - len(text)) // 8)) + value
+
+
+def number(value: int) -> str:
+    """A number with the suffix that it needs."""
+    return f"{value}ULL" if value > INT_MAX else str(value)
 
 
 def operation_enum(spec: Spec) -> Iterator[str]:
@@ -159,6 +167,7 @@ def kernel_source(spec: Spec) -> str:
             "",
             '#include "netlink_gen.h"',
             "",
+            *(line for one in with_range(spec) for line in value_range(spec, one)),
             *(
                 line
                 for one in nested_sets(spec)
@@ -239,26 +248,61 @@ def policy(
     yield ""
 
 
+def limit(spec: Spec, attribute: Attribute, name: str) -> str:
+    """A limit of an attribute, in C."""
+    value = attribute.checks[name]
+    return macro(spec.c_prefix, value) if isinstance(value, str) else number(value)
+
+
+def has_range(spec: Spec, attribute: Attribute) -> bool:
+    """Whether a limit of an integer does not fit into the policy itself."""
+    constants = {one.name: one.value for one in spec.constants}
+    values = (attribute.checks.get(name, 0) for name in ("min", "max"))
+    return any(constants.get(str(value), value) > S16_MAX for value in values)
+
+
+def with_range(spec: Spec) -> list[Attribute]:
+    """The attributes of requests that need a range of their own."""
+    asked = {name for one in spec.operations for name in one.request or ()}
+    sets = [*nested_sets(spec), spec.messages]
+    members = [part for one in sets for part in spec.members(one)]
+    return [one for one in members if has_range(spec, one) and one.name in asked]
+
+
+def value_range(spec: Spec, attribute: Attribute) -> Iterator[str]:
+    """The range of an attribute."""
+    yield f"static const struct netlink_range_validation {range_name(spec, attribute)} = {{"
+    for name in ("min", "max"):
+        if name in attribute.checks:
+            yield f"\t.{name}\t= {limit(spec, attribute, name)},"
+    yield "};"
+    yield ""
+
+
+def range_name(spec: Spec, attribute: Attribute) -> str:
+    """The name of an attribute's range."""
+    return word(spec.messages.prefix, attribute.name, "range")
+
+
 def check(spec: Spec, attribute: Attribute) -> str:
     """The kernel's check of an attribute."""
     kinds = {"ipv4": "NLA_BE32", "string": "NLA_NUL_STRING"}
     kind = kinds.get(attribute.type, f"NLA_{macro(attribute.type)}")
     if attribute.nested is not None:
         return f"NLA_POLICY_NESTED({word(spec.c_prefix, attribute.nested)}_nl_policy)"
-
-    def limit(name: str) -> str:
-        value = attribute.checks[name]
-        return macro(spec.c_prefix, value) if isinstance(value, str) else str(value)
+    if has_range(spec, attribute):
+        return f"NLA_POLICY_FULL_RANGE({kind}, &{range_name(spec, attribute)})"
 
     match sorted(attribute.checks):
         case []:
             return f"{{ .type = {kind} }}"
         case ["max"]:
-            return f"NLA_POLICY_MAX({kind}, {limit('max')})"
+            return f"NLA_POLICY_MAX({kind}, {limit(spec, attribute, 'max')})"
         case ["min"]:
-            return f"NLA_POLICY_MIN({kind}, {limit('min')})"
+            return f"NLA_POLICY_MIN({kind}, {limit(spec, attribute, 'min')})"
         case ["max-len", "min-len"] if attribute.type == "binary":
-            return f"NLA_POLICY_RANGE({kind}, {limit('min-len')}, {limit('max-len')})"
+            least, most = (limit(spec, attribute, name) for name in ("min-len", "max-len"))
+            return f"NLA_POLICY_RANGE({kind}, {least}, {most})"
     raise SpecError(f"{attribute.name}: no policy is known for these checks")
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ynl.spec import Attribute, AttributeSet, Constant, Entry, Enum, Spec
 
 WIDTH = 100
+U32_MAX = 0xFFFF_FFFF
 TYPES = {"ipv4": "Ipv4Addr", "binary": "[u8]", "string": "str"}
 
 
@@ -45,7 +46,10 @@ def module(spec: Spec) -> str:
 def constant(one: Constant) -> Iterator[str]:
     """A number."""
     yield from doc(one.doc)
-    yield f"pub const {upper(one.name)}: usize = {one.value};"
+    if one.value > U32_MAX:
+        yield f"pub const {upper(one.name)}: u64 = {one.value:_};"
+    else:
+        yield f"pub const {upper(one.name)}: usize = {one.value};"
 
 
 def commands(spec: Spec) -> Iterator[str]:

@@ -18,6 +18,7 @@ use weft_lab::{
     ChangeSpec, ClockMode, CommonSpec, FatTreeSpec, InBandSpec, LabSpec, LeafSpineSpec,
     MAX_SUBFLOWS, ManyToOneSpec, NicSpec, Paths, RoutingSpec, TopologySpec, TwoPathSpec,
 };
+use weft_proto::TIME_TO_LIVE_MAX_NS;
 use weft_text::units::{parse_duration_ns, parse_rate_bps, parse_share_ppm};
 
 use change::parse_change;
@@ -148,7 +149,7 @@ pub struct FabricArgs {
     #[arg(long, value_name = "VERSION", default_value_t = 4, value_parser = parse_ip)]
     ip: u8,
 
-    /// How long a kernel uses a pattern that the controller does not renew
+    /// How long a kernel uses a pattern that the controller does not renew, from 1ms to 60s
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_ttl)]
     pattern_ttl: u64,
 
@@ -419,8 +420,8 @@ fn parse_ip(text: &str) -> Result<u8, String> {
 
 fn parse_ttl(text: &str) -> Result<u64, String> {
     let ttl = parse_duration_ns(text)?;
-    if ttl < 1_000_000 {
-        return Err(format!("{text:?}: give at least 1ms, such as 200ms"));
+    if !(1_000_000..=TIME_TO_LIVE_MAX_NS).contains(&ttl) {
+        return Err(format!("{text:?}: give 1ms to 60s, such as 200ms"));
     }
     Ok(ttl)
 }

@@ -262,6 +262,7 @@ fn values_out_of_range_are_refused() {
         "--sender-rate 1kbit",
         "--change 1s:1:rate=1kbit",
         "--pattern-ttl 1us",
+        "--pattern-ttl 61s",
         "--pattern-input queue",
         "--control-delay 2s",
         "--host-jitter 2s",

@@ -19,6 +19,10 @@ pub const PATHS_MAX: usize = 8;
 pub const SEQUENCE_MAX: usize = 256;
 /// Largest WAIT_UNIT_NS.
 pub const WAIT_UNIT_NS_MAX: usize = 10000;
+/// Largest TTL_NS, a minute; so no mistake lasts.
+pub const TTL_NS_MAX: u64 = 60_000_000_000;
+/// Largest VERSION; there is always a higher number.
+pub const VERSION_MAX: u64 = 9_223_372_036_854_775_807;
 
 /// What a message is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

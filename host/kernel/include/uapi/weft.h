@@ -15,6 +15,8 @@
 #define WEFT_PATHS_MAX		8	/* local addresses in a pattern */
 #define WEFT_SEQUENCE_MAX	256	/* positions in a pattern */
 #define WEFT_WAIT_UNIT_NS_MAX	10000	/* largest WAIT_UNIT_NS */
+#define WEFT_TTL_NS_MAX		60000000000ULL	/* largest TTL_NS, a minute; so no mistake lasts */
+#define WEFT_VERSION_MAX	9223372036854775807ULL	/* largest VERSION; there is always a higher number */
 
 /**
  * enum weft_cmd - commands
