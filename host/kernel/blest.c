@@ -127,8 +127,7 @@ static int weft_blest_get_send(struct mptcp_sock *msk)
 static void weft_blest_data_acked(struct mptcp_sock *msk, struct sock *ssk,
 				  const struct sk_buff *skb, u64 snd_una)
 {
-	struct weft_conn *conn = weft_conn(msk);
-	struct weft_blest *blest = conn ? conn->state : NULL;
+	struct weft_blest *blest = weft_peek_state(msk);
 
 	/* the owner of the socket may change the list of subflows; wait for the next ACK */
 	if (blest && !sock_owned_by_user((struct sock *)msk) &&

@@ -67,7 +67,8 @@ void *weft_state(struct mptcp_sock *msk, size_t size)
 	struct weft_conn *conn = weft_conn(msk);
 
 	if (unlikely(!conn->state))
-		conn->state = kzalloc(size, GFP_ATOMIC);
+		/* data_acked() reads it under another lock; there it must be zero */
+		smp_store_release(&conn->state, kzalloc(size, GFP_ATOMIC));
 	return conn->state;
 }
 
@@ -90,7 +91,8 @@ int weft_slot(const struct weft_conn *conn,
 	int i;
 
 	for (i = 0; i < WEFT_PATHS_MAX; i++)
-		if (conn->subflow[i].id == slot_id(subflow))
+		/* slot_of() */
+		if (smp_load_acquire(&conn->subflow[i].id) == slot_id(subflow))
 			return i;
 	return -ENOENT;
 }
@@ -124,7 +126,10 @@ static int slot_of(struct mptcp_sock *msk, struct weft_conn *conn,
 			conn->granted = 0;
 			conn->sent = 0;
 		}
-		*entry = (struct weft_subflow){ .id = slot_id(subflow) };
+		entry->packets = 0;
+		entry->bytes = 0;
+		/* data_acked() looks slots up under another lock */
+		smp_store_release(&entry->id, slot_id(subflow));
 		conn->slot_changes++;
 		return slot;
 	}
@@ -422,6 +427,7 @@ static void view_subflow(const struct sock *ssk, struct weft_subflow_view *view)
 	view->acked_us = tp->delivered_mstamp;
 	view->delivered_packets = READ_ONCE(tp->delivered);
 	view->lost_packets = READ_ONCE(tp->lost);
+	view->marked_packets = READ_ONCE(tp->delivered_ce);
 	view->cwnd_packets = max(READ_ONCE(tp->snd_cwnd), 1U);
 	view->in_flight_packets = tcp_packets_in_flight(tp);
 	view->payload_bytes = weft_packet_payload(ssk);

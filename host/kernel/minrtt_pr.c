@@ -93,8 +93,7 @@ static void weft_minrtt_pr_data_acked(struct mptcp_sock *msk, struct sock *ssk,
 				      const struct sk_buff *skb, u64 snd_una)
 {
 	struct mptcp_subflow_context *fast;
-	struct weft_conn *conn = weft_conn(msk);
-	struct weft_minrtt_pr *pr = conn ? conn->state : NULL;
+	struct weft_minrtt_pr *pr = weft_peek_state(msk);
 	int blocking_slot;
 
 	weft_data_acked(msk, ssk, skb, snd_una);
@@ -107,7 +106,7 @@ static void weft_minrtt_pr_data_acked(struct mptcp_sock *msk, struct sock *ssk,
 	if (!fast)
 		return;
 	blocking_slot = weft_seq_map_find(&pr->seq_map, snd_una);
-	if (blocking_slot < 0 || blocking_slot == weft_slot(conn, fast))
+	if (blocking_slot < 0 || blocking_slot == weft_slot(weft_conn(msk), fast))
 		return;
 
 	pr->pending = true;
@@ -144,8 +143,7 @@ static void penalise(struct mptcp_sock *msk, struct weft_minrtt_pr *pr)
 
 static int weft_minrtt_pr_get_retrans(struct mptcp_sock *msk)
 {
-	struct weft_conn *conn = weft_conn(msk);
-	struct weft_minrtt_pr *pr = conn ? conn->state : NULL;
+	struct weft_minrtt_pr *pr = weft_peek_state(msk);
 	struct mptcp_subflow_context *fast;
 
 	if (pr && pr->pending) {

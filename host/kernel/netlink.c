@@ -150,7 +150,7 @@ int weft_nl_pattern_set_doit(struct sk_buff *skb, struct genl_info *info)
 		return -EINVAL;
 
 	length = nla_len(info->attrs[WEFT_A_SEQUENCE]);
-	pattern = kzalloc(struct_size(pattern, sequence, length), GFP_KERNEL);
+	pattern = kzalloc(struct_size(pattern, sequence, length), GFP_KERNEL_ACCOUNT);
 	if (!pattern)
 		return -ENOMEM;
 	pattern->length = length;

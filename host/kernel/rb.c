@@ -230,9 +230,7 @@ static int weft_rb_get_send(struct mptcp_sock *msk)
  */
 const struct weft_rb *weft_rb_state(const struct mptcp_sock *msk)
 {
-	const struct weft_conn *conn = weft_conn(msk);
-
-	return conn && msk->sched == &weft_rb ? conn->state : NULL;
+	return msk->sched == &weft_rb ? weft_peek_state(msk) : NULL;
 }
 
 WEFT_SCHED_CALLBACKS(weft_rb_get_send)

@@ -203,10 +203,10 @@ static int weft_stms_a_get_send(struct mptcp_sock *msk)
 static void weft_stms_a_data_acked(struct mptcp_sock *msk, struct sock *ssk,
 				   const struct sk_buff *skb, u64 snd_una)
 {
-	struct weft_conn *conn = weft_conn(msk);
+	void *state = weft_peek_state(msk);
 
-	if (conn && conn->state)
-		weft_stms_a_acked(conn->state, snd_una);
+	if (state)
+		weft_stms_a_acked(state, snd_una);
 	weft_data_acked(msk, ssk, skb, snd_una);
 }
 

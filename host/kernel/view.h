@@ -32,6 +32,7 @@
  * @acked_us: when packets were last acknowledged, on the clock of weft_conn_view
  * @delivered_packets: acknowledged so far, wraps
  * @lost_packets: taken for lost so far, wraps
+ * @marked_packets: acknowledged so far with a mark of congestion (ECN), wraps
  * @cwnd_packets: congestion window, at least 1
  * @in_flight_packets: sent and not acknowledged
  * @queued_packets: in the subflow's queue and not sent yet, rounded up
@@ -52,6 +53,7 @@ struct weft_subflow_view {
 	u64	acked_us;
 	u32	delivered_packets;
 	u32	lost_packets;
+	u32	marked_packets;
 	u32	cwnd_packets;
 	u32	in_flight_packets;
 	u32	queued_packets;

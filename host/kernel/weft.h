@@ -15,8 +15,9 @@
  *			generated from that
  *	rb.c, roundrobin.c, minrtt.c, ...	one scheduler each. stms_a and
  *			stms_c share stms.c. weft is weft_sched.c, with its
- *			decision in weft_choose.c and its windows in
- *			weft_window.c. netlink.c dumps what rb.h declares.
+ *			decision in weft_choose.c and what that needs in
+ *			weft_window.c, weft_contention.c and weft_size.c (no
+ *			kernel in them), and weft_rescue.c. netlink.c dumps what rb.h declares.
  *
  * Locks. get_send() and get_retrans() run while the msk socket is owned, or with its
  * data lock held while nobody owns it. That protects struct weft_conn. data_acked()
@@ -165,6 +166,23 @@ enum weft_rank {
 static inline struct weft_conn *weft_conn(const struct mptcp_sock *msk)
 {
 	return msk->sched_data;
+}
+
+/**
+ * weft_peek_state() - the scheduler's own state of a connection, if it has any
+ * @msk: connection
+ *
+ * Unlike weft_state(), this allocates nothing.
+ *
+ * Context: any, also with only the data lock of @msk.
+ * Return: the state; NULL before the first weft_state().
+ */
+static inline void *weft_peek_state(const struct mptcp_sock *msk)
+{
+	const struct weft_conn *conn = weft_conn(msk);
+
+	/* pairs with weft_state() */
+	return conn ? smp_load_acquire(&conn->state) : NULL;
 }
 
 /* main.c */
