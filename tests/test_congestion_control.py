@@ -14,7 +14,8 @@ pytestmark = pytest.mark.lab
 
 COUPLED = ("lia", "olia", "balia", "wvegas")
 UNCOUPLED = ("reno", "cubic")
-WEFT = ("weft+reno", "weft+cubic")
+WEFT_COUPLED = ("weft+lia", "weft+olia")
+WEFT_UNCOUPLED = ("weft+reno", "weft+cubic")
 
 LINK_BPS = 50_000_000
 
@@ -31,8 +32,9 @@ def in_plain_lab(*argv: str | Path) -> str:
 def ratios() -> dict[str, float]:
     """Goodput of two subflows, divided by that of one TCP connection on the same link."""
     program = ROOT / "tests" / "fairness.py"
-    shares = json.loads(in_plain_lab(sys.executable, program, *COUPLED, *UNCOUPLED, *WEFT))
-    assert list(shares) == [*COUPLED, *UNCOUPLED, *WEFT]
+    names = [*COUPLED, *UNCOUPLED, *WEFT_COUPLED, *WEFT_UNCOUPLED]
+    shares = json.loads(in_plain_lab(sys.executable, program, *names))
+    assert list(shares) == names
     for name, share in shares.items():
         # Headers and the DSS option take 7 % of a full packet.
         assert 0.9 * LINK_BPS < sum(share.values()) < LINK_BPS, (name, share)
@@ -44,9 +46,19 @@ def test_coupled_subflows_are_fair_to_one_tcp_flow(ratios: dict[str, float], nam
     assert ratios[name] <= 1.2, ratios
 
 
-@pytest.mark.parametrize("name", WEFT)
-def test_the_scheduler_weft_is_fair_to_one_tcp_flow(ratios: dict[str, float], name: str) -> None:
+@pytest.mark.parametrize("name", WEFT_COUPLED)
+def test_with_it_the_scheduler_weft_is_fair_to_one_tcp_flow(
+    ratios: dict[str, float], name: str
+) -> None:
     assert 0.4 <= ratios[name] <= 1.2, ratios
+
+
+@pytest.mark.parametrize("name", WEFT_UNCOUPLED)
+def test_without_it_weft_takes_what_the_default_scheduler_takes(
+    ratios: dict[str, float], name: str
+) -> None:
+    upstream = ratios[name.removeprefix("weft+")]
+    assert 0.9 * upstream <= ratios[name] <= 1.1 * upstream, ratios
 
 
 @pytest.mark.parametrize("name", UNCOUPLED)

@@ -14,33 +14,12 @@
  */
 #include "weft_sched.h"
 
-/*
- * Choose the subflow that competes with other traffic: the one with the highest rate,
- * which stays as long as its path is contested. One subflow alone, so that the
- * connection gets what one TCP connection gets.
- */
-static void choose_competitor(struct weft_sched *sched,
-			      const struct weft_subflow_view *view,
-			      unsigned int n, u64 now_us)
+/* Where other traffic fills the queue, weft's own window does not count. */
+static u32 effective_size(const struct weft_window *window,
+			  const struct weft_subflow_view *view)
 {
-	u64 best_rate = 0;
-	unsigned int i;
-
-	if (sched->competitor &&
-	    weft_find_slot(view, n, sched->competitor - 1) >= 0 &&
-	    weft_window_is_contested(&sched->window[sched->competitor - 1], now_us))
-		return;
-	sched->competitor = 0;
-	for (i = 0; i < n; i++) {
-		u64 rate = div64_u64((u64)view[i].cwnd_packets << 20,
-				     max(view[i].srtt_us, 1U));
-
-		if (!weft_window_is_contested(&sched->window[view[i].slot], now_us) ||
-		    rate <= best_rate)
-			continue;
-		best_rate = rate;
-		sched->competitor = view[i].slot + 1;
-	}
+	return weft_contention_is_proven(&window->contention) ?
+	       view->cwnd_packets * WEFT_WINDOW_ONE : window->size;
 }
 
 /*
@@ -56,10 +35,10 @@ static bool may_take(struct weft_sched *sched, const struct weft_subflow_view *v
 	if (!view->space_bytes ||
 	    (view->nagle_delays_short && conn->unsent_bytes < view->payload_bytes))
 		return false;
-	if (view->slot + 1 == sched->competitor || !packets)
+	if (!packets || weft_contention_is_proven(&window->contention))
 		return true;
 	if (packets * WEFT_WINDOW_ONE < window->size)
-		return !weft_window_is_contested(window, conn->now_us);
+		return true;
 	window->is_limiting = true;
 	return false;
 }
@@ -72,7 +51,7 @@ static u64 arrival_us(const struct weft_window *window,
 
 	return (rtt_us - window->ack_queueing_us) / 2 +
 	       div_u64(weft_outstanding(view) * rtt_us * WEFT_WINDOW_ONE,
-		       window->size);
+		       effective_size(window, view));
 }
 
 /* Whether the rest of the data is done sooner by waiting for the fastest subflow. */
@@ -83,7 +62,7 @@ static bool is_worth_waiting(const struct weft_sched *sched,
 {
 	u64 fast_us = weft_window_rtt_us(&sched->window[fast->slot], fast);
 	u64 slow_us = weft_window_rtt_us(&sched->window[slow->slot], slow);
-	u32 window = max(sched->window[fast->slot].size / WEFT_WINDOW_ONE, 1U);
+	u32 size = effective_size(&sched->window[fast->slot], fast);
 	u64 left = weft_packets(conn->unsent_bytes, fast);
 
 	/* the ACK of a single packet may be delayed */
@@ -91,7 +70,7 @@ static bool is_worth_waiting(const struct weft_sched *sched,
 		return false;
 	/* one window per round trip; the last one arrives after half of a round trip */
 	return !conn->app_is_blocked &&
-	       div_u64(left * fast_us, window) + fast_us < slow_us;
+	       div_u64(left * fast_us, max(size / WEFT_WINDOW_ONE, 1U)) + fast_us < slow_us;
 }
 
 /* Of the subflows in @members (bit per index), the one on which a packet arrives first. */
@@ -130,9 +109,8 @@ int weft_sched_choose(void *state, const struct weft_subflow_view *view,
 {
 	int best, fast = WEFT_WAIT;
 	struct weft_sched *sched = state;
-	u32 weight = weft_size_weight(conn);
-	bool is_due = false;
-	u32 members = 0;
+	bool is_due = false, is_idle = true;
+	u32 members = 0, weight;
 	unsigned int i;
 
 	if (conn->last_slot >= 0)
@@ -141,6 +119,9 @@ int weft_sched_choose(void *state, const struct weft_subflow_view *view,
 	if (conn->last_slot >= 0 || !sched->is_started)
 		sched->last_seq = conn->next_seq;
 	sched->is_started = true;
+	for (i = 0; i < n; i++)
+		is_idle &= !weft_outstanding(&view[i]);
+	weight = weft_size_weight(weft_size_left(&sched->size, conn, is_idle), conn);
 
 	for (i = 0; i < n; i++) {
 		struct weft_window *window = &sched->window[view[i].slot];
@@ -157,7 +138,6 @@ int weft_sched_choose(void *state, const struct weft_subflow_view *view,
 		if (fast == WEFT_WAIT || view[i].srtt_us < view[fast].srtt_us)
 			fast = i;
 	}
-	choose_competitor(sched, view, n, conn->now_us);
 
 	best = earliest(sched, view, n, members, conn);
 	if (best == WEFT_WAIT && !members)

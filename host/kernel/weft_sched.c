@@ -5,37 +5,30 @@
  * another path at once.
  *
  * Window (weft_window.c). Each subflow has one beside its congestion window. It keeps
- * the queue on the subflow's path short, except where other traffic fills that queue
- * and does not give way. There one subflow at a time competes, so that the connection
- * gets what one TCP connection gets, however many of its subflows share the bottleneck
- * (goals 1 and 2 of RFC 6356, section 2). Connections with less data left have larger
- * windows. To know what is left, the scheduler lets send buffers be as large as
- * tcp_wmem allows from the start.
+ * the queue on the subflow's path short. Connections with less data left have larger
+ * windows (weft_size.c). To know what is left, the scheduler lets send buffers be as
+ * large as tcp_wmem allows from the start. Where other traffic fills the queue and does
+ * not give way (weft_contention.c), only the congestion window counts: a connection
+ * then gets what it would get with upstream's scheduler. To take no more than one TCP
+ * connection at a shared bottleneck, use a coupled congestion control (congestion/).
  *
  * Path (weft_choose.c). Of the subflows with room, a packet takes the one on which it
  * arrives first.
  *
- * Rescue. When the left edge of the send window has not moved for weft_rescue_ms and
- * two round trips, the data there are sent again on another subflow. The same follows
- * for every other hole among the data that had been sent by then. Meanwhile a subflow
- * without an ACK for four round trips gets no new data. TCP's own timeout is 200 ms at
- * least, and so is MPTCP's.
+ * Rescue (weft_rescue.c). What a subflow holds up without getting anything through is
+ * sent again on another one, after milliseconds.
  *
  * Controller. Its patterns say what the network has measured of a path, with queues
  * and without. A subflow that has had no ACK recently goes by that. A subflow whose
  * path the controller excludes gets nothing while there is another.
  */
 #include <linux/moduleparam.h>
-#include <linux/timer.h>
+#include <net/proto_memory.h>
 #include <net/tcp.h>
 
 #include "weft.h"
+#include "weft_rescue.h"
 #include "weft_sched.h"
-
-static unsigned int weft_rescue_ms = 5;
-module_param(weft_rescue_ms, uint, 0644);
-MODULE_PARM_DESC(weft_rescue_ms,
-		 "weft: time without a Data ACK, on top of two RTTs, after which missing data are sent again; 0: never (5)");
 
 static bool weft_listen = true;
 module_param(weft_listen, bool, 0644);
@@ -46,105 +39,56 @@ module_param(weft_send_buffer, bool, 0644);
 MODULE_PARM_DESC(weft_send_buffer,
 		 "weft: send buffers are as large as tcp_wmem allows from the start, unless SO_SNDBUF is set, so that the data left to send are known (1)");
 
+/*
+ * What a subflow of a large connection gets at once beside other traffic: three times
+ * the limit of upstream's scheduler (MPTCP_SEND_BURST_SIZE), which looks at that only
+ * between fragments and so exceeds it. With 1, 2, 3, 4 times, a connection over BBR gets
+ * 0.85, 0.91, 1.0, 1.08 of what upstream's gets in a queue of its host.
+ */
+#define BURST_BYTES	(3 * (64 * 1024 - 40 - 68))
+
 /**
  * struct weft_sched_conn - state of a connection
  * @sched: what the decision needs; first, since the decision gets a pointer to it
- * @msk: the connection; NULL while @timer is not set up
- * @timer: checks the left edge while data are unacknowledged
- * @una_jiffies: jiffies when the left edge last moved
- * @timeout: jiffies without a Data ACK until the next rescue
- * @sent_seq: end of the data that had been sent when the left edge last moved
- * @rescue_end_seq: a rescue goes on for holes before this
+ * @rescue: sends missing data again
  * @advice_expires: jiffies until which @sched.advice is valid
  * @generation: of the pattern table when @sched.advice was looked up
- * @is_rescuing: until the left edge reaches @rescue_end_seq
- * @is_due: the worker has to reinject the data at the left edge
  */
 struct weft_sched_conn {
 	struct weft_sched	sched;
-	struct mptcp_sock	*msk;
-	struct timer_list	timer;
-	unsigned long		una_jiffies;
-	unsigned long		timeout;
-	u64			sent_seq;
-	u64			rescue_end_seq;
+	struct weft_rescue	rescue;
 	unsigned long		advice_expires;
 	u32			generation;
-	bool			is_rescuing;
-	bool			is_due;
 };
 
-static struct weft_sched_conn *sched_conn(struct mptcp_sock *msk)
+static void raise_sndbuf(struct sock *sk, int bytes)
 {
-	struct weft_conn *conn = weft_conn(msk);
-
-	return conn ? conn->state : NULL;
-}
-
-/* How long the left edge may stay where it is before data count as missing. */
-static unsigned long rescue_timeout(struct mptcp_sock *msk)
-{
-	struct mptcp_subflow_context *subflow;
-	u32 srtt_us = 0;
-
-	mptcp_for_each_subflow(msk, subflow)
-		srtt_us = max(srtt_us,
-			      READ_ONCE(tcp_sk(mptcp_subflow_tcp_sock(subflow))->srtt_us) >> 3);
-	return msecs_to_jiffies(READ_ONCE(weft_rescue_ms)) +
-	       usecs_to_jiffies(2 * srtt_us) + 1;
-}
-
-static void call_worker(struct weft_sched_conn *conn)
-{
-	WRITE_ONCE(conn->is_due, true);
-	set_bit(MPTCP_WORK_RTX, &conn->msk->flags);
-	mptcp_schedule_work((struct sock *)conn->msk);
-}
-
-static void on_timer(struct timer_list *timer)
-{
-	struct weft_sched_conn *conn = container_of(timer, struct weft_sched_conn, timer);
-	unsigned long due = READ_ONCE(conn->una_jiffies) + READ_ONCE(conn->timeout);
-	struct mptcp_sock *msk = conn->msk;
-
-	if (READ_ONCE(msk->snd_una) == READ_ONCE(msk->write_seq))
-		return;
-	if (time_before(jiffies, due)) {
-		mod_timer(timer, due);
-		return;
-	}
-	WRITE_ONCE(conn->rescue_end_seq, READ_ONCE(conn->sent_seq));
-	WRITE_ONCE(conn->is_rescuing, true);
-	call_worker(conn);
-	/* TCP's own timeouts are about to take over */
-	WRITE_ONCE(conn->timeout, min_t(unsigned long, 2 * conn->timeout, TCP_RTO_MAX));
-	mod_timer(timer, jiffies + conn->timeout);
-}
-
-static void raise_sndbuf(struct sock *sk)
-{
-	int most = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[2]);
-
-	if (READ_ONCE(sk->sk_sndbuf) < most)
-		WRITE_ONCE(sk->sk_sndbuf, most);
+	if (READ_ONCE(sk->sk_sndbuf) < bytes)
+		WRITE_ONCE(sk->sk_sndbuf, bytes);
 }
 
 /*
  * Let the application write all its data, since data that it keeps cannot be counted.
  * A send buffer otherwise grows with the congestion window, which comes too late for a
  * short flow. The buffer of a connection is the sum of those of its subflows
- * (__mptcp_sync_sndbuf()).
+ * (__mptcp_sync_sndbuf()), so each of them gets its part. When memory is short, all
+ * stay as they are.
  */
 static void raise_send_buffers(struct mptcp_sock *msk)
 {
 	struct mptcp_subflow_context *subflow;
 	struct sock *sk = (struct sock *)msk;
+	int most = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[2]);
+	int subflows = 0;
 
-	if (!READ_ONCE(weft_send_buffer) || sk->sk_userlocks & SOCK_SNDBUF_LOCK)
+	if (!READ_ONCE(weft_send_buffer) || sk->sk_userlocks & SOCK_SNDBUF_LOCK ||
+	    sk_under_memory_pressure(sk))
 		return;
-	raise_sndbuf(sk);
 	mptcp_for_each_subflow(msk, subflow)
-		raise_sndbuf(mptcp_subflow_tcp_sock(subflow));
+		subflows++;
+	raise_sndbuf(sk, most);
+	mptcp_for_each_subflow(msk, subflow)
+		raise_sndbuf(mptcp_subflow_tcp_sock(subflow), most / subflows);
 }
 
 static u32 ns_to_us(u64 ns)
@@ -221,9 +165,49 @@ static void refresh_advice(struct weft_sched_conn *conn, struct mptcp_sock *msk)
 	rcu_read_unlock();
 }
 
+static struct mptcp_subflow_context *picked_subflow(struct mptcp_sock *msk)
+{
+	struct mptcp_subflow_context *subflow;
+
+	mptcp_for_each_subflow(msk, subflow)
+		if (weft_slot(weft_conn(msk), subflow) == weft_conn(msk)->picked)
+			return subflow;
+	return NULL;
+}
+
+/* Whether it is this host that limits the rate: its queue, or a sender that is paced. */
+static bool waits_in_host(const struct sock *ssk)
+{
+	return test_bit(TSQ_THROTTLED, &ssk->sk_tsq_flags) ||
+	       READ_ONCE(ssk->sk_pacing_status) != SK_PACING_NONE;
+}
+
+/*
+ * Beside other traffic, decide about many packets at once, as upstream's scheduler does.
+ * A burst takes a larger part of a queue than the same packets one by one, which find it
+ * full. And TCP small queues lets a socket have two buffers in the host's own queue: of
+ * one packet each, or of 64 kB as those of other sockets. Only where the host limits the
+ * rate is that worth it for a connection with little left, whose bursts would delay
+ * others of its size.
+ */
+static void extend_decision(struct weft_sched_conn *conn, struct mptcp_sock *msk)
+{
+	u8 slot = weft_conn(msk)->picked;
+	const struct weft_window *window = &conn->sched.window[slot];
+	struct mptcp_subflow_context *subflow;
+
+	if (!weft_contention_is_proven(&window->contention))
+		return;
+	subflow = picked_subflow(msk);
+	if (subflow && (window->weight == WEFT_WEIGHT_MIN ||
+			waits_in_host(mptcp_subflow_tcp_sock(subflow))))
+		weft_grant(msk, subflow, slot, BURST_BYTES);
+}
+
 static int weft_sched_get_send(struct mptcp_sock *msk)
 {
-	struct weft_sched_conn *conn = sched_conn(msk);
+	bool was_idle = READ_ONCE(msk->snd_una) == READ_ONCE(msk->snd_nxt);
+	struct weft_sched_conn *conn = weft_peek_state(msk);
 	int err;
 
 	if (conn) {
@@ -233,19 +217,12 @@ static int weft_sched_get_send(struct mptcp_sock *msk)
 		refresh_advice(conn, msk);
 	}
 	err = weft_send_packet(msk, sizeof(*conn), weft_sched_choose);
-	conn = sched_conn(msk);
-	if ((err && err != -EAGAIN) || !conn || !READ_ONCE(weft_rescue_ms))
+	conn = weft_peek_state(msk);
+	if ((err && err != -EAGAIN) || !conn)
 		return err;
-	if (!conn->msk) {
-		conn->msk = msk;
-		timer_setup(&conn->timer, on_timer, 0);
-	}
-	if (!timer_pending(&conn->timer)) {
-		conn->una_jiffies = jiffies;
-		conn->sent_seq = READ_ONCE(msk->snd_nxt);
-		conn->timeout = rescue_timeout(msk);
-		mod_timer(&conn->timer, jiffies + conn->timeout);
-	}
+	if (!err)
+		extend_decision(conn, msk);
+	weft_rescue_data_sent(&conn->rescue, msk, was_idle);
 	return err;
 }
 
@@ -258,88 +235,43 @@ static u32 ack_wait(const struct sk_buff *skb)
 }
 
 /* Switches write only into ACKs without data. */
-static void note_ack_wait(const struct weft_conn *conn, const struct sock *ssk,
-			  const struct sk_buff *skb)
+static void note_ack_wait(struct weft_sched_conn *conn, struct mptcp_sock *msk,
+			  const struct sock *ssk, const struct sk_buff *skb)
 {
 	bool has_data = TCP_SKB_CB(skb)->seq != TCP_SKB_CB(skb)->end_seq;
-	struct weft_sched_conn *state = conn->state;
-	int slot = weft_slot(conn, mptcp_subflow_ctx(ssk));
+	int slot = weft_slot(weft_conn(msk), mptcp_subflow_ctx(ssk));
 
 	if (slot >= 0)
-		WRITE_ONCE(state->sched.window[slot].ack_wait,
+		WRITE_ONCE(conn->sched.window[slot].ack_wait,
 			   has_data ? 0 : ack_wait(skb));
 }
 
 static void weft_sched_data_acked(struct mptcp_sock *msk, struct sock *ssk,
 				  const struct sk_buff *skb, u64 snd_una)
 {
-	struct weft_sched_conn *conn = sched_conn(msk);
+	struct weft_sched_conn *conn = weft_peek_state(msk);
 
 	weft_data_acked(msk, ssk, skb, snd_una);
-	if (conn)
-		note_ack_wait(weft_conn(msk), ssk, skb);
-	if (!conn || !conn->msk || !after64(snd_una, msk->snd_una))
-		return;
-	WRITE_ONCE(conn->una_jiffies, jiffies);
-	WRITE_ONCE(conn->sent_seq, READ_ONCE(msk->snd_nxt));
-	/* the left edge is at the next hole that the rescue is for */
-	if (READ_ONCE(conn->is_rescuing) &&
-	    before64(snd_una, READ_ONCE(conn->rescue_end_seq))) {
-		call_worker(conn);
-		return;
+	if (conn) {
+		note_ack_wait(conn, msk, ssk, skb);
+		weft_rescue_data_acked(&conn->rescue, msk, snd_una);
 	}
-	WRITE_ONCE(conn->is_rescuing, false);
-	if (!sock_owned_by_user((struct sock *)msk))
-		WRITE_ONCE(conn->timeout, rescue_timeout(msk));
-}
-
-/* The fastest subflow with room, except the one that holds up the left edge. */
-static struct mptcp_subflow_context *rescue_target(struct mptcp_sock *msk,
-						   int blocking_slot)
-{
-	struct mptcp_subflow_context *subflow, *best = NULL;
-	u32 best_rtt = 0;
-
-	mptcp_for_each_subflow(msk, subflow) {
-		const struct sock *ssk = mptcp_subflow_tcp_sock(subflow);
-		u32 rtt = READ_ONCE(tcp_sk(ssk)->srtt_us);
-
-		if (weft_rank(subflow) > WEFT_RANK_REGULAR ||
-		    weft_slot(weft_conn(msk), subflow) == blocking_slot ||
-		    !weft_window_space(ssk))
-			continue;
-		if (!best || rtt < best_rtt) {
-			best = subflow;
-			best_rtt = rtt;
-		}
-	}
-	return best;
 }
 
 static int weft_sched_get_retrans(struct mptcp_sock *msk)
 {
-	struct weft_sched_conn *conn = sched_conn(msk);
-	struct mptcp_subflow_context *best;
+	struct weft_sched_conn *conn = weft_peek_state(msk);
 
-	if (!conn || !conn->is_due)
-		return weft_get_retrans(msk);
-	conn->is_due = false;
-	best = rescue_target(msk, weft_seq_map_find(&conn->sched.seq_map,
-						    READ_ONCE(msk->snd_una)));
-	if (!best)
-		return -EAGAIN;
-	/* the receiver may delay the ACK of a single packet by 40 ms */
-	msk->rtx_burst = 2 * weft_packet_payload(mptcp_subflow_tcp_sock(best));
-	mptcp_subflow_set_scheduled(best, true);
-	return 0;
+	return conn ? weft_rescue_get_retrans(&conn->rescue, msk, &conn->sched.seq_map) :
+	       weft_get_retrans(msk);
 }
 
 static void weft_sched_release(struct mptcp_sock *msk)
 {
-	struct weft_sched_conn *conn = sched_conn(msk);
+	struct weft_sched_conn *conn = weft_peek_state(msk);
 
-	if (conn && conn->msk)
-		timer_shutdown_sync(&conn->timer);
+	if (conn)
+		weft_rescue_end(&conn->rescue);
 	weft_conn_release(msk);
 }
 

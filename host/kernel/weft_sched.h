@@ -25,17 +25,16 @@ struct weft_advice {
  * @advice: of the controller
  * @window: by slot
  * @seq_map: which subflow has carried which data
+ * @size: how much the connection has left to send
  * @last_seq: data sequence number at the previous decision
- * @competitor: slot plus one of the subflow that competes with other traffic for a
- *	queue; 0 for none
  * @is_started: whether @last_seq is valid
  */
 struct weft_sched {
 	struct weft_advice	advice;
 	struct weft_window	window[WEFT_PATHS_MAX];
 	struct weft_seq_map	seq_map;
+	struct weft_size	size;
 	u64			last_seq;
-	u8			competitor;
 	bool			is_started;
 };
 

@@ -8,11 +8,11 @@
  *
  *	queue = window (rtt - base) / (rtt + ack_queueing)
  *
- * wait in queues (Little's law, as in TCP Vegas). base is the lowest RTT ever seen,
- * plus some slack. rtt is the minimum of four ACKs, which removes the scheduling
- * noise of hosts. The minimum over a whole round trip would favour large windows: they
- * have more ACKs to choose from, so they would see shorter queues and grow at the cost
- * of small ones.
+ * wait in queues (Little's law, as in TCP Vegas). base is the lowest RTT of the last ten
+ * seconds, plus some slack; a route may become longer. rtt is the minimum of four ACKs,
+ * which removes the scheduling noise of hosts. The minimum over a whole round trip would
+ * favour large windows: they have more ACKs to choose from, so they would see shorter
+ * queues and grow at the cost of small ones.
  *
  * Switches may write into an ACK how long it waited (p4/src/stages/waits.p4). That
  * time is in ack_queueing and not in rtt, because data do not fill the queues on the
@@ -27,19 +27,16 @@
  * acknowledged packet lets two more out until there is a queue. With this, the first
  * windows of an incast of sixteen connections fit in a queue of a hundred packets.
  *
- * Competition. Other traffic may fill the queue all the time and never give way, as
- * TCP's usual congestion controls do. Beside it, a connection with a short queue would
- * starve. So a path counts as contested when packets are lost on it and its queue has
- * not been empty for weft_patience_ms. There the congestion window alone may decide.
+ * Competition. Where other traffic fills the queue and does not give way
+ * (weft_contention.c), the congestion window alone decides.
  *
- * Sizes. Connections with less data left get a larger share of the queues, and with it
- * of the links. Mean completion times are shortest when the connection that is nearest
- * to its end comes first (the order of pFabric: Alizadeh et al., SIGCOMM 2013). No
- * connection stops for that. The data left are those that the application has written
- * and no subflow has been given; an application that waits to write more counts as one
- * with much left.
+ * Sizes. The share of a connection in queues depends on how much it has left to send
+ * (weft_size.c).
  */
 #include "weft_window.h"
+
+/* A lowest RTT is remembered for this long at most, and at least for half of it. */
+#define LOWEST_RTT_US	(10U * 1000 * 1000)
 
 /* At least the time that a queue of a hundred packets takes to empty at 1 Gbit/s. */
 #define LONG_RTT_US	2000U
@@ -53,15 +50,9 @@
 /* Without an ACK for this many round trips, what was measured of a queue is outdated. */
 #define MEMORY_RTTS	4ULL
 
-/* The weight of a connection's size: half of an even share up to four times as much. */
-#define WEIGHT_MIN	(WEFT_WINDOW_ONE / 2)
-#define WEIGHT_MAX	(4 * WEFT_WINDOW_ONE)
-
 static unsigned int weft_first_window_packets = 6;
 static unsigned int weft_queue_packets = 4;
-static unsigned int weft_even_kb = 4000;
 static unsigned int weft_slack_percent = 50;
-static unsigned int weft_patience_ms = 50;
 static bool weft_way_back = true;
 
 /*
@@ -72,16 +63,38 @@ static bool weft_way_back = true;
 static u32 min_rtt_us(const struct weft_window *window,
 		      const struct weft_subflow_view *view)
 {
+	u32 lowest_us = window->lowest_since_us ?
+			min(window->lowest_rtt_us[0], window->lowest_rtt_us[1]) :
+			view->rtt_min_us;
+
 	return window->controller_min_rtt_us ?
-	       min(view->rtt_min_us, window->controller_min_rtt_us) :
-	       view->rtt_min_us;
+	       min(lowest_us, window->controller_min_rtt_us) : lowest_us;
+}
+
+/* TCP remembers its lowest RTT for five minutes (tcp_min_rtt_wlen); it is the first one. */
+static void take_lowest_rtt(struct weft_window *window,
+			    const struct weft_subflow_view *view, u64 now_us)
+{
+	if (!window->lowest_since_us) {
+		window->lowest_rtt_us[0] = view->rtt_min_us;
+		window->lowest_rtt_us[1] = view->rtt_min_us;
+		window->lowest_since_us = max(now_us, 1);
+	} else if (now_us - window->lowest_since_us > LOWEST_RTT_US / 2) {
+		window->lowest_rtt_us[1] = window->lowest_rtt_us[0];
+		window->lowest_rtt_us[0] = view->rtt_us;
+		window->lowest_since_us = now_us;
+	}
+	window->lowest_rtt_us[0] = min(window->lowest_rtt_us[0], view->rtt_us);
 }
 
 /*
  * The RTT up to which there is no standing queue. The lowest RTT that TCP has seen is
  * that of short packets. Packets of other flows that merely cross, and an ACK that
- * waits for its second packet, are no standing queue either. All connections that share
- * a queue see the same slack, so it does not add up.
+ * waits for its second packet, are no standing queue either. ACKs that waited in a queue
+ * come in clumps, and so do the data that they let out: those queue for a while, however
+ * small the window. (Without that quarter, a connection beside CUBIC on the way of its
+ * ACKs used 63 % of a link.) All connections that share a queue see the same slack, so it
+ * does not add up.
  */
 static u32 base_rtt_us(const struct weft_window *window,
 		       const struct weft_subflow_view *view)
@@ -89,7 +102,8 @@ static u32 base_rtt_us(const struct weft_window *window,
 	u32 lowest_us = min_rtt_us(window, view);
 	u32 slack_us = div_u64((u64)lowest_us * READ_ONCE(weft_slack_percent), 100);
 
-	return lowest_us + min(slack_us, SLACK_MAX_US);
+	return lowest_us + min(slack_us, SLACK_MAX_US) +
+	       window->ack_queueing_us / 4;
 }
 
 /* How long the last ACK waited in queues; its RTT bounds that. */
@@ -136,25 +150,6 @@ static u32 queued(const struct weft_window *window, u32 rtt_us, u32 base_us)
 			    rtt_us + window->ack_queueing_us) : 0;
 }
 
-/**
- * weft_size_weight() - what the share of a connection in queues is multiplied by
- * @conn: connection
- *
- * Return: in inverse proportion to the data left to send, in 1 / WEFT_WINDOW_ONE.
- */
-u32 weft_size_weight(const struct weft_conn_view *conn)
-{
-	u64 even = 1000ULL * READ_ONCE(weft_even_kb) * WEFT_WINDOW_ONE;
-
-	if (!even)
-		return WEFT_WINDOW_ONE;
-	/* how much the application has to write yet is unknown */
-	if (conn->app_is_blocked)
-		return WEIGHT_MIN;
-	return clamp_t(u64, div64_u64(even, conn->unsent_bytes + 1), WEIGHT_MIN,
-		       WEIGHT_MAX);
-}
-
 /*
  * What a subflow may keep in queues, in 1 / WEFT_WINDOW_ONE.
  *
@@ -172,15 +167,16 @@ static u32 queue_share(const struct weft_window *window, unsigned int n,
 		       u32 rtt_us, u32 base_us)
 {
 	u32 wait_us = rtt_us > base_us ? rtt_us - base_us : 0;
-	u32 weight = max(window->weight, WEFT_WINDOW_ONE), share;
+	u32 weight = max(window->weight, WEFT_WEIGHT_ONE), share;
 
 	if (wait_us > base_us / 2)
 		weight = (u32)div_u64((u64)weight * (base_us / 2), wait_us);
-	weight = max(weight, min(window->weight, WEFT_WINDOW_ONE));
-	share = max(READ_ONCE(weft_queue_packets) / n, 2U) * weight;
+	weight = max(weight, min(window->weight, WEFT_WEIGHT_ONE));
+	share = READ_ONCE(weft_queue_packets) * WEFT_WINDOW_ONE * weight / WEFT_WEIGHT_ONE / n;
 	if (wait_us > 2 * base_us)
 		share = (u32)div_u64(2ULL * share * base_us, wait_us);
-	return max(share, WEFT_WINDOW_ONE);
+	/* two packets of a connection, and of a subflow one */
+	return max(share, min(2 * WEFT_WINDOW_ONE / n, WEFT_WINDOW_ONE));
 }
 
 /* The end of a round trip: FAST's step towards the share of the queue. */
@@ -193,13 +189,8 @@ static void end_round(struct weft_window *window,
 	u32 queue = queued(window, rtt_us, base_us);
 	u32 share = queue_share(window, n, rtt_us, base_us);
 
-	if (queue) {
-		if (!window->queue_since_us)
-			window->queue_since_us = max(now_us, 1);
-	} else {
-		window->queue_since_us = 0;
-		window->has_loss = false;
-	}
+	weft_contention_add_round(&window->contention, view, base_us,
+				  queue ? rtt_us - base_us : 0, now_us);
 	if (queue < share / 2 && window->is_limiting)
 		window->is_slow_start = true;
 	else if (queue > share || window->is_limiting)
@@ -227,9 +218,10 @@ static void take_acks(struct weft_window *window,
 		      const struct weft_subflow_view *view, u32 acked,
 		      unsigned int n, u64 now_us)
 {
-	u32 base_us = base_rtt_us(window, view);
-	u32 rtt_us, queue, share;
+	u32 base_us, rtt_us, queue, share;
 
+	take_lowest_rtt(window, view, now_us);
+	base_us = base_rtt_us(window, view);
 	window->ack_queueing_us = ack_queueing_us(window, view);
 	rtt_us = view->rtt_us - window->ack_queueing_us;
 	queue = queued(window, rtt_us, base_us);
@@ -289,15 +281,11 @@ bool weft_window_update(struct weft_window *window,
 	if (is_new) {
 		memset(window, 0, sizeof(*window));
 		window->is_known = true;
-		window->lost = view->lost_packets;
+		weft_contention_clear(&window->contention, view);
 		acked = 0;
 	}
 	window->weight = weight;
 	window->delivered = view->delivered_packets;
-	if (view->lost_packets != window->lost) {
-		window->lost = view->lost_packets;
-		window->has_loss = true;
-	}
 	if (acked && view->rtt_us)
 		take_acks(window, view, acked, n, now_us);
 	if (weft_outstanding(view) && window->size)
@@ -318,7 +306,7 @@ bool weft_window_update(struct weft_window *window,
 		window->groups = 0;
 		window->group_acks = 0;
 		window->ack_queueing_us = 0;
-		window->queue_since_us = 0;
+		weft_contention_clear(&window->contention, view);
 	}
 	return is_new;
 }
@@ -340,21 +328,6 @@ bool weft_window_is_silent(const struct weft_window *window,
 	       now_us - max(window->acked_us, window->idle_us) > patience_us;
 }
 
-/**
- * weft_window_is_contested() - whether other traffic fills the queue on a path and
- *	does not give way
- * @window: window of the subflow
- * @now_us: monotonic time
- *
- * Return: true when only the congestion window may limit the subflow.
- */
-bool weft_window_is_contested(const struct weft_window *window, u64 now_us)
-{
-	return window->has_loss && window->queue_since_us &&
-	       now_us - window->queue_since_us >
-	       READ_ONCE(weft_patience_ms) * 1000ULL;
-}
-
 #ifdef __KERNEL__
 #include <linux/moduleparam.h>
 
@@ -364,16 +337,10 @@ MODULE_PARM_DESC(weft_first_window_packets,
 module_param(weft_queue_packets, uint, 0644);
 MODULE_PARM_DESC(weft_queue_packets,
 		 "weft: packets of a connection that may wait in queues (4)");
-module_param(weft_even_kb, uint, 0644);
-MODULE_PARM_DESC(weft_even_kb,
-		 "weft: data left to send at which a connection gets its even share of queues; with less left it gets up to four times the share, with more down to half; 0: sizes do not count (4000)");
 module_param(weft_slack_percent, uint, 0644);
 MODULE_PARM_DESC(weft_slack_percent,
 		 "weft: RTT above the lowest one that is no queue yet, in percent of the lowest, at most 100 us (50)");
 module_param(weft_way_back, bool, 0644);
 MODULE_PARM_DESC(weft_way_back,
 		 "weft: subtract from the RTT what ACKs waited in queues, where switches tell it (1)");
-module_param(weft_patience_ms, uint, 0644);
-MODULE_PARM_DESC(weft_patience_ms,
-		 "weft: a queue that is not empty for so long is filled by other traffic too (50)");
 #endif /* __KERNEL__ */

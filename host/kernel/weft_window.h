@@ -4,6 +4,8 @@
 #define _WEFT_WINDOW_H
 
 #include "view.h"
+#include "weft_contention.h"
+#include "weft_size.h"
 
 /* One packet: windows are fixed-point numbers, so that they can change slowly. */
 #define WEFT_WINDOW_ONE		16U
@@ -11,7 +13,6 @@
 /**
  * struct weft_window - the window of a subflow, and what it is computed from
  * @delivered: packets acknowledged at the last update
- * @lost: packets taken for lost at the last update
  * @round_end: value of @delivered at which the current round trip ends
  * @rtt_us: RTT of the last round trip, without what ACKs waited in queues: the mean
  *	of the minima of groups of ACKs; 0 before the first round trip
@@ -25,10 +26,12 @@
  * @is_known: whether the fields above are valid
  * @is_slow_start: whether each acknowledged packet lets two out
  * @is_limiting: whether @size has held a packet back in this round trip
- * @has_loss: whether packets were lost since @queue_since_us
+ * @lowest_rtt_us: lowest RTT of this interval of half of LOWEST_RTT_US, and of the one
+ *	before
+ * @lowest_since_us: when this interval began
  * @acked_us: when packets were last acknowledged
  * @idle_us: when nothing was last outstanding
- * @queue_since_us: since when the queue has never been empty; 0 while it is empty
+ * @contention: whether other traffic fills the queue
  * @controller_rtt_us: the path's RTT that the controller measured, queues included;
  *	0: unknown
  * @controller_min_rtt_us: the same without queues
@@ -37,7 +40,6 @@
  */
 struct weft_window {
 	u32	delivered;
-	u32	lost;
 	u32	round_end;
 	u32	rtt_us;
 	u32	group_rtt_us;
@@ -50,10 +52,11 @@ struct weft_window {
 	bool	is_known;
 	bool	is_slow_start;
 	bool	is_limiting;
-	bool	has_loss;
+	u32	lowest_rtt_us[2];
+	u64	lowest_since_us;
 	u64	acked_us;
 	u64	idle_us;
-	u64	queue_since_us;
+	struct weft_contention	contention;
 	u32	controller_rtt_us;
 	u32	controller_min_rtt_us;
 	u32	ack_wait_unit_ns;
@@ -71,7 +74,6 @@ static inline u32 weft_outstanding(const struct weft_subflow_view *view)
 	return view->in_flight_packets + view->queued_packets;
 }
 
-u32 weft_size_weight(const struct weft_conn_view *conn);
 bool weft_window_update(struct weft_window *window,
 			const struct weft_subflow_view *view, unsigned int n,
 			u32 weight, u64 now_us);
@@ -79,6 +81,5 @@ u32 weft_window_rtt_us(const struct weft_window *window,
 		       const struct weft_subflow_view *view);
 bool weft_window_is_silent(const struct weft_window *window,
 			   const struct weft_subflow_view *view, u64 now_us);
-bool weft_window_is_contested(const struct weft_window *window, u64 now_us);
 
 #endif /* _WEFT_WINDOW_H */

@@ -6,7 +6,9 @@
  * Sockets hold a reference to the module through the owner of their congestion
  * control. So does a namespace whose default is one of these. The module cannot be
  * removed while it is in use. Every user may choose these congestion controls
- * (TCP_CONG_NON_RESTRICTED), because none takes more than Reno.
+ * (TCP_CONG_NON_RESTRICTED), because a connection takes no more than Reno would: lia,
+ * balia and wvegas on each path, olia in sum. A single window of olia may grow by 1.5
+ * packets per round trip (olia.c: alpha is 1 / 2 at most) while its others shrink.
  */
 #include <linux/module.h>
 

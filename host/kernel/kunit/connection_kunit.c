@@ -4,8 +4,9 @@
  * decisions; and of the accounting of redundant.c. The connection is a real struct
  * mptcp_sock with subflows in its list, filled in as the core does it.
  */
-#include <kunit/test.h>
 #include <linux/export.h>
+
+#include "connection.h"
 
 /* weft.ko is loaded too, and exports the same symbols */
 #undef EXPORT_SYMBOL_GPL
@@ -14,39 +15,6 @@
 #include "../connection.c"
 #include "../reinject.c"
 #include "../redundant.c"
-
-#define PAYLOAD		1420	/* of the subflows below, in bytes */
-
-static struct mptcp_sock *new_connection(struct kunit *test)
-{
-	struct mptcp_sock *msk = kunit_kzalloc(test, sizeof(*msk), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, msk);
-	INIT_LIST_HEAD(&msk->conn_list);
-	weft_conn_init(msk);
-	KUNIT_ASSERT_NOT_NULL(test, msk->sched_data);
-	return msk;
-}
-
-/* An established subflow with this number, at the end of the list. */
-static struct mptcp_subflow_context *
-add_subflow(struct kunit *test, struct mptcp_sock *msk, u32 id)
-{
-	struct mptcp_subflow_context *subflow;
-	struct tcp6_sock *tcp;
-
-	subflow = kunit_kzalloc(test, sizeof(*subflow), GFP_KERNEL);
-	tcp = kunit_kzalloc(test, sizeof(*tcp), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, subflow);
-	KUNIT_ASSERT_NOT_NULL(test, tcp);
-	tcp->tcp.mss_cache = PAYLOAD + DSS_OPTION_LEN;
-	subflow->tcp_sock = (struct sock *)tcp;
-	subflow->tcp_sock->sk_state = TCP_ESTABLISHED;
-	subflow->subflow_id = id;
-	subflow->fully_established = true;
-	list_add_tail(&subflow->node, &msk->conn_list);
-	return subflow;
-}
 
 static void in_loss_recovery(struct mptcp_subflow_context *subflow)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Tests of weft's decision, with an RTT of 100 us unless the test says otherwise. */
+#include "../weft_size.c"
+#include "../weft_contention.c"
 #include "../weft_window.c"
 #include "../weft_choose.c"
 #include "decision.h"
@@ -184,34 +186,123 @@ static void test_always_queued(void)
 	       "unless the controller tells the RTT without queues");
 }
 
-static void test_competition(void)
+/* What a queue of so many microseconds lets a subflow send after @rounds round trips. */
+static u32 beside_queue(struct weft_sched *sched, struct weft_subflow_view *view,
+			u32 queueing_us, unsigned int rounds, bool is_marked)
 {
-	struct weft_subflow_view view[] = { path(0, 0, 0, RTT_US), path(1, 0, 0, RTT_US) };
-	struct weft_sched sched = {};
-	unsigned int i, round;
-	u32 placed = 0;
+	u32 rtt_us = RTT_US * 3 / 2 + queueing_us, placed = 0;
 
-	view[1].cwnd_packets = 2000;
-	for (round = 1; round < 100; round++) {
-		for (i = 0; i < 2; i++) {
-			view[i].rtt_us = 1000;
-			view[i].delivered_packets += view[i].in_flight_packets;
-			view[i].in_flight_packets = min(view[i].in_flight_packets, 1U);
+	while (rounds--) {
+		unsigned int ack;
+
+		for (ack = 0; ack < GROUP_ACKS; ack++) {
+			view->rtt_us = rtt_us;
+			view->delivered_packets += view->in_flight_packets;
+			view->in_flight_packets = min(view->in_flight_packets, 1U);
+			view->marked_packets += is_marked;
+			view->acked_us += rtt_us / GROUP_ACKS;
+			placed = fill(sched, view, 1, view->acked_us);
 		}
-		placed = fill(&sched, view, 2, round * 1000);
 	}
-	report(placed < 10, "a queue that is never empty limits the window while nothing is lost");
+	return placed;
+}
 
-	view[0].lost_packets++;
-	view[1].lost_packets++;
-	view[1].space_bytes = 200 * PAYLOAD;
-	for (i = 0; i < 2; i++) {
-		view[i].delivered_packets++;
-		view[i].rtt_us = 1000;
+static void test_contention(void)
+{
+	/* RTT without queues, and slack: 150 us */
+	const u32 base_us = RTT_US * 3 / 2;
+	struct weft_subflow_view view = path(0, 0, 0, RTT_US);
+	struct weft_sched sched = {};
+
+	report(beside_queue(&sched, &view, 3 * base_us, 2000, false) < 20,
+	       "a queue that weft's connections may have made limits the window for ever");
+	report(beside_queue(&sched, &view, 3 * base_us, 20, true) < 20,
+	       "a queue in which packets are marked does so for a while");
+	report(beside_queue(&sched, &view, 3 * base_us, 200, true) == 5000,
+	       "until only the congestion window counts");
+	report(beside_queue(&sched, &view, 0, 2, false) < 5000 &&
+	       beside_queue(&sched, &view, 3 * base_us, 20, false) < 20,
+	       "when the queue has been empty, everything begins again");
+
+	memset(&sched, 0, sizeof(sched));
+	view = path(0, 0, 0, RTT_US);
+	beside_queue(&sched, &view, 3 * base_us, 2, false);
+	view.lost_packets++;
+	report(beside_queue(&sched, &view, 3 * base_us, 200, false) == 5000,
+	       "a lost packet counts for as long as the queue is not empty");
+
+	memset(&sched, 0, sizeof(sched));
+	view = path(0, 0, 0, RTT_US);
+	report(beside_queue(&sched, &view, 100 * base_us, 2, false) < 20 &&
+	       beside_queue(&sched, &view, 100 * base_us, 5, false) == 5000,
+	       "a queue of a hundred RTTs is of other traffic, also when nothing is lost in it");
+}
+
+/* Packets that a connection keeps in one queue of two RTTs, on so many subflows. */
+static u32 kept_in_queue(unsigned int n)
+{
+	struct weft_window window = { .weight = WEFT_WEIGHT_ONE };
+
+	return n * queue_share(&window, n, 3 * RTT_US, RTT_US) / WEFT_WINDOW_ONE;
+}
+
+static void test_shared_bottleneck(void)
+{
+	bool is_bounded = true;
+	unsigned int n;
+
+	for (n = 1; n <= WEFT_PATHS_MAX; n++)
+		is_bounded &= kept_in_queue(n) <= weft_queue_packets;
+	report(is_bounded, "more subflows do not keep more packets in a queue that they share");
+}
+
+static void test_longer_route(void)
+{
+	struct weft_subflow_view view = path(0, 0, 0, RTT_US);
+	struct weft_sched sched = {};
+	u32 before_us = 0;
+	u64 now_us;
+
+	for (now_us = 0; now_us < 12000000; now_us += 100000) {
+		if (now_us == 2000000)
+			before_us = base_rtt_us(&sched.window[0], &view);
+		view.rtt_us = now_us < 2000000 ? RTT_US : 5 * RTT_US;
+		view.delivered_packets++;
+		fill(&sched, &view, 1, now_us);
+		view.in_flight_packets = 0;
 	}
-	placed = fill(&sched, view, 2, 100 * 1000);
-	report(placed == 5000, "after a loss the connection competes for the queue");
-	report(view[0].in_flight_packets < 10, "on one subflow only, as one TCP connection does");
+	report(before_us == RTT_US * 3 / 2 && base_rtt_us(&sched.window[0], &view) == 6 * RTT_US,
+	       "ten seconds after a route has become longer, its RTT counts as one without a queue");
+}
+
+/* How much is left of a flow that always has so much unsent, after so much was sent. */
+static u64 left_of_stream(u64 unsent_bytes, u64 sent_bytes)
+{
+	struct weft_conn_view conn = packets_left(0);
+	struct weft_size size = {};
+	u64 left = 0;
+
+	conn.unsent_bytes = unsent_bytes;
+	for (conn.next_seq = 0; conn.next_seq <= sent_bytes; conn.next_seq += 100000)
+		left = weft_size_left(&size, &conn, !conn.next_seq);
+	return left;
+}
+
+static void test_streams(void)
+{
+	struct weft_conn_view conn = packets_left(1);
+	struct weft_size size = {};
+
+	report(left_of_stream(1000000, 50000000) >= 49000000,
+	       "an application that never has more than 1 MB unsent is not short for ever");
+	conn.unsent_bytes = 1000000;
+	weft_size_left(&size, &conn, true);
+	conn.next_seq = 900000;
+	conn.unsent_bytes = 100000;
+	report(weft_size_left(&size, &conn, false) == 100000,
+	       "one that has written all at once has as much left as is unsent");
+	conn.next_seq = 50000000;
+	report(weft_size_left(&size, &conn, true) == 100000, "after an idle time it is new");
 }
 
 static void test_paths(void)
@@ -351,7 +442,10 @@ int main(void)
 	test_sizes();
 	test_ack_queueing();
 	test_always_queued();
-	test_competition();
+	test_contention();
+	test_shared_bottleneck();
+	test_longer_route();
+	test_streams();
 	test_paths();
 	test_short_packets();
 	test_long_queue();

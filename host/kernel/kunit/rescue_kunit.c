@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit tests of weft_rescue.c: what is sent again, and what only seemed to be lost. */
+#include "connection.h"
+
+#include "../weft_rescue.c"
+
+/* Two subflows with room; the first one carries the data at the left edge. */
+struct rescue_test {
+	struct mptcp_sock		*msk;
+	struct mptcp_subflow_context	*blocker;
+	struct mptcp_subflow_context	*other;
+	struct weft_seq_map		seq_map;
+	struct weft_rescue		rescue;
+};
+
+static void make_room(struct mptcp_subflow_context *subflow)
+{
+	struct sock *ssk = mptcp_subflow_tcp_sock(subflow);
+
+	ssk->sk_prot = &tcp_prot;
+	sock_net_set(ssk, &init_net);
+	ssk->sk_sndbuf = 100 * PAYLOAD;
+	tcp_sk(ssk)->snd_cwnd = 10;
+	tcp_sk(ssk)->snd_wnd = 100 * PAYLOAD;
+}
+
+static struct rescue_test *new_rescue(struct kunit *test)
+{
+	struct rescue_test *it = kunit_kzalloc(test, sizeof(*it), GFP_KERNEL);
+	struct weft_usable usable;
+
+	KUNIT_ASSERT_NOT_NULL(test, it);
+	it->msk = new_connection(test);
+	it->blocker = add_subflow(test, it->msk, 0);
+	it->other = add_subflow(test, it->msk, 1);
+	make_room(it->blocker);
+	make_room(it->other);
+	KUNIT_ASSERT_TRUE(test, weft_usable(it->msk, &usable));
+	weft_seq_map_add(&it->seq_map, 0, 10 * PAYLOAD, 0);
+	return it;
+}
+
+/* The worker asks because the left edge has not moved. */
+static int ask(struct rescue_test *it)
+{
+	it->rescue.is_due = true;
+	return weft_rescue_get_retrans(&it->rescue, it->msk, &it->seq_map);
+}
+
+static int begin(struct rescue_test *it)
+{
+	it->rescue.is_on = true;
+	it->rescue.is_new = true;
+	return ask(it);
+}
+
+static void what_a_subflow_holds_up_goes_to_another(struct kunit *test)
+{
+	struct rescue_test *it = new_rescue(test);
+
+	KUNIT_EXPECT_EQ(test, begin(it), 0);
+	KUNIT_EXPECT_TRUE(test, it->other->scheduled);
+	KUNIT_EXPECT_FALSE(test, it->blocker->scheduled);
+	KUNIT_EXPECT_EQ(test, ask(it), 0);
+	weft_conn_release(it->msk);
+}
+
+static void a_rescue_ends_with_an_ack_on_the_subflow(struct kunit *test)
+{
+	struct rescue_test *it = new_rescue(test);
+
+	KUNIT_EXPECT_EQ(test, begin(it), 0);
+	tcp_sk(mptcp_subflow_tcp_sock(it->blocker))->delivered++;
+	KUNIT_EXPECT_EQ(test, ask(it), -EAGAIN);
+	KUNIT_EXPECT_FALSE(test, it->rescue.is_on);
+	weft_conn_release(it->msk);
+}
+
+static void a_rescue_ends_when_the_receiver_reports_a_duplicate(struct kunit *test)
+{
+	struct rescue_test *it = new_rescue(test);
+
+	KUNIT_EXPECT_EQ(test, begin(it), 0);
+	tcp_sk(mptcp_subflow_tcp_sock(it->blocker))->dsack_dups++;
+	KUNIT_EXPECT_EQ(test, ask(it), -EAGAIN);
+	KUNIT_EXPECT_FALSE(test, it->rescue.is_on);
+	weft_conn_release(it->msk);
+}
+
+static void the_worker_gets_one_answer_for_all_fragments(struct kunit *test)
+{
+	struct rescue_test *it = new_rescue(test);
+	int burst;
+
+	KUNIT_EXPECT_EQ(test, begin(it), 0);
+	burst = it->msk->rtx_burst;
+	KUNIT_EXPECT_EQ(test, burst, 2 * PAYLOAD);
+	it->msk->rtx_burst = 0;
+	/* as if the worker's next question came at once */
+	it->rescue.sent_jiffies = jiffies + 1;
+	KUNIT_EXPECT_EQ(test, weft_rescue_get_retrans(&it->rescue, it->msk, &it->seq_map),
+			-EAGAIN);
+	KUNIT_EXPECT_EQ(test, it->msk->rtx_burst, 0);
+	weft_conn_release(it->msk);
+}
+
+static void after_an_idle_time_the_time_begins_again(struct kunit *test)
+{
+	struct rescue_test *it = new_rescue(test);
+
+	weft_rescue_data_sent(&it->rescue, it->msk, true);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&it->rescue.timer));
+	/* the timer of an hour ago still runs */
+	it->rescue.una_jiffies = jiffies - 3600 * HZ;
+	weft_rescue_data_sent(&it->rescue, it->msk, false);
+	KUNIT_EXPECT_TRUE(test, time_before(it->rescue.una_jiffies, jiffies - HZ));
+	weft_rescue_data_sent(&it->rescue, it->msk, true);
+	KUNIT_EXPECT_TRUE(test, time_after(it->rescue.una_jiffies, jiffies - HZ));
+	weft_rescue_end(&it->rescue);
+	weft_conn_release(it->msk);
+}
+
+static struct kunit_case rescue_cases[] = {
+	KUNIT_CASE(what_a_subflow_holds_up_goes_to_another),
+	KUNIT_CASE(a_rescue_ends_with_an_ack_on_the_subflow),
+	KUNIT_CASE(a_rescue_ends_when_the_receiver_reports_a_duplicate),
+	KUNIT_CASE(the_worker_gets_one_answer_for_all_fragments),
+	KUNIT_CASE(after_an_idle_time_the_time_begins_again),
+	{}
+};
+
+static struct kunit_suite rescue_suite = {
+	.name		= "weft_rescue",
+	.test_cases	= rescue_cases,
+};
+kunit_test_suite(rescue_suite);

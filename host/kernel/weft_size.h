@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What weft knows of a connection's size; see weft_size.c (no kernel in it). */
+#ifndef _WEFT_SIZE_H
+#define _WEFT_SIZE_H
+
+#include "view.h"
+
+/* A weight of one. Weights are fixed-point numbers, as windows are. */
+#define WEFT_WEIGHT_ONE		16U
+
+/* Half of an even share up to four times as much. */
+#define WEFT_WEIGHT_MIN		(WEFT_WEIGHT_ONE / 2)
+#define WEFT_WEIGHT_MAX		(4 * WEFT_WEIGHT_ONE)
+
+/**
+ * struct weft_size - what a connection's data left to send are estimated from
+ * @start_seq: data sequence number at which it was last idle
+ * @most_unsent_bytes: maximum since then of what was written and not sent
+ */
+struct weft_size {
+	u64	start_seq;
+	u64	most_unsent_bytes;
+};
+
+u64 weft_size_left(struct weft_size *size, const struct weft_conn_view *conn,
+		   bool is_idle);
+u32 weft_size_weight(u64 bytes_left, const struct weft_conn_view *conn);
+
+#endif /* _WEFT_SIZE_H */
