@@ -19,11 +19,11 @@
 
 /* --- PATTERN_SET, PATTERN_DEL, PATTERN_RENEW ------------------------------- */
 
-static int read_prefix(struct genl_info *info, __be32 *prefix, u8 *prefix_len)
+static int read_prefix(struct genl_info *info, struct weft_prefix *to)
 {
-	*prefix = nla_get_be32(info->attrs[WEFT_A_PREFIX]);
-	*prefix_len = nla_get_u8(info->attrs[WEFT_A_PREFIX_LEN]);
-	if (*prefix & ~weft_prefix_mask(*prefix_len)) {
+	to->address = nla_get_be32(info->attrs[WEFT_A_PREFIX]);
+	to->length = nla_get_u8(info->attrs[WEFT_A_PREFIX_LEN]);
+	if (to->address & ~weft_prefix_mask(to->length)) {
 		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[WEFT_A_PREFIX],
 				    "prefix has bits set beyond its length");
 		return -EINVAL;
@@ -159,7 +159,7 @@ int weft_nl_pattern_set_doit(struct sk_buff *skb, struct genl_info *info)
 	if (info->attrs[WEFT_A_WAIT_UNIT_NS])
 		pattern->wait_unit_ns = nla_get_u32(info->attrs[WEFT_A_WAIT_UNIT_NS]);
 
-	err = read_prefix(info, &pattern->prefix, &pattern->prefix_len);
+	err = read_prefix(info, &pattern->to);
 	if (!err)
 		err = read_paths(net, info->attrs[WEFT_A_PATHS], pattern,
 				 info->extack);
@@ -168,7 +168,7 @@ int weft_nl_pattern_set_doit(struct sk_buff *skb, struct genl_info *info)
 				    info->extack);
 	if (!err) {
 		err = weft_table_set(weft_table(net), pattern);
-		if (err)
+		if (err == -ENOSPC)
 			GENL_SET_ERR_MSG(info, "too many patterns in this namespace");
 	}
 	if (err)
@@ -179,8 +179,7 @@ int weft_nl_pattern_set_doit(struct sk_buff *skb, struct genl_info *info)
 int weft_nl_pattern_del_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct weft_table *table = weft_table(genl_info_net(info));
-	__be32 prefix;
-	u8 prefix_len;
+	struct weft_prefix to;
 	int err;
 
 	if (!info->attrs[WEFT_A_PREFIX] && !info->attrs[WEFT_A_PREFIX_LEN]) {
@@ -190,9 +189,9 @@ int weft_nl_pattern_del_doit(struct sk_buff *skb, struct genl_info *info)
 	if (GENL_REQ_ATTR_CHECK(info, WEFT_A_PREFIX) ||
 	    GENL_REQ_ATTR_CHECK(info, WEFT_A_PREFIX_LEN))
 		return -EINVAL;
-	err = read_prefix(info, &prefix, &prefix_len);
+	err = read_prefix(info, &to);
 	if (!err)
-		err = weft_table_del(table, prefix, prefix_len);
+		err = weft_table_del(table, &to);
 	if (err == -ENOENT)
 		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[WEFT_A_PREFIX],
 				    "no pattern for this prefix");
@@ -228,8 +227,8 @@ static int put_pattern(struct sk_buff *skb, const struct weft_pattern *pattern)
 	struct nlattr *nest;
 	int i;
 
-	if (nla_put_be32(skb, WEFT_A_PREFIX, pattern->prefix) ||
-	    nla_put_u8(skb, WEFT_A_PREFIX_LEN, pattern->prefix_len) ||
+	if (nla_put_be32(skb, WEFT_A_PREFIX, pattern->to.address) ||
+	    nla_put_u8(skb, WEFT_A_PREFIX_LEN, pattern->to.length) ||
 	    nla_put_u64_64bit(skb, WEFT_A_VERSION, pattern->version, WEFT_A_PAD) ||
 	    nla_put_u64_64bit(skb, WEFT_A_TTL_NS, pattern->ttl_ns, WEFT_A_PAD) ||
 	    nla_put_u64_64bit(skb, WEFT_A_AGE_NS,
@@ -249,49 +248,51 @@ static int put_pattern(struct sk_buff *skb, const struct weft_pattern *pattern)
 	return 0;
 }
 
-/* Where a dump continues: bucket (or token slot), and how many of its entries are done. */
-struct weft_dump {
-	long	slot;
-	long	done;
-};
+/* Returns whether there was room for it. */
+static bool put_dumped(struct sk_buff *skb, struct netlink_callback *cb,
+		       const struct weft_pattern *pattern)
+{
+	void *header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+				   &weft_nl_family, NLM_F_MULTI, WEFT_CMD_PATTERN_GET);
+
+	if (!header)
+		return false;
+	genl_dump_check_consistent(cb, header);
+	if (put_pattern(skb, pattern)) {
+		genlmsg_cancel(skb, header);
+		return false;
+	}
+	genlmsg_end(skb, header);
+	return true;
+}
 
 int weft_nl_pattern_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct weft_table *table = weft_table(sock_net(skb->sk));
-	struct weft_dump *at = (struct weft_dump *)cb->ctx;
 	const struct weft_pattern *pattern;
+	u64 *last_id = (u64 *)cb->ctx;
 
 	mutex_lock(&table->lock);
 	/* tells the caller when the table has changed between two parts of a dump */
 	cb->seq = table->generation + 1;
-	for (; at->slot < ARRAY_SIZE(table->bucket); at->slot++, at->done = 0) {
-		long index = 0;
-
-		hlist_for_each_entry(pattern, &table->bucket[at->slot], node) {
-			void *header;
-
-			if (index++ < at->done)
-				continue;
-			header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid,
-					     cb->nlh->nlmsg_seq, &weft_nl_family,
-					     NLM_F_MULTI, WEFT_CMD_PATTERN_GET);
-			if (!header)
-				goto full;
-			genl_dump_check_consistent(cb, header);
-			if (put_pattern(skb, pattern)) {
-				genlmsg_cancel(skb, header);
-				goto full;
-			}
-			genlmsg_end(skb, header);
-			at->done++;
-		}
+	list_for_each_entry(pattern, &table->all, list) {
+		if (pattern->id <= *last_id)
+			continue;
+		if (!put_dumped(skb, cb, pattern))
+			break;
+		*last_id = pattern->id;
 	}
-full:
 	mutex_unlock(&table->lock);
 	return skb->len;
 }
 
 /* --- FLOW_GET ------------------------------------------------------------- */
+
+/* Where a dump continues: token slot, and how many of its entries are done. */
+struct weft_dump {
+	long	slot;
+	long	done;
+};
 
 static int put_subflow(struct sk_buff *skb, struct mptcp_sock *msk,
 		       const struct mptcp_subflow_context *subflow)

@@ -90,16 +90,17 @@ static unsigned int from_controller(struct weft_rb *rb,
 				    u32 *gap, u8 *sequence)
 {
 	const struct sock *ssk = mptcp_subflow_tcp_sock(usable->subflow[0]);
-	const struct weft_table *table = weft_table(sock_net(ssk));
+	struct weft_table *table = weft_table(sock_net(ssk));
 	const struct weft_pattern *pattern;
 	unsigned int length = 0;
 	__be32 local, remote;
 
+	weft_watch_begin(&rb->watch, table);
 	if (!weft_endpoints(ssk, &local, &remote))
 		return 0;
 
 	rcu_read_lock();
-	pattern = weft_table_find(table, remote, now);
+	pattern = weft_table_find(table, remote, now, &rb->watch);
 	if (pattern)
 		length = map_pattern(pattern, usable, gap, sequence);
 	if (length) {
@@ -151,13 +152,12 @@ static unsigned int take_turns(const struct weft_usable *usable,
  * data continue.
  */
 static void refresh(struct weft_rb *rb, const struct weft_usable *usable,
-		    u64 now, u32 generation)
+		    u64 now)
 {
 	u8 sequence[WEFT_SEQUENCE_MAX];
 	u32 gap[WEFT_PATHS_MAX] = { 0 };
 	unsigned int length;
 
-	rb->generation = generation;
 	rb->members = usable->members;
 	rb->refresh_ns = now + (u64)rb_update_interval_ms * NSEC_PER_MSEC;
 	rb->version = 0;
@@ -186,7 +186,6 @@ static int weft_rb_get_send(struct mptcp_sock *msk)
 {
 	struct weft_usable usable;
 	struct weft_rb *rb;
-	u32 generation;
 	unsigned int i;
 	u64 now;
 
@@ -204,10 +203,9 @@ static int weft_rb_get_send(struct mptcp_sock *msk)
 		rb->position = 0;
 
 	now = ktime_get_ns();
-	generation = READ_ONCE(weft_table(sock_net((struct sock *)msk))->generation);
-	if (!rb->length || rb->members != usable.members ||
-	    rb->generation != generation || now >= rb->refresh_ns)
-		refresh(rb, &usable, now, generation);
+	if (!rb->length || rb->members != usable.members || now >= rb->refresh_ns ||
+	    !weft_watch_is_current(&rb->watch, weft_table(sock_net((struct sock *)msk))))
+		refresh(rb, &usable, now);
 
 	for (i = 0; i < usable.count; i++)
 		if (usable.slot[i] == rb->sequence[rb->position])

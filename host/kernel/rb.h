@@ -10,7 +10,7 @@
  * @source: enum weft_source of @sequence
  * @length: entries of @sequence; 0 when it has to be computed
  * @position: index into @sequence for the next packet
- * @generation: of the pattern table when @sequence was computed
+ * @watch: whether the pattern table has something new
  * @slot_changes: of struct weft_conn when @sequence was computed
  * @members: bit per slot: the usable subflows that @sequence was computed for
  * @version: of the controller's pattern behind @sequence
@@ -22,7 +22,7 @@ struct weft_rb {
 	u8	source;
 	u16	length;
 	u16	position;
-	u32	generation;
+	struct weft_watch	watch;
 	u32	slot_changes;
 	u32	members;
 	u64	version;

@@ -6,11 +6,17 @@
  * A lookup tries those lengths from long to short; a data center has one or two. Apart
  * from their age, patterns are immutable. A write replaces the whole object under RCU,
  * so a reader sees the old version or the new one and never a mixture.
+ *
+ * A connection keeps what it has computed from a pattern, and watches whether that is
+ * still the table's answer (struct weft_watch). When a pattern is replaced, only the
+ * connections that watch it look it up again, apart from a few whose patterns have the
+ * same hash. When a prefix comes, goes or comes back to life, all do, because its
+ * pattern may be the better answer for any of them.
  */
-#include <linux/hash.h>
 #include <linux/ktime.h>
 #include <linux/overflow.h>
 #include <linux/rculist.h>
+#include <linux/rhashtable.h>
 #include <linux/slab.h>
 #include <net/inet_sock.h>
 #include <net/net_namespace.h>
@@ -31,24 +37,23 @@ __be32 weft_prefix_mask(u8 prefix_len)
 	return prefix_len ? htonl(~0U << (32 - prefix_len)) : 0;
 }
 
-static unsigned int bucket_of(__be32 prefix, u8 prefix_len)
-{
-	return hash_32((__force u32)prefix ^ prefix_len, WEFT_TABLE_BITS);
-}
+static const struct rhashtable_params by_prefix = {
+	.key_len		= sizeof(struct weft_prefix),
+	.key_offset		= offsetof(struct weft_pattern, to),
+	.head_offset		= offsetof(struct weft_pattern, node),
+	.automatic_shrinking	= true,
+};
 
 /* Caller holds the table's lock or is in an RCU read section. */
-static struct weft_pattern *lookup(const struct weft_table *table,
-				   __be32 prefix, u8 prefix_len)
+static struct weft_pattern *lookup(struct weft_table *table, const struct weft_prefix *to)
 {
-	struct weft_pattern *pattern;
+	return rhashtable_lookup_fast(&table->patterns, to, by_prefix);
+}
 
-	hlist_for_each_entry_rcu(pattern,
-				 &table->bucket[bucket_of(prefix, prefix_len)],
-				 node, lockdep_is_held(&table->lock))
-		if (pattern->prefix == prefix &&
-		    pattern->prefix_len == prefix_len)
-			return pattern;
-	return NULL;
+/* Which counter of the table counts the replacements of a prefix's pattern. */
+static u32 *replacements(struct weft_table *table, const struct weft_prefix *to)
+{
+	return &table->replacements[jhash(to, sizeof(*to), 0) % WEFT_TABLE_COUNTERS];
 }
 
 /**
@@ -66,31 +71,83 @@ u64 weft_pattern_expires_ns(const struct weft_pattern *pattern)
 	return expires_ns;
 }
 
+static const struct weft_pattern *find_live(struct weft_table *table, __be32 address,
+					    u64 now_ns)
+{
+	u64 lengths = READ_ONCE(table->lengths);
+
+	while (lengths) {
+		u8 length = fls64(lengths) - 1;
+		struct weft_prefix to = {
+			.address = address & weft_prefix_mask(length),
+			.length = length,
+		};
+		const struct weft_pattern *pattern = lookup(table, &to);
+
+		lengths &= ~BIT_ULL(length);
+		if (pattern && now_ns < weft_pattern_expires_ns(pattern))
+			return pattern;
+	}
+	return NULL;
+}
+
+/**
+ * weft_watch_begin() - watch nothing but whether prefixes come or go
+ * @watch: what a connection watches
+ * @table: table
+ */
+void weft_watch_begin(struct weft_watch *watch, const struct weft_table *table)
+{
+	watch->count = 0;
+	/* before the lookups */
+	watch->sum = smp_load_acquire(&table->changes);
+}
+
+/**
+ * weft_watch_is_current() - whether all lookups since weft_watch_begin() have the same
+ *	answers now, apart from patterns that have expired
+ * @watch: what a connection watches
+ * @table: table
+ *
+ * Return: false when the patterns have to be looked up again.
+ */
+bool weft_watch_is_current(const struct weft_watch *watch, const struct weft_table *table)
+{
+	u32 sum = READ_ONCE(table->changes);
+	unsigned int i;
+
+	for (i = 0; i < watch->count; i++)
+		sum += READ_ONCE(*watch->counter[i]);
+	return sum == watch->sum;
+}
+
 /**
  * weft_table_find() - the pattern for a destination
  * @table: table
  * @address: destination
  * @now_ns: ktime_get_ns()
+ * @watch: notes what the answer depends on; begun, for at most WEFT_PATHS_MAX lookups
  *
  * Context: RCU read section; the result is valid within it.
  * Return: the pattern of the longest prefix that has not expired, or NULL.
  */
-const struct weft_pattern *weft_table_find(const struct weft_table *table,
-					   __be32 address, u64 now_ns)
+const struct weft_pattern *weft_table_find(struct weft_table *table, __be32 address,
+					   u64 now_ns, struct weft_watch *watch)
 {
-	u64 lengths = READ_ONCE(table->lengths);
+	const struct weft_pattern *pattern;
+	u32 *counter, count;
 
-	while (lengths) {
-		u8 prefix_len = fls64(lengths) - 1;
-		const struct weft_pattern *pattern;
-
-		lengths &= ~BIT_ULL(prefix_len);
-		pattern = lookup(table, address & weft_prefix_mask(prefix_len),
-				 prefix_len);
-		if (pattern && now_ns < weft_pattern_expires_ns(pattern))
-			return pattern;
-	}
-	return NULL;
+	do {
+		pattern = find_live(table, address, now_ns);
+		if (!pattern)
+			return NULL;
+		counter = replacements(table, &pattern->to);
+		/* pairs with weft_table_set(): of a newer pattern, this is no older count */
+		count = smp_load_acquire(counter);
+	} while (find_live(table, address, now_ns) != pattern);
+	watch->counter[watch->count++] = counter;
+	watch->sum += count;
+	return pattern;
 }
 
 /**
@@ -102,12 +159,12 @@ const struct weft_pattern *weft_table_find(const struct weft_table *table,
  */
 int weft_pattern_path(const struct weft_pattern *pattern, const struct sock *ssk)
 {
-	__be32 mask = weft_prefix_mask(pattern->prefix_len);
+	__be32 mask = weft_prefix_mask(pattern->to.length);
 	__be32 local, remote;
 	int i;
 
 	if (!weft_endpoints(ssk, &local, &remote) ||
-	    (remote & mask) != pattern->prefix)
+	    (remote & mask) != pattern->to.address)
 		return -ENOENT;
 	for (i = 0; i < pattern->paths; i++)
 		if (pattern->path[i].local == local)
@@ -115,20 +172,67 @@ int weft_pattern_path(const struct weft_pattern *pattern, const struct sock *ssk
 	return -ENOENT;
 }
 
-/* Make connections look their patterns up again. */
-static void bump_generation(struct weft_table *table)
+/* A change that concerns all connections. */
+static void note_change(struct weft_table *table)
 {
-	WRITE_ONCE(table->generation, table->generation + 1);
+	/* weft_watch_begin(): who sees this count finds what has changed */
+	smp_store_release(&table->changes, table->changes + 1);
+}
+
+static void note_write(struct weft_table *table)
+{
+	table->generation++;
 }
 
 static void remove(struct weft_table *table, struct weft_pattern *pattern)
 {
-	hlist_del_rcu(&pattern->node);
+	rhashtable_remove_fast(&table->patterns, &pattern->node, by_prefix);
+	list_del(&pattern->list);
 	table->count--;
-	if (!--table->per_length[pattern->prefix_len])
+	if (!--table->per_length[pattern->to.length])
 		WRITE_ONCE(table->lengths,
-			   table->lengths & ~BIT_ULL(pattern->prefix_len));
+			   table->lengths & ~BIT_ULL(pattern->to.length));
 	kfree_rcu(pattern, rcu);
+}
+
+static int add(struct weft_table *table, struct weft_pattern *pattern)
+{
+	u8 length = pattern->to.length;
+	int err;
+
+	if (table->count >= WEFT_PATTERNS_MAX)
+		return -ENOSPC;
+	err = rhashtable_insert_fast(&table->patterns, &pattern->node, by_prefix);
+	if (err)
+		return err;
+	pattern->id = ++table->last_id;
+	list_add_tail(&pattern->list, &table->all);
+	table->count++;
+	table->per_length[length]++;
+	WRITE_ONCE(table->lengths, table->lengths | BIT_ULL(length));
+	note_change(table);
+	return 0;
+}
+
+static int replace(struct weft_table *table, struct weft_pattern *old,
+		   struct weft_pattern *pattern)
+{
+	u32 *counter = replacements(table, &old->to);
+	int err;
+
+	err = rhashtable_replace_fast(&table->patterns, &old->node, &pattern->node,
+				      by_prefix);
+	if (err)
+		return err;
+	pattern->id = old->id;
+	list_replace(&old->list, &pattern->list);
+	/* weft_table_find(): who sees this count finds the new pattern */
+	smp_store_release(counter, *counter + 1);
+	/* those for which it had expired watch another one, or none */
+	if (pattern->set_ns >= weft_pattern_expires_ns(old))
+		note_change(table);
+	kfree_rcu(old, rcu);
+	return 0;
 }
 
 /**
@@ -136,33 +240,19 @@ static void remove(struct weft_table *table, struct weft_pattern *pattern)
  * @table: table
  * @pattern: pattern; the table owns it if this succeeds
  *
- * Return: 0, or -ENOSPC when the table is full.
+ * Return: 0; -ENOSPC when the table is full; -ENOMEM.
  */
 int weft_table_set(struct weft_table *table, struct weft_pattern *pattern)
 {
-	u8 prefix_len = pattern->prefix_len;
 	struct weft_pattern *old;
-	int err = 0;
+	int err;
 
 	mutex_lock(&table->lock);
 	pattern->set_ns = ktime_get_ns();
-	old = lookup(table, pattern->prefix, prefix_len);
-	if (old) {
-		hlist_replace_rcu(&old->node, &pattern->node);
-		kfree_rcu(old, rcu);
-	} else if (table->count >= WEFT_PATTERNS_MAX) {
-		err = -ENOSPC;
-		goto unlock;
-	} else {
-		hlist_add_head_rcu(&pattern->node,
-				   &table->bucket[bucket_of(pattern->prefix,
-							    prefix_len)]);
-		table->count++;
-		table->per_length[prefix_len]++;
-		WRITE_ONCE(table->lengths, table->lengths | BIT_ULL(prefix_len));
-	}
-	bump_generation(table);
-unlock:
+	old = lookup(table, &pattern->to);
+	err = old ? replace(table, old, pattern) : add(table, pattern);
+	if (!err)
+		note_write(table);
 	mutex_unlock(&table->lock);
 	return err;
 }
@@ -170,20 +260,20 @@ unlock:
 /**
  * weft_table_del() - remove the pattern of one prefix
  * @table: table
- * @prefix: destination
- * @prefix_len: its length
+ * @to: destination
  *
  * Return: 0, or -ENOENT when there is none.
  */
-int weft_table_del(struct weft_table *table, __be32 prefix, u8 prefix_len)
+int weft_table_del(struct weft_table *table, const struct weft_prefix *to)
 {
 	struct weft_pattern *pattern;
 
 	mutex_lock(&table->lock);
-	pattern = lookup(table, prefix, prefix_len);
+	pattern = lookup(table, to);
 	if (pattern) {
 		remove(table, pattern);
-		bump_generation(table);
+		note_change(table);
+		note_write(table);
 	}
 	mutex_unlock(&table->lock);
 	return pattern ? 0 : -ENOENT;
@@ -195,15 +285,13 @@ int weft_table_del(struct weft_table *table, __be32 prefix, u8 prefix_len)
  */
 void weft_table_clear(struct weft_table *table)
 {
-	struct weft_pattern *pattern;
-	struct hlist_node *next;
-	unsigned int i;
+	struct weft_pattern *pattern, *next;
 
 	mutex_lock(&table->lock);
-	for (i = 0; i < ARRAY_SIZE(table->bucket); i++)
-		hlist_for_each_entry_safe(pattern, next, &table->bucket[i], node)
-			remove(table, pattern);
-	bump_generation(table);
+	list_for_each_entry_safe(pattern, next, &table->all, list)
+		remove(table, pattern);
+	note_change(table);
+	note_write(table);
 	mutex_unlock(&table->lock);
 }
 
@@ -218,28 +306,30 @@ void weft_table_renew(struct weft_table *table)
 {
 	struct weft_pattern *pattern;
 	bool had_expired = false;
-	unsigned int i;
 	u64 now_ns;
 
 	mutex_lock(&table->lock);
 	now_ns = ktime_get_ns();
-	for (i = 0; i < ARRAY_SIZE(table->bucket); i++)
-		hlist_for_each_entry(pattern, &table->bucket[i], node) {
-			had_expired |= now_ns >= weft_pattern_expires_ns(pattern);
-			WRITE_ONCE(pattern->set_ns, now_ns);
-		}
+	list_for_each_entry(pattern, &table->all, list) {
+		had_expired |= now_ns >= weft_pattern_expires_ns(pattern);
+		WRITE_ONCE(pattern->set_ns, now_ns);
+	}
 	if (had_expired)
-		bump_generation(table);
+		note_change(table);
 	mutex_unlock(&table->lock);
 }
 
 /**
  * weft_table_init() - set up the table of a new namespace
  * @table: zeroed memory
+ *
+ * Return: 0 or -ENOMEM.
  */
-void weft_table_init(struct weft_table *table)
+int weft_table_init(struct weft_table *table)
 {
 	mutex_init(&table->lock);
+	INIT_LIST_HEAD(&table->all);
+	return rhashtable_init(&table->patterns, &by_prefix);
 }
 
 /**
@@ -249,6 +339,7 @@ void weft_table_init(struct weft_table *table)
 void weft_table_exit(struct weft_table *table)
 {
 	weft_table_clear(table);
+	rhashtable_destroy(&table->patterns);
 	mutex_destroy(&table->lock);
 }
 
@@ -265,8 +356,7 @@ struct weft_table *weft_table(const struct net *net)
 
 static int __net_init weft_net_init(struct net *net)
 {
-	weft_table_init(weft_table(net));
-	return 0;
+	return weft_table_init(weft_table(net));
 }
 
 static void __net_exit weft_net_exit(struct net *net)

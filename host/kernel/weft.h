@@ -30,6 +30,7 @@
 #define _WEFT_H
 
 #include <linux/mutex.h>
+#include <linux/rhashtable-types.h>
 #include <linux/types.h>
 #include <net/mptcp.h>
 
@@ -39,7 +40,7 @@
 #include "pattern.h"
 #include "view.h"
 
-#define WEFT_TABLE_BITS		8
+#define WEFT_TABLE_COUNTERS	256
 #define WEFT_PATTERNS_MAX	65536	/* patterns in a namespace */
 
 /**
@@ -57,15 +58,26 @@ struct weft_path {
 };
 
 /**
+ * struct weft_prefix - destination of a pattern, a key of the table
+ * @address: IPv4 address, host bits zero
+ * @length: bits of the prefix, 0 to 32
+ */
+struct weft_prefix {
+	__be32	address;
+	u32	length;
+};
+
+/**
  * struct weft_pattern - pattern of the controller for one destination prefix
- * @node: in the table's bucket
+ * @node: in the table, by @to
+ * @list: in the table, by @id
+ * @id: grows with each prefix that comes; a dump continues after one
  * @rcu: frees it after its last reader
  * @set_ns: ktime_get_ns() of the PATTERN_SET, or of the last PATTERN_RENEW
  * @ttl_ns: the pattern expires this long after @set_ns
  * @version: number that the controller gave it
  * @wait_unit_ns: unit of the waits that switches write into ACKs; 0: they write none
- * @prefix: destination, host bits zero
- * @prefix_len: 0 to 32
+ * @to: destination
  * @paths: entries of @path
  * @length: entries of @sequence
  * @path: local addresses
@@ -74,14 +86,15 @@ struct weft_path {
  * Only @set_ns changes once the pattern is in the table.
  */
 struct weft_pattern {
-	struct hlist_node	node;
+	struct rhash_head	node;
+	struct list_head	list;
+	u64			id;
 	struct rcu_head		rcu;
 	u64			set_ns;
 	u64			ttl_ns;
 	u64			version;
 	u32			wait_unit_ns;
-	__be32			prefix;
-	u8			prefix_len;
+	struct weft_prefix	to;
 	u8			paths;
 	u16			length;
 	struct weft_path	path[WEFT_PATHS_MAX];
@@ -91,19 +104,39 @@ struct weft_pattern {
 /**
  * struct weft_table - the patterns of a network namespace
  * @lock: serialises writers
- * @generation: changes with every write that connections have to notice
+ * @patterns: by destination
+ * @all: the same, by id
+ * @last_id: of the last prefix that came
+ * @generation: changes with every write; for dumps
+ * @changes: changes when a prefix comes, goes, or has a live pattern again
+ * @replacements: of patterns, by the hash of their prefix
  * @lengths: bit N is set while there is a pattern with a prefix of N bits
  * @count: patterns
  * @per_length: patterns by prefix length
- * @bucket: patterns by prefix and length
  */
 struct weft_table {
 	struct mutex		lock;	/* serialises writers */
+	struct rhashtable	patterns;
+	struct list_head	all;
+	u64			last_id;
 	u32			generation;
+	u32			changes;
+	u32			replacements[WEFT_TABLE_COUNTERS];
 	u64			lengths;
 	u32			count;
 	u32			per_length[33];
-	struct hlist_head	bucket[1 << WEFT_TABLE_BITS];
+};
+
+/**
+ * struct weft_watch - what a connection's last lookups in the table depend on
+ * @counter: of the table's @replacements, one per pattern
+ * @count: entries of @counter
+ * @sum: of these counters and the table's @changes, at the time of the lookups
+ */
+struct weft_watch {
+	const u32	*counter[WEFT_PATHS_MAX];
+	u8		count;
+	u32		sum;
 };
 
 /**
@@ -216,14 +249,16 @@ void weft_data_acked(struct mptcp_sock *msk, struct sock *ssk,
 		     const struct sk_buff *skb, u64 snd_una);
 
 /* table.c */
-void weft_table_init(struct weft_table *table);
+int weft_table_init(struct weft_table *table);
 void weft_table_exit(struct weft_table *table);
 int weft_table_set(struct weft_table *table, struct weft_pattern *pattern);
-int weft_table_del(struct weft_table *table, __be32 prefix, u8 prefix_len);
+int weft_table_del(struct weft_table *table, const struct weft_prefix *to);
 void weft_table_clear(struct weft_table *table);
 void weft_table_renew(struct weft_table *table);
-const struct weft_pattern *weft_table_find(const struct weft_table *table,
-					   __be32 address, u64 now_ns);
+const struct weft_pattern *weft_table_find(struct weft_table *table, __be32 address,
+					   u64 now_ns, struct weft_watch *watch);
+void weft_watch_begin(struct weft_watch *watch, const struct weft_table *table);
+bool weft_watch_is_current(const struct weft_watch *watch, const struct weft_table *table);
 u64 weft_pattern_expires_ns(const struct weft_pattern *pattern);
 int weft_pattern_path(const struct weft_pattern *pattern, const struct sock *ssk);
 __be32 weft_prefix_mask(u8 prefix_len);

@@ -52,13 +52,13 @@ MODULE_PARM_DESC(weft_send_buffer,
  * @sched: what the decision needs; first, since the decision gets a pointer to it
  * @rescue: sends missing data again
  * @advice_expires: jiffies until which @sched.advice is valid
- * @generation: of the pattern table when @sched.advice was looked up
+ * @watch: whether the pattern table has something new
  */
 struct weft_sched_conn {
 	struct weft_sched	sched;
 	struct weft_rescue	rescue;
 	unsigned long		advice_expires;
-	u32			generation;
+	struct weft_watch	watch;
 };
 
 static void raise_sndbuf(struct sock *sk, int bytes)
@@ -99,7 +99,7 @@ static u32 ns_to_us(u64 ns)
 /* Look up what the controller says about one subflow's path; RCU read section. */
 static void look_up_path(struct weft_sched_conn *conn, const struct sock *ssk, int slot)
 {
-	const struct weft_table *table = weft_table(sock_net(ssk));
+	struct weft_table *table = weft_table(sock_net(ssk));
 	struct weft_window *window = &conn->sched.window[slot];
 	struct weft_advice *advice = &conn->sched.advice;
 	const struct weft_pattern *pattern;
@@ -111,7 +111,7 @@ static void look_up_path(struct weft_sched_conn *conn, const struct sock *ssk, i
 	advice->known |= BIT(slot);
 	if (!weft_endpoints(ssk, &local, &remote))
 		return;
-	pattern = weft_table_find(table, remote, now_ns);
+	pattern = weft_table_find(table, remote, now_ns, &conn->watch);
 	if (!pattern)
 		return;
 	path = weft_pattern_path(pattern, ssk);
@@ -138,18 +138,18 @@ static void forget_path(struct weft_window *window)
 /* Look the controller's patterns up again when they or the subflows may have changed. */
 static void refresh_advice(struct weft_sched_conn *conn, struct mptcp_sock *msk)
 {
-	u32 generation = READ_ONCE(weft_table(sock_net((struct sock *)msk))->generation);
+	const struct weft_table *table = weft_table(sock_net((struct sock *)msk));
 	struct weft_advice *advice = &conn->sched.advice;
 	struct mptcp_subflow_context *subflow;
 	unsigned int i;
 
-	if (!advice->is_incomplete && generation == conn->generation &&
+	if (!advice->is_incomplete && weft_watch_is_current(&conn->watch, table) &&
 	    time_before(jiffies, conn->advice_expires))
 		return;
 	memset(advice, 0, sizeof(*advice));
 	for (i = 0; i < WEFT_PATHS_MAX; i++)
 		forget_path(&conn->sched.window[i]);
-	conn->generation = generation;
+	weft_watch_begin(&conn->watch, table);
 	conn->advice_expires = jiffies + HZ;
 	if (!READ_ONCE(weft_listen)) {
 		advice->known = U32_MAX;
