@@ -257,8 +257,8 @@ def limit(spec: Spec, attribute: Attribute, name: str) -> str:
 def has_range(spec: Spec, attribute: Attribute) -> bool:
     """Whether a limit of an integer does not fit into the policy itself."""
     constants = {one.name: one.value for one in spec.constants}
-    values = (attribute.checks.get(name, 0) for name in ("min", "max"))
-    return any(constants.get(str(value), value) > S16_MAX for value in values)
+    limits = (attribute.checks.get(name, 0) for name in ("min", "max"))
+    return any((constants[one] if isinstance(one, str) else one) > S16_MAX for one in limits)
 
 
 def with_range(spec: Spec) -> list[Attribute]:
