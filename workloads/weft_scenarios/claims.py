@@ -6,9 +6,16 @@ With `d = which - factor * versus` for each seed, the claim
 
 - *holds* where the 95% confidence interval of the mean of d lies on the claimed side of 0,
 - *fails* where it lies on the other side,
-- is *open* where the interval contains 0: seeds differ more than schedulers do.
+- is *open* where the interval contains 0: seeds differ more than schedulers do,
+- is *not decided* where there are fewer than five seeds; seeds with the same numbers on both
+  sides are one run and count once,
+- has *nothing to compare* where both sides are 0.
 
-With a single seed there is no interval, and the sign of d decides.
+A claim about every point *holds* if it does at each of them, and *does not hold* if one of them
+refutes it. For a claim about some point it is the other way round. Who tests many points or many
+claims finds some by chance. So a single point counts only if it also would with the error that
+is accepted divided by the number of points (Bonferroni), and the claims of a scenario are tested
+together (Holm 1979).
 """
 
 import itertools
@@ -17,11 +24,23 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from weft_scenarios.quantities import METRICS
 from weft_scenarios.results import Results, chosen, point_text
 from weft_scenarios.scenario import Axis, Claim, Scenario, Where
-from weft_scenarios.stats import Spread, spread
+from weft_scenarios.stats import LEVEL, Spread, holm, p_value, spread
 
-OUTCOMES = HOLDS, FAILS, OPEN = ("holds", "fails", "open")
+OUTCOMES = HOLDS, FAILS, OPEN, NOT_DECIDED, NOTHING = (
+    "holds",
+    "fails",
+    "open",
+    "not decided",
+    "nothing to compare",
+)
+"""Of a claim at a point."""
+REFUTED, NOT_MEASURED = "does not hold", "not measured"
+"""Of a claim as a whole, besides."""
+SEEDS_MIN = 5
+"""With fewer different seeds a claim is not decided."""
 Place = Mapping[str, str]
 
 
@@ -37,6 +56,10 @@ class Judged:
     ratio: float | None
     """Ratio of the means; None where it is undefined."""
     outcome: str
+    agrees: bool
+    """Whether the mean difference is on the claimed side."""
+    p: float | None
+    """Probability of such a difference by chance; None if that was not tested."""
 
 
 @dataclass(frozen=True)
@@ -47,30 +70,80 @@ class Verdict:
     points: tuple[Judged, ...]
     missing: int
     """Points without results, and points where a run failed."""
+    word: str
+    """The sum: holds, does not hold, open, not decided, nothing to compare, or not measured."""
 
     def count(self, outcome: str) -> int:
         """Count points."""
         return sum(point.outcome == outcome for point in self.points)
 
-    def word(self) -> str:
-        """Sum it up: holds, holds in part, open, does not hold, or not measured."""
-        held, total = self.count(HOLDS), len(self.points)
-        if not total:
-            return "not measured"
-        if self.claim.somewhere:
-            held = total if held else 0
-        if held == total and not (self.missing and not self.claim.somewhere):
-            return "holds"
-        if held:
-            return "holds in part"
-        failed = self.count(FAILS)
-        # One counterexample refutes a claim about all points, but not one about some point.
-        is_refuted = failed == total if self.claim.somewhere else failed > 0
-        return "does not hold" if is_refuted else "open"
+
+@dataclass(frozen=True)
+class _Tested:
+    """A claim before it is judged together with others."""
+
+    claim: Claim
+    points: tuple[Judged, ...]
+    missing: int
+
+    def _tested(self) -> list[Judged]:
+        return [point for point in self.points if point.p is not None]
+
+    def _p_all(self, agree: bool) -> float:
+        """Give the p-value of: all points are on this side."""
+        tested = self._tested()
+        judged = sum(point.outcome != NOTHING for point in self.points)
+        if self.missing or len(tested) < judged or any(p.agrees != agree for p in tested):
+            return 1.0
+        return max(point.p or 0.0 for point in tested)
+
+    def _p_some(self, agree: bool) -> float:
+        """Give the p-value of: some point is on this side."""
+        tested = self._tested()
+        sides = [point.p or 0.0 for point in tested if point.agrees == agree]
+        return min(1.0, len(tested) * min(sides)) if sides else 1.0
+
+    def p_holds(self) -> float:
+        """Give the p-value of the claim."""
+        return self._p_some(True) if self.claim.somewhere else self._p_all(True)
+
+    def p_refuted(self) -> float:
+        """Give the p-value of its opposite."""
+        return self._p_all(False) if self.claim.somewhere else self._p_some(False)
+
+    def is_tested(self) -> bool:
+        """Whether any point was."""
+        return bool(self._tested())
+
+    def word(self, is_significant: bool) -> str:
+        """Sum it up."""
+        if is_significant:
+            return HOLDS if self.p_holds() <= self.p_refuted() else REFUTED
+        outcomes = {point.outcome for point in self.points}
+        if not outcomes:
+            return NOT_MEASURED
+        if outcomes == {NOTHING}:
+            return NOTHING
+        return NOT_DECIDED if NOT_DECIDED in outcomes else OPEN
 
 
-def judge(scenario: Scenario, claim: Claim, results: Results) -> Verdict:
-    """Judge a claim."""
+def judge(scenario: Scenario, results: Results) -> list[Verdict]:
+    """Judge the claims of a scenario, together."""
+    tested = [_test(scenario, claim, results) for claim in scenario.claims]
+    p_values = [min(one.p_holds(), one.p_refuted()) for one in tested if one.is_tested()]
+    significant = iter(holm(p_values))
+    return [
+        Verdict(
+            one.claim,
+            one.points,
+            one.missing,
+            one.word(one.is_tested() and next(significant)),
+        )
+        for one in tested
+    ]
+
+
+def _test(scenario: Scenario, claim: Claim, results: Results) -> _Tested:
     runs = results.of(claim.experiment)
     axes = scenario.experiment(claim.experiment).axes
     judged, missing = [], 0
@@ -81,7 +154,7 @@ def judge(scenario: Scenario, claim: Claim, results: Results) -> Verdict:
             judged.append(point)
         elif _was_run(runs, here, there):
             missing += 1
-    return Verdict(claim, tuple(judged), missing)
+    return _Tested(claim, tuple(judged), missing)
 
 
 def _pairs(claim: Claim, axes: tuple[Axis, ...]) -> Iterator[tuple[Place, Place | None]]:
@@ -126,23 +199,35 @@ def _point(claim: Claim, runs: pl.DataFrame, here: Place, there: Place | None) -
         return None
     sign = 1.0 if claim.relation == "<=" else -1.0
     target = dict.fromkeys(seeds, claim.limit or 0.0) if versus is None else versus
-    differences = spread([sign * (which[s] - claim.factor * target[s]) for s in seeds])
+    pairs = [(which[seed], target[seed]) for seed in seeds]
+    # Seeds that change nothing give the same run again, which is no further evidence.
+    differences = [sign * (mine - claim.factor * its) for mine, its in dict.fromkeys(pairs)]
+    mean = sum(differences) / len(differences)
     mine = spread([which[s] for s in seeds])
     its = None if versus is None else spread([versus[s] for s in seeds])
     base = its.mean if its else claim.limit
+    p = _p(claim, differences)
+    outcome = NOT_DECIDED
+    if p is not None:
+        outcome = OPEN if p > LEVEL else HOLDS if mean <= 0 else FAILS
+    if versus is not None and not any(itertools.chain.from_iterable(pairs)):
+        outcome, p = NOTHING, None
     return Judged(
         place=_label(here, there),
         which=mine,
         versus=its,
         ratio=mine.mean / base if base else None,
-        outcome=_outcome(differences),
+        outcome=outcome,
+        agrees=mean <= 0,
+        p=p,
     )
 
 
-def _outcome(difference: Spread) -> str:
-    if difference.high <= 0:
-        return HOLDS
-    return FAILS if difference.low > 0 else OPEN
+def _p(claim: Claim, differences: list[float]) -> float | None:
+    """Give the p-value of differences of distinct runs; None if they are too few."""
+    if METRICS[claim.metric].is_exact:
+        return 0.0
+    return p_value(differences) if len(differences) >= SEEDS_MIN else None
 
 
 def _values(claim: Claim, runs: pl.DataFrame, place: Place) -> dict[int, float]:

@@ -205,11 +205,11 @@ def _show(one: Scenario, folder: Path) -> None:
         if rows:
             print(f"\n{picture.title}\n\n{tables.plain(rows)}")
     print()
-    for claim in one.claims:
-        verdict = judge(one, claim, measured)
+    for verdict in judge(one, measured):
+        claim = verdict.claim
         if not verdict.points and not verdict.missing:
             continue  # Its points are left out of the quick set.
-        print(f"{verdict.word().upper()}: {claim.text} ({claim.source})")
+        print(f"{verdict.word.upper()}: {claim.text} ({claim.source})")
         print(f"    {results_page.summary(verdict)}")
     print(f"results and plots: {_shown(folder)}")
 

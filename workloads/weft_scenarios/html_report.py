@@ -39,12 +39,14 @@ from weft_scenarios.results import About, Results
 from weft_scenarios.scenario import Plot, Scenario
 
 FILE = "report.html"
-_SIGNS = {"holds": "✔", "holds in part": "◐", "open": "?", "does not hold": "✘"}
+_SIGNS = {"holds": "✔", "open": "?", "does not hold": "✘"}
 _MEANING = """\
 Every point was run with several seeds, and all schedulers got the same ones. Numbers are means over
-seeds ± half of their 95% confidence interval (Student's t). A claim is compared seed by seed. It
-holds if the interval of the mean difference lies on the claimed side, does not hold if it lies on
-the other side, and is open if it contains 0."""
+seeds ± half of their 95% confidence interval (Student's t). A claim is compared seed by seed. At a
+point it holds if the interval of the mean difference lies on the claimed side, fails if it lies on
+the other side, and is open if it contains 0; with fewer than five seeds it is not decided. A claim
+about every point does not hold if it fails at one. That many points and claims are tested is taken
+into account (Bonferroni, Holm)."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def write(folder: Path) -> Path:
     """Write the report of the results in `folder`; gives its path."""
     one = _scenario(folder)
     found = results.read(one, folder)
-    verdicts = [judge(one, claim, found) for claim in one.claims]
+    verdicts = judge(one, found)
     pictures = list(_pictures(one, found, folder, verdicts))
     try:
         for picture in pictures:
@@ -114,7 +116,7 @@ def _pdf(one: Scenario, verdicts: Sequence[Verdict], pictures: Sequence[_Picture
     with matplotlib.style.context(style.SHEET), PdfPages(buffer, metadata=undated) as pages:
         lines = [f"{one.title} ({one.source})", ""]
         for verdict in verdicts:
-            lines += textwrap.wrap(f"{verdict.word().upper()}: {verdict.claim.text}", 100)
+            lines += textwrap.wrap(f"{verdict.word.upper()}: {verdict.claim.text}", 100)
             measured = f"{results_page.summary(verdict)} [{verdict.claim.source}]"
             lines += textwrap.wrap(measured, 100, initial_indent="    ", subsequent_indent="    ")
         for start in range(0, len(lines), _PDF_LINES):
@@ -193,7 +195,7 @@ def _reading(verdict: Verdict) -> str:
 
 
 def _badge(verdict: Verdict) -> str:
-    word = verdict.word()
+    word = verdict.word
     kind = word.replace(" ", "-")
     return f"<span class='badge {kind}'>{_SIGNS.get(word, '-')} {_text(word)}</span>"
 

@@ -14,6 +14,8 @@ class Quantity:
     """Significant digits that are shown."""
     holds: bool = False
     """Whether a time series keeps its value until the next one (a step function)."""
+    is_exact: bool = False
+    """Whether it is calculated from parameters alone, so that seeds do not matter."""
 
     def axis_label(self) -> str:
         """Label an axis of a plot."""
@@ -33,7 +35,7 @@ METRICS: dict[str, Quantity] = {
     "fct_small_p95_ms": Quantity("95th percentile FCT of small flows", "ms"),
     "fct_small_p99_ms": Quantity("99th percentile FCT of small flows", "ms"),
     "rate_large_mbps": Quantity("Mean rate of large flows", "Mbit/s"),
-    "fct_model_ms": Quantity("FCT by the model of MPTCP-RB, section 5", "ms"),
+    "fct_model_ms": Quantity("FCT by the model of MPTCP-RB, section 5", "ms", is_exact=True),
     "fct_mean_by_even": Quantity("Mean FCT by that of links shared evenly", ""),
     "fct_p99_by_even": Quantity("99th percentile FCT by that of links shared evenly", ""),
     "fct_mean_by_shortest": Quantity("Mean FCT by that of shortest flows first", ""),

@@ -33,8 +33,11 @@ hosts, ports and random loss, and which all schedulers share. Numbers are means 
 half of their 95% confidence interval (Student's t); no ± means one seed. A claim is a
 comparison at several points. With the difference of the two sides taken seed by seed, it
 *holds* at a point where the interval of the mean difference lies on the claimed side, *fails*
-where it lies on the other, and is *open* where the interval contains 0. *Ours* is what the
-claim compares, divided by what it is compared with, over all its points.
+where it lies on the other, and is *open* where the interval contains 0. With fewer than five
+different runs it is *not decided*, and where both sides are 0 there is *nothing to compare*.
+A claim about every point *does not hold* if it fails at one. That many points and many claims
+are tested is taken into account (Bonferroni within a claim, Holm within a scenario). *Ours* is
+what the claim compares, divided by what it is compared with, over all its points.
 """
 
 
@@ -103,7 +106,7 @@ def entries(text: str) -> dict[str, Entry]:
 
 
 def _entry(name: str, scenario: Scenario, measured: Results, pictures: Path) -> Entry:
-    verdicts = [judge(scenario, claim, measured) for claim in scenario.claims]
+    verdicts = judge(scenario, measured)
     rows = [
         [
             _link(name),
@@ -111,7 +114,7 @@ def _entry(name: str, scenario: Scenario, measured: Results, pictures: Path) -> 
             v.claim.source,
             _ours(v),
             str(_seeds(v)),
-            f"**{v.word()}**",
+            f"**{v.word}**",
         ]
         for v in verdicts
     ]
@@ -189,7 +192,7 @@ def _verdict(verdict: Verdict) -> str:
     claim = verdict.claim
     reading = f" Read as: {_flat(claim.reading)}" if claim.reading else ""
     quote = f"> {_flat(claim.text)} ({claim.source})"
-    word = verdict.word().capitalize()
+    word = verdict.word.capitalize()
     return f"{quote}\n\n**{word}.**{reading} Measured: {summary(verdict)}."
 
 

@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mean and spread over seeds."""
+"""Mean and spread over seeds, and tests of hypotheses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import mean, stdev
 
-# 0.975 quantiles of Student's t distribution with 1, 2, ... degrees of freedom.
-_T_975 = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
-_T_975_NORMAL = 1.960
+from scipy.stats import t as students_t
+
+LEVEL = 0.05
+"""Probability of an error that is accepted: 95% confidence."""
 
 
 @dataclass(frozen=True)
@@ -40,5 +37,28 @@ def spread(values: Sequence[float]) -> Spread:
     count = len(values)
     if count == 1:
         return Spread(values[0], None, 1)
-    t = _T_975[count - 2] if count - 2 < len(_T_975) else _T_975_NORMAL
-    return Spread(mean(values), t * stdev(values) / sqrt(count), count)
+    quantile = float(students_t.ppf(1 - LEVEL / 2, count - 1))
+    return Spread(mean(values), quantile * stdev(values) / sqrt(count), count)
+
+
+def p_value(values: Sequence[float]) -> float:
+    """Give the probability of a mean as far from 0, if it were 0 (two-sided t-test).
+
+    At least two values.
+    """
+    deviation = stdev(values)
+    if not deviation:
+        return float(mean(values) == 0)
+    statistic = abs(mean(values)) / deviation * sqrt(len(values))
+    return float(2 * students_t.sf(statistic, len(values) - 1))
+
+
+def holm(p_values: Sequence[float]) -> list[bool]:
+    """Say which hypotheses are rejected if all are tested together (Holm 1979)."""
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    rejected = [False] * len(p_values)
+    for done, index in enumerate(order):
+        if p_values[index] > LEVEL / (len(p_values) - done):
+            break
+        rejected[index] = True
+    return rejected
