@@ -54,12 +54,19 @@ def _p4c() -> str | None:
     program = shutil.which(os.environ.get("P4C", "p4c-bm2-ss"))
     if program is None:
         return "there is no p4c-bm2-ss on PATH, and P4C names none; the package p4lang-p4c has it"
-    said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
-    found = re.search(r"Version (\S+)", said)
-    wanted = (COMPILED / "SOURCES.sha256").read_text().splitlines()[0].split()[-1]
+    # p4c writes its version to the standard error.
+    command = [program, "--version"]
+    said = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    found = re.search(r"Version (\S+)", said.stdout)
+    wanted = p4c_version()
     if found is None or found[1] != wanted:
         return f"{program} is not of version {wanted}, which compiled the committed programs"
     return None
+
+
+def p4c_version() -> str:
+    """Give the version of p4c that compiled the committed programs."""
+    return (COMPILED / "SOURCES.sha256").read_text().splitlines()[0].split()[-1]
 
 
 def _bmv2() -> str | None:

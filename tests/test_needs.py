@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import needs
 import pytest
@@ -35,6 +36,31 @@ def test_a_tool_is_looked_for_on_the_path(monkeypatch: pytest.MonkeyPatch, tool:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setenv("P4C", "/nowhere/p4c")
     assert needs._TOOLS[tool]() is not None
+
+
+@pytest.mark.parametrize("stream", [1, 2])
+def test_a_p4c_of_the_wanted_version_is_taken_wherever_it_writes_its_version(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stream: int
+) -> None:
+    assert _why_not_p4c(monkeypatch, tmp_path, needs.p4c_version(), stream) is None
+
+
+def test_a_p4c_of_another_version_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    why = _why_not_p4c(monkeypatch, tmp_path, "1.2.5.0", 2)
+    assert why is not None
+    assert "is not of version" in why
+
+
+def _why_not_p4c(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, version: str, stream: int
+) -> str | None:
+    program = folder / "p4c-bm2-ss"
+    program.write_text(f"#!/bin/sh\necho 'Version {version} (SHA: 0 BUILD: Release)' >&{stream}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("P4C", str(program))
+    return needs._TOOLS["p4c"]()
 
 
 def test_the_committed_programs_are_what_p4c_makes_of_their_sources() -> None:
