@@ -10,7 +10,7 @@ from small_scenario import SMALL, read
 from weft_scenarios import matrix, results
 from weft_scenarios.claims import Verdict, judge
 from weft_scenarios.metrics import Measured
-from weft_scenarios.stats import holm, p_value, spread
+from weft_scenarios.stats import holm, p_value, ratio_interval, spread
 
 Numbers = Mapping[tuple[str, int], Sequence[float]]
 """Mean FCT by scheduler and flows, for each seed; NaN where a run failed."""
@@ -156,3 +156,24 @@ def test_the_t_test_gives_the_probability_of_the_tables() -> None:
     # Of t = 4.303 with two degrees of freedom it is 5%.
     mean, deviation = 4.303 / 3**0.5, 1.0
     assert p_value([mean - deviation, mean, mean + deviation]) == pytest.approx(0.05, abs=1e-4)
+
+
+def test_the_interval_of_a_ratio_is_that_of_pairs() -> None:
+    # Seeds differ a lot, ratios hardly.
+    versus = [10.0, 50.0, 90.0, 20.0, 40.0]
+    which = [ratio * its for ratio, its in zip([0.5, 0.51, 0.49, 0.5, 0.5], versus, strict=True)]
+    low, high = ratio_interval(which, versus) or (0.0, 0.0)
+    assert 0.48 < low < 0.5 < high < 0.52
+    assert ratio_interval(which, versus) == (low, high)
+    assert ratio_interval([1.0, 2.0], [2.0, 4.0]) == (0.5, 0.5)
+    assert ratio_interval([1.0, 2.0], [0.0, 4.0]) is None
+
+
+def test_ratios_have_intervals_from_five_different_runs_on(tmp_path: Path) -> None:
+    numbers = {("rb", 1): CLEAR, ("minrtt", 1): TWICE, ("rb", 16): CLEAR, ("minrtt", 16): [2.0]}
+    enough, few = verdict(tmp_path, numbers).points
+    assert few.ratio_interval is None
+    assert enough.ratio is not None
+    assert enough.ratio_interval is not None
+    low, high = enough.ratio_interval
+    assert low < enough.ratio < high

@@ -27,7 +27,7 @@ import polars as pl
 from weft_scenarios.quantities import METRICS
 from weft_scenarios.results import Results, chosen, point_text
 from weft_scenarios.scenario import Axis, Claim, Scenario, Where
-from weft_scenarios.stats import LEVEL, Spread, holm, p_value, spread
+from weft_scenarios.stats import LEVEL, Spread, holm, p_value, ratio_interval, spread
 
 OUTCOMES = HOLDS, FAILS, OPEN, NOT_DECIDED, NOTHING = (
     "holds",
@@ -55,6 +55,8 @@ class Judged:
     """None against a limit."""
     ratio: float | None
     """Ratio of the means; None where it is undefined."""
+    ratio_interval: tuple[float, float] | None
+    """Its 95% confidence interval; None against a limit, or with fewer than five seeds."""
     outcome: str
     agrees: bool
     """Whether the mean difference is on the claimed side."""
@@ -217,10 +219,18 @@ def _point(claim: Claim, runs: pl.DataFrame, here: Place, there: Place | None) -
         which=mine,
         versus=its,
         ratio=mine.mean / base if base else None,
+        ratio_interval=None if versus is None else _interval(pairs),
         outcome=outcome,
         agrees=mean <= 0,
         p=p,
     )
+
+
+def _interval(pairs: list[tuple[float, float]]) -> tuple[float, float] | None:
+    distinct = list(dict.fromkeys(pairs))
+    if len(distinct) < SEEDS_MIN:
+        return None
+    return ratio_interval([mine for mine, _ in distinct], [its for _, its in distinct])
 
 
 def _p(claim: Claim, differences: list[float]) -> float | None:

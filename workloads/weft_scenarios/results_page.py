@@ -37,7 +37,8 @@ where it lies on the other, and is *open* where the interval contains 0. With fe
 different runs it is *not decided*, and where both sides are 0 there is *nothing to compare*.
 A claim about every point *does not hold* if it fails at one. That many points and many claims
 are tested is taken into account (Bonferroni within a claim, Holm within a scenario). *Ours* is
-what the claim compares, divided by what it is compared with, over all its points.
+what the claim compares, divided by what it is compared with, over all its points. Brackets
+after such a ratio are its 95% confidence interval, by the bootstrap over pairs of runs.
 """
 
 
@@ -230,4 +231,7 @@ def _numbers(verdict: Verdict, point: Judged) -> str:
     place = ", ".join(f"{axis} {value}" for axis, value in point.place.items())
     pair = f"{tables.with_spread(point.which)} against {its} {unit}".strip()
     times = "" if point.ratio is None else f", {tables.number(point.ratio, 2)} times"
+    if point.ratio_interval:
+        low, high = (tables.number(end, 2) for end in point.ratio_interval)
+        times += f" [{low} to {high}]"
     return f"{pair}{times} ({place})"

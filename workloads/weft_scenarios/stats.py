@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import mean, stdev
 
+import numpy as np
+from scipy.stats import bootstrap
 from scipy.stats import t as students_t
 
 LEVEL = 0.05
@@ -39,6 +41,27 @@ def spread(values: Sequence[float]) -> Spread:
         return Spread(values[0], None, 1)
     quantile = float(students_t.ppf(1 - LEVEL / 2, count - 1))
     return Spread(mean(values), quantile * stdev(values) / sqrt(count), count)
+
+
+def ratio_interval(which: Sequence[float], versus: Sequence[float]) -> tuple[float, float] | None:
+    """Compute the 95% confidence interval of the ratio of the means of pairs.
+
+    By the bootstrap over pairs, bias-corrected and accelerated (Efron 1987); the same for the same
+    pairs. None for fewer than two pairs, and where resampled means may be 0.
+    """
+    if len(which) < 2 or min(versus) <= 0:
+        return None
+    ratios = {mine / its for mine, its in zip(which, versus, strict=True)}
+    if len(ratios) == 1:
+        return (min(ratios), max(ratios))
+    found = bootstrap(
+        (which, versus),
+        lambda mine, its, axis: np.mean(mine, axis=axis) / np.mean(its, axis=axis),
+        paired=True,
+        confidence_level=1 - LEVEL,
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    return (float(found.low), float(found.high))
 
 
 def p_value(values: Sequence[float]) -> float:
