@@ -19,17 +19,24 @@
  *
  *	sum of (time * queueing delay / RTT without queues) > weft_patience_ms
  *
- * In a full drop-tail queue of 100 packets at 1 Gbit/s that takes about 15 ms, at
- * DCTCP's marking threshold of 20 packets about 60 ms. Short queues, as those after an
- * incast of weft's own, are over by then. When the queue has been empty for a round
- * trip, everything begins again.
+ * In a full drop-tail queue of 100 packets at 1 Gbit/s that takes about 75 ms. An incast
+ * of weft's own is over by then; if it competed, it would fill the buffer that its
+ * windows have just kept free. Time counts CERTAIN_WEIGHT times where packets are marked,
+ * because there to compete costs little: the congestion control keeps the queue where
+ * it is. (At DCTCP's threshold of 20 packets it takes about 60 ms.) It counts as much
+ * in a queue of CERTAIN_RTTS and more, which no incast of weft's own makes. When the
+ * queue has been empty for a round trip, everything begins again.
  */
 #include "weft_contention.h"
 
 /* Connections of weft alone would have to be about 25 at one link for such a queue. */
 #define LONG_QUEUE_RTTS	4
 
-static unsigned int weft_patience_ms = 100;
+/* Where it costs little to compete, or other traffic is certain, patience ends sooner. */
+#define CERTAIN_RTTS	16
+#define CERTAIN_WEIGHT	6
+
+static unsigned int weft_patience_ms = 600;
 
 /**
  * weft_contention_clear() - the queue is empty
@@ -58,15 +65,17 @@ void weft_contention_add_round(struct weft_contention *contention,
 			       u32 queueing_us, u64 now_us)
 {
 	u64 time_us = contention->since_us ? now_us - contention->since_us : 0;
-	bool is_signalled = view->lost_packets != contention->lost_packets ||
-			    view->marked_packets != contention->marked_packets;
+	bool is_marked = view->marked_packets != contention->marked_packets;
+	bool has_loss = view->lost_packets != contention->lost_packets;
 
 	if (!queueing_us) {
 		weft_contention_clear(contention, view);
 		return;
 	}
 	contention->since_us = max(now_us, 1);
-	if (is_signalled || queueing_us > LONG_QUEUE_RTTS * base_us)
+	if (is_marked || queueing_us > CERTAIN_RTTS * base_us)
+		time_us *= CERTAIN_WEIGHT;
+	if (is_marked || has_loss || queueing_us > LONG_QUEUE_RTTS * base_us)
 		contention->score_us += div_u64(time_us * queueing_us, max(base_us, 1U));
 }
 
@@ -86,5 +95,5 @@ bool weft_contention_is_proven(const struct weft_contention *contention)
 
 module_param(weft_patience_ms, uint, 0644);
 MODULE_PARM_DESC(weft_patience_ms,
-		 "weft: a queue as long as one RTT, not empty for so long, is filled by other traffic too; a longer one sooner (100)");
+		 "weft: a queue as long as one RTT, not empty for so long, is filled by other traffic too; a longer one sooner (600)");
 #endif /* __KERNEL__ */

@@ -10,7 +10,7 @@
 /**
  * struct weft_contention - what a subflow has seen of a queue since that was last empty
  * @since_us: when the round trip began that was counted last; 0 while the queue is empty
- * @score_us: time with a queue, each part multiplied by the queue's length in RTTs
+ * @score_us: time with a queue, see weft_contention.c
  * @lost_packets: of the subflow, when the queue was last empty
  * @marked_packets: of the subflow, when the queue was last empty
  */

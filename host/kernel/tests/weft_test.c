@@ -228,13 +228,13 @@ static void test_contention(void)
 	view = path(0, 0, 0, RTT_US);
 	beside_queue(&sched, &view, 3 * base_us, 2, false);
 	view.lost_packets++;
-	report(beside_queue(&sched, &view, 3 * base_us, 200, false) == 5000,
+	report(beside_queue(&sched, &view, 3 * base_us, 800, false) == 5000,
 	       "a lost packet counts for as long as the queue is not empty");
 
 	memset(&sched, 0, sizeof(sched));
 	view = path(0, 0, 0, RTT_US);
 	report(beside_queue(&sched, &view, 100 * base_us, 2, false) < 20 &&
-	       beside_queue(&sched, &view, 100 * base_us, 5, false) == 5000,
+	       beside_queue(&sched, &view, 100 * base_us, 8, false) == 5000,
 	       "a queue of a hundred RTTs is of other traffic, also when nothing is lost in it");
 }
 
