@@ -176,7 +176,7 @@ def description(
             "python": sys.executable,
             "kernel": str(kernel.image),
             "modules": [str(module) for module in kernel.modules],
-            "pipelines": str(ROOT / "p4" / "compiled"),
+            "programs": [str(ROOT / "p4" / "compiled")],
         },
         "batch": {"argv": [str(word) for word in argv], "needs": [str(path) for path in needs]},
         "kernel_arguments": list(arguments),

@@ -110,13 +110,13 @@ def run(file: Path, out: Path, options: argparse.Namespace) -> int:
     return subprocess.run([PROGRAMS / "weft", "report", out]).returncode
 
 
-def paths() -> dict[str, str]:
+def paths() -> dict[str, str | list[str]]:
     """Give where things are, which is the same inside the lab."""
     return {
         "repo": str(ROOT),
         "bin": str(PROGRAMS),
         "python": sys.executable,
-        "pipelines": str(ROOT / "p4" / "compiled"),
+        "programs": [str(ROOT / "p4" / "compiled")],
     }
 
 

@@ -196,7 +196,7 @@ LAB = {
     "topology": TOPOLOGY,
     "pattern_ttl_ns": 200_000_000,
     "seed": 7,
-    "paths": {"repo": "/r", "bin": "/b", "pipelines": "/p", "python": "/y"},
+    "paths": {"repo": "/r", "bin": "/b", "programs": ["/p"], "python": "/y"},
     "clock": "paced",
 }
 
@@ -238,6 +238,10 @@ def test_a_lab_document_says_what_to_capture() -> None:
         ({"topology": TOPOLOGY | {"in_band": 1}}, "in_band: not a string: 1"),
         ({"topology": TOPOLOGY | {"in_band": "mx"}}, "in_band 'mx' is none of off, md"),
         ({"paths": {"repo": "/r"}}, "bin is missing"),
+        (
+            {"paths": {"repo": "/r", "bin": "/b", "programs": "/p"}},
+            "programs: not a list of folders: '/p'",
+        ),
         ({"path_manager": 2}, "path_manager: not a string"),
         ({"pattern_input": 2}, "pattern_input: not a string"),
         ({"control_delay_ns": "20us"}, "control_delay_ns: not a whole number"),

@@ -27,8 +27,9 @@ def of_lab(spec: LabSpec, rundir: Path, fabric: dict[str, Any]) -> list[Daemon]:
     common = ["--topology", str(rundir / "topology.json")]
     stats = ["--stats-dir", str(rundir)]
     switch = ["--timestamps", "ns", "--seed", str(spec.seed), *_capture(spec)]
-    folders = (*spec.programs, spec.paths.pipelines)
-    controller = [*stats, *(word for folder in folders for word in ("--pipelines", str(folder)))]
+    controller = [*stats]
+    for folder in spec.paths.programs:
+        controller += ["--pipelines", str(folder)]
     controller += ["--pattern-ttl", units.duration(spec.pattern_ttl_ns)]
     controller += ["--pattern-input", spec.pattern_input]
     controller += ["--gray-loss", f"{spec.gray_loss_ppm / 10_000}%"]

@@ -2,7 +2,7 @@
 """The lab's document `lab.json`, read and checked."""
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,8 @@ class Paths:
     repo: Path
     bin: Path
     """Folder of the built programs."""
-    pipelines: Path
-    """Folder of the compiled P4 programs."""
+    programs: tuple[Path, ...]
+    """Folders of compiled P4 programs; the first that has a program decides."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,6 @@ class LabSpec:
     control_delay_ns: int = 0
     """One-way delay between switches and controller, and between controller and agents."""
     capture: CaptureSpec | None = None
-    programs: tuple[Path, ...] = ()
-    """Folders of P4 programs that replace those in `paths.pipelines`."""
     bmv2: Path | None = None
     """A `simple_switch_grpc` that every switch runs in place of `weft-switch`."""
 
@@ -87,21 +85,27 @@ def read_lab(path: Path) -> LabSpec:
 
 def lab_of(document: Any) -> LabSpec:
     """Lab of a parsed document."""
-    paths = mapping(document, "paths")
     return LabSpec(
         topology=fabrics.of_document(mapping(document, "topology")),
         pattern_ttl_ns=integer(document, "pattern_ttl_ns"),
         seed=integer(document, "seed"),
         path_manager=string({"path_manager": "kernel"} | document, "path_manager"),
-        paths=Paths(**{f.name: Path(string(paths, f.name)) for f in fields(Paths)}),
+        paths=_paths(mapping(document, "paths")),
         pattern_input=string({"pattern_input": "rtt"} | document, "pattern_input"),
         gray_loss_ppm=integer({"gray_loss_ppm": 5_000} | document, "gray_loss_ppm"),
         controllers=integer({"controllers": 1} | document, "controllers"),
         control_delay_ns=integer({"control_delay_ns": 0} | document, "control_delay_ns"),
         capture=_capture(document.get("capture")),
-        programs=tuple(Path(folder) for folder in paths.get("programs", [])),
         bmv2=Path(string(document, "bmv2")) if document.get("bmv2") else None,
     )
+
+
+def _paths(document: Any) -> Paths:
+    repo, built = Path(string(document, "repo")), Path(string(document, "bin"))
+    programs = value(document, "programs")
+    if not isinstance(programs, list) or not programs:
+        raise UsageError(f"paths: programs: not a list of folders: {programs!r}")
+    return Paths(repo, built, tuple(Path(folder) for folder in programs))
 
 
 def _capture(document: Any) -> CaptureSpec | None:

@@ -62,15 +62,15 @@ fn with_kernel(kernel: Option<Kernel>) -> Result<Paths> {
     let root = root()?;
     let is_lab = kernel.is_some();
     let kernel = kernel.unwrap_or_default();
-    let pipelines = root.join("p4/compiled");
+    let compiled = root.join("p4/compiled");
+    // Where it is, not the way there: a link on that way may lead out of what a lab sees.
+    let compiled = compiled.canonicalize().unwrap_or(compiled);
     let paths = Paths {
         bin: bin(&root),
         python: root.join(".venv/bin/python"),
         kernel: kernel.kernel,
         modules: kernel.modules,
-        // Where it is, not the way there: a link on that way may lead out of what a lab sees.
-        pipelines: pipelines.canonicalize().unwrap_or(pipelines),
-        programs: Vec::new(),
+        programs: vec![compiled.clone()],
         linked: linked(&root),
         repo: root,
     };
@@ -82,7 +82,7 @@ fn with_kernel(kernel: Option<Kernel>) -> Result<Paths> {
         (paths.bin.join("weft-controller"), "make build"),
         (paths.bin.join("weft-agent"), "make build"),
         (paths.bin.join("weft-load"), "make build"),
-        (paths.pipelines.join("leaf.json"), "make p4"),
+        (compiled.join("leaf.json"), "make p4"),
     ];
     let kernel = is_lab.then(|| (paths.kernel.clone(), "make kernel"));
     for (path, target) in needed

@@ -388,10 +388,7 @@ pub struct Paths {
     pub kernel: PathBuf,
     /// Weft's kernel modules, built for that kernel, in the order of loading.
     pub modules: Vec<PathBuf>,
-    /// Folder of the compiled P4 programs.
-    pub pipelines: PathBuf,
-    /// Folders of programs that replace those in `pipelines`; the first that has one decides.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Folders of compiled P4 programs; the first that has a program decides.
     pub programs: Vec<PathBuf>,
     /// Where symbolic links at the top of the repository lead, such as a `target` on a larger
     /// disk: the lab sees these places too.
@@ -501,8 +498,7 @@ mod tests {
                 python: "/weft/python".into(),
                 kernel: "/weft/linux".into(),
                 modules: vec!["/weft/weft.ko".into(), "/weft/weft_coupled.ko".into()],
-                pipelines: "/weft/p4".into(),
-                programs: Vec::new(),
+                programs: vec!["/weft/p4".into()],
                 linked: Vec::new(),
             },
             batch: None,

@@ -84,7 +84,7 @@ impl User {
                 "python": script,
                 "kernel": self.kernel["kernel"],
                 "modules": self.kernel["modules"],
-                "pipelines": self.home.path(),
+                "programs": [self.home.path()],
             },
             "batch": batch.map(|shell| json!({"argv": ["/bin/sh", "-c", shell]})),
         });

@@ -20,6 +20,7 @@ use weft_lab::{
 };
 use weft_proto::TIME_TO_LIVE_MAX_NS;
 use weft_text::units::{parse_duration_ns, parse_rate_bps, parse_share_ppm};
+use weft_topology::Role;
 
 use change::parse_change;
 use queue::QueueDepth;
@@ -202,7 +203,7 @@ impl FabricArgs {
             );
         }
         paths.modules.extend(self.modules.iter().cloned());
-        paths.programs.extend(self.programs.iter().cloned());
+        paths.programs.splice(0..0, self.programs.iter().cloned());
         self.path_manager.check(topology.paths().into())?;
         Ok(LabSpec {
             topology: Some(topology),
@@ -370,11 +371,13 @@ fn parse_programs(text: &str) -> Result<PathBuf, String> {
         folder.join(format!("{program}.json")).is_file()
             && folder.join(format!("{program}.p4info.txtpb")).is_file()
     };
-    if !["leaf", "spine", "smartnic"].into_iter().any(has) {
-        return Err(
-            "no leaf, spine or smartnic, each as .json and .p4info.txtpb; p4/compile makes them"
-                .to_owned(),
-        );
+    let programs = [Role::Leaf, Role::Spine, Role::Nic].map(Role::program);
+    if !programs.into_iter().any(has) {
+        let [first, second, third] = programs;
+        return Err(format!(
+            "no {first}, {second} or {third}, each as .json and .p4info.txtpb; p4/compile makes \
+             them"
+        ));
     }
     Ok(folder)
 }

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-COMPILED = re.compile(rb"^  (?:CC|AS|AR|LD) ", re.MULTILINE)
-"""A line that kbuild prints for what it has begun to make."""
+COMPILED = re.compile(rb"  (?:CC|AS|AR|LD) ")
+"""How a line begins that kbuild prints for what it has begun to make."""
 
 PERIOD_S = 0.5
 """Between two looks at the log."""
@@ -51,8 +51,10 @@ def _watch(
     begin = time.monotonic()
     is_terminal = sys.stderr.isatty()
     before = 0 if is_terminal else STEP_PERCENT
+    done = 0
     while not over.wait(PERIOD_S):
-        done = len(COMPILED.findall(log.read_bytes()[old:]))
+        lines, old = _new_lines(log, old)
+        done += sum(bool(COMPILED.match(one)) for one in lines)
         text = line(done, expected, time.monotonic() - begin)
         if is_terminal:
             print(f"\r\033[Klab kernel: {text}", end="", file=sys.stderr, flush=True)
@@ -61,3 +63,14 @@ def _watch(
             before = (100 * done // expected // STEP_PERCENT + 1) * STEP_PERCENT
     if is_terminal:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _new_lines(log: Path, begin: int) -> tuple[list[bytes], int]:
+    """Return the whole lines after this position, and where they end."""
+    if not log.exists():
+        return [], begin
+    with log.open("rb") as file:
+        file.seek(begin)
+        text = file.read()
+    whole = text[: text.rfind(b"\n") + 1]
+    return whole.splitlines(), begin + len(whole)

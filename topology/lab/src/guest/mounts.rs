@@ -88,11 +88,7 @@ pub fn native(outside: &Path) -> io::Result<()> {
 pub fn hidden(spec: &LabSpec) -> io::Result<()> {
     let paths = &spec.paths;
     let folder_of = |file: &Path| file.parent().map(Path::to_path_buf);
-    let mut needed = BTreeSet::from([
-        paths.repo.clone(),
-        paths.bin.clone(),
-        paths.pipelines.clone(),
-    ]);
+    let mut needed = BTreeSet::from([paths.repo.clone(), paths.bin.clone()]);
     needed.extend(paths.programs.iter().chain(&paths.linked).cloned());
     needed.extend(paths.modules.iter().filter_map(|module| folder_of(module)));
     needed.extend(spec.bmv2.iter().filter_map(|program| folder_of(program)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Traffic patterns with given flow sizes.
+//! Traffic of fixed flow sizes.
 
 use rand::Rng;
 use rand::seq::SliceRandom;

@@ -17,7 +17,7 @@
 //! The mean flow size is that of the distribution, not of the flows drawn.
 
 mod background;
-mod patterns;
+mod fixed_sizes;
 mod replay;
 mod traffic;
 
@@ -30,7 +30,7 @@ use crate::ideal_fabric::IdealFabric;
 pub use background::{
     Background, BackgroundSpec, OnOff, UDP_OVER_IPV6_PAYLOAD_BYTES, UDP_PAYLOAD_BYTES,
 };
-pub use patterns::{Starts, all_to_all, bulk, incast, mixed, page, queries};
+pub use fixed_sizes::{Starts, all_to_all, bulk, incast, mixed, page, queries};
 pub use replay::{Entry, parse as parse_flows, replay};
 pub use traffic::{Extent, Mix, Pairs, Traffic, Volume};
 

@@ -111,7 +111,7 @@ pub struct Workload {
     pub stall_timeout_ns: u64,
 }
 
-/// Parameters of only a few patterns.
+/// Parameters of only a few kinds of traffic.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct More {
