@@ -47,7 +47,7 @@ struct route_t {
     bit<1>        measured_host;  // on a leaf: from a host whose RTTs this leaf measures
     next_hop_t    next_hop;
     bit<8>        leaf;    // FABRIC, on a leaf: the leaf of the destination (from 1)
-    bit<8>        path;    // FABRIC, on the way up: the path to that leaf (from 0)
+    bit<8>        path;    // FABRIC, on the way up: the path to that leaf, or the uplink (from 0)
     bit<8>        uplink;  // if the path is spread over uplinks: the uplink (from 0)
 }
 

@@ -6,7 +6,7 @@
 //   path_policy -> path_select --- set_uplink ------------------------> port
 //   which path?    which uplink?   `-- spread -> uplink_select -> set_uplink
 //
-// path_policy (no key, the controller sets its default action) is either
+// path_policy (no key, the controller sets its default action) is one that numbers the paths
 //
 //   subflow_paths  (P(src) + P(dst) + crc16(net(src) ^ net(dst))) mod paths, where P is
 //                  the last byte of an address and net is its first three. The result is
@@ -17,9 +17,18 @@
 //   ecmp_paths     crc32 of the 5-tuple, as in most fabrics. The two directions of a flow
 //                  are independent, and subflows may share a path.
 //
-// Every switch computes the same path for a packet, so a path is a route through all
-// tiers. In a fat-tree, the leaf takes uplink `path mod uplinks`, and the aggregation takes
-// uplink `path / uplinks`, with the rest of the path.
+// or one of two that do not look at paths, but number the uplinks of this switch instead:
+//
+//   flowlet_uplinks  for every flowlet an uplink at random, as in LetFlow (Vanini et al.,
+//                    NSDI 2017). A packet begins a flowlet if its flow has sent nothing for
+//                    longer than the flowlet timeout; others follow the packet before them.
+//   spray_uplinks    for every packet an uplink at random, as in random packet spraying
+//                    (Dixit et al., INFOCOM 2013).
+//
+// With the first two, every switch computes the same path for a packet, so a path is a
+// route through all tiers. In a fat-tree, the leaf takes uplink `path mod uplinks`, and the
+// aggregation takes uplink `path / uplinks`, with the rest of the path. With the last two,
+// every tier draws for itself.
 //
 // A fabric may have more routes than a connection has subflows. Then the entry of
 // path_select only gives the first uplink, and `spread` adds a hash to it:
@@ -37,6 +46,16 @@
 // One entry for each value of route.path, and of route.uplink.
 const bit<32> PATHS   = 256;
 const bit<32> UPLINKS = 256;
+
+// Flows whose flowlets are told apart, as in LetFlow. Two flows that share a slot are one
+// to the switch: their flowlets are longer.
+const bit<32> FLOWLETS = 0x10000;
+
+// When the last packet of a flow arrived, and the uplink that it took.
+@name("routing.flowlet_last") @id(0x16000060)
+register<time_t>(FLOWLETS) flowlet_last;
+@name("routing.flowlet_uplink") @id(0x16000061)
+register<bit<8>>(FLOWLETS) flowlet_uplink;
 
 // value mod divisor. BMv2 has no `%` outside of hash; with the identity as its algorithm,
 // hash computes exactly that.
@@ -73,11 +92,42 @@ control ChooseUplink(in headers_t hdr,
                src_port, dst_port }, paths);
     }
 
+    // Without a branch, because p4c makes a jump of it, which weft-switch does not have: the
+    // highest bit of `rest` says that the gap exceeds the timeout.
+    @name(".routing.flowlet_uplinks") @id(0x0100000b)
+    @action_restriction("uplinks != 0")
+    action flowlet_uplinks(@id(1) bit<8> uplinks, @id(2) time_t timeout) {
+        time_t now = standard_metadata.ingress_global_timestamp;
+        bit<32> slot;
+        hash(slot, HashAlgorithm.crc32, 32w0,
+             { ip.src_addr, ip.dst_addr, ip.protocol,
+               src_port, dst_port }, FLOWLETS);
+        time_t last;
+        flowlet_last.read(last, slot);
+        flowlet_last.write(slot, now);
+        bit<49> rest = (bit<49>) timeout - (bit<49>) (now - last);
+        bit<8> begins = 0 - (bit<8>) rest[48:48];
+        bit<8> drawn;
+        random(drawn, 0, uplinks - 1);
+        bit<8> before;
+        flowlet_uplink.read(before, slot);
+        route.path = (drawn & begins) | (before & ~begins);
+        flowlet_uplink.write(slot, route.path);
+    }
+
+    @name(".routing.spray_uplinks") @id(0x0100000c)
+    @action_restriction("uplinks != 0")
+    action spray_uplinks(@id(1) bit<8> uplinks) {
+        random(route.path, 0, uplinks - 1);
+    }
+
     @name(".routing.path_policy") @id(0x02000002)
     table path_policy {
         actions = {
             subflow_paths;
             ecmp_paths;
+            flowlet_uplinks;
+            spray_uplinks;
         }
         default_action = subflow_paths(1);
         size = 1;

@@ -8,13 +8,14 @@
 mod program;
 mod target;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use weft_switch::pipeline::MatchValue;
-use weft_testing::packet::internet_checksum;
+use weft_testing::packet::{Tcp, address, internet_checksum};
 use weft_testing::tools::{BMV2, run};
 
 use program::{Entry, Ours, bytes, programmed};
@@ -34,6 +35,8 @@ fn main() -> ExitCode {
         constant_entries_are_chosen_as_on_bmv2,
         a_leaf_sends_what_it_sends_on_bmv2,
         a_leaf_that_hashes_flows_chooses_the_paths_it_chooses_on_bmv2,
+        a_leaf_draws_among_all_uplinks_on_bmv2,
+        a_leaf_that_draws_from_one_uplink_sends_what_it_sends_on_bmv2,
         a_spine_sends_what_it_sends_on_bmv2,
     ])
 }
@@ -166,6 +169,10 @@ const NO_WAIT: u64 = 31;
 
 /// Leaf 1 of two, with hosts at ports 1 and 2 and uplinks at 3 to 6.
 fn leaf_entries(policy: &'static str) -> Vec<Entry> {
+    leaf_entries_with(policy, &[4])
+}
+
+fn leaf_entries_with(policy: &'static str, arguments: &[u64]) -> Vec<Entry> {
     let mut entries = Vec::new();
     for host in 1..=2u64 {
         let key = vec![prefix([10, 1, host as u8, 0], 24)];
@@ -188,7 +195,7 @@ fn leaf_entries(policy: &'static str) -> Vec<Entry> {
         let entry = Entry::new("routing.path_select", key, "routing.set_uplink");
         entries.push(entry.args(&[3 + path]));
     }
-    entries.push(Entry::new("routing.path_policy", Vec::new(), policy).args(&[4]));
+    entries.push(Entry::new("routing.path_policy", Vec::new(), policy).args(arguments));
     let policy = Entry::new("telemetry.policy", Vec::new(), "telemetry.sample_every");
     entries.push(policy.args(&[0, 0, 0, 0]));
     entries
@@ -265,12 +272,19 @@ fn ipv6(random: &mut StdRng, bytes: u16, protocol: u8, hops: u8, addresses: Addr
     ip
 }
 
+/// The JSON and the P4Info of a compiled program.
+fn compiled(name: &str) -> (Vec<u8>, String) {
+    let compiled = format!("{}/../compiled/{name}", env!("CARGO_MANIFEST_DIR"));
+    (
+        std::fs::read(format!("{compiled}.json")).unwrap(),
+        std::fs::read_to_string(format!("{compiled}.p4info.txtpb")).unwrap(),
+    )
+}
+
 /// Runs a compiled program with entries on both.
 #[tokio::main(flavor = "current_thread")]
 async fn compare_programs(bmv2: &Path, name: &str, entries: &[Entry]) {
-    let compiled = format!("{}/../compiled/{name}", env!("CARGO_MANIFEST_DIR"));
-    let json = std::fs::read(format!("{compiled}.json")).unwrap();
-    let info = std::fs::read_to_string(format!("{compiled}.p4info.txtpb")).unwrap();
+    let (json, info) = compiled(name);
     let bmv2 = Bmv2::start(bmv2, None).await;
     let mut ours = programmed(&bmv2, &json, &info, entries).await;
     let mut random = StdRng::seed_from_u64(1);
@@ -290,6 +304,53 @@ fn a_leaf_sends_what_it_sends_on_bmv2(bmv2: &Path) {
 
 fn a_leaf_that_hashes_flows_chooses_the_paths_it_chooses_on_bmv2(bmv2: &Path) {
     compare_programs(bmv2, "leaf", &leaf_entries("routing.ecmp_paths"));
+}
+
+/// A timeout that no pause between the packets of a test exceeds, and one that every pause does.
+const LONG_TIMEOUT: u64 = 1 << 40;
+const NO_TIMEOUT: u64 = 0;
+
+/// Random numbers are not those of BMv2, so there is one to draw from.
+fn a_leaf_that_draws_from_one_uplink_sends_what_it_sends_on_bmv2(bmv2: &Path) {
+    for (policy, arguments) in [
+        ("routing.spray_uplinks", &[1][..]),
+        ("routing.flowlet_uplinks", &[1, LONG_TIMEOUT]),
+        ("routing.flowlet_uplinks", &[1, NO_TIMEOUT]),
+    ] {
+        compare_programs(bmv2, "leaf", &leaf_entries_with(policy, arguments));
+    }
+}
+
+fn a_leaf_draws_among_all_uplinks_on_bmv2(bmv2: &Path) {
+    const FEW: usize = 400;
+    for (policy, arguments, uplinks) in [
+        ("routing.spray_uplinks", &[4][..], 4),
+        ("routing.flowlet_uplinks", &[4, LONG_TIMEOUT], 1),
+        ("routing.flowlet_uplinks", &[4, NO_TIMEOUT], 4),
+    ] {
+        let packets = uplinks_of_a_flow(bmv2, &leaf_entries_with(policy, arguments), FEW);
+        let said = format!("{policy} {arguments:?}: {packets:?}");
+        assert_eq!(packets.values().sum::<usize>(), FEW, "{said}");
+        assert_eq!(packets.len(), uplinks, "{said}");
+        // 100 each of four; the standard deviation is below 9.
+        let least = FEW / uplinks * 2 / 3;
+        assert!(packets.values().all(|count| *count > least), "{said}");
+    }
+}
+
+/// How many of `count` packets of one flow leave BMv2 by each port.
+#[tokio::main(flavor = "current_thread")]
+async fn uplinks_of_a_flow(bmv2: &Path, entries: &[Entry], count: usize) -> BTreeMap<u16, usize> {
+    let (json, info) = compiled("leaf");
+    let bmv2 = Bmv2::start(bmv2, None).await;
+    programmed(&bmv2, &json, &info, entries).await;
+    let flow = Tcp::subflow(address(1, 1, 1), address(2, 1, 1));
+    let packets = vec![(PORT, flow.data(1, 1000).frame()); count];
+    let mut by_port = BTreeMap::new();
+    for (port, _) in bmv2.run(&packets).await.into_iter().flatten() {
+        *by_port.entry(port).or_default() += 1;
+    }
+    by_port
 }
 
 fn a_spine_sends_what_it_sends_on_bmv2(bmv2: &Path) {

@@ -231,6 +231,12 @@ impl Bench {
         self.set_default("routing.path_policy", (action, vec![PATHS.into()]));
     }
 
+    /// Draws the uplink of every flowlet or packet.
+    pub fn draw_uplinks(&mut self, action: &str, arguments: &[u64]) {
+        let uplinks = [&[PATHS.into()], arguments].concat();
+        self.set_default("routing.path_policy", (action, uplinks));
+    }
+
     pub fn reset_path_policy(&mut self) {
         let table = self.pipeline.program().table_id("routing.path_policy");
         self.pipeline.set_default(table.unwrap(), None).unwrap();

@@ -152,6 +152,99 @@ fn ecmp_keeps_a_flow_on_its_path_and_uses_all_paths() {
     assert_eq!(uplinks.len(), usize::from(PATHS));
 }
 
+/// The flowlet timeout, and a time at which no flow has sent anything for longer.
+const TIMEOUT: u64 = 500_000;
+const START: u64 = 1_000_000_000;
+
+fn flowlet_switches() -> [Bench; 2] {
+    [Bench::leaf(1), Bench::aggregation()].map(|mut switch| {
+        switch.draw_uplinks("routing.flowlet_uplinks", &[TIMEOUT]);
+        switch
+    })
+}
+
+fn flow(src_port: u16) -> Vec<u8> {
+    let subflow = Tcp::subflow(address(1, 1, 1), address(2, 1, 1));
+    let flow = Tcp {
+        src_port,
+        ..subflow
+    };
+    flow.data(1, 1000).frame()
+}
+
+#[test]
+fn packets_of_a_flowlet_stay_on_its_uplink_however_long_it_lasts() {
+    for mut switch in flowlet_switches() {
+        let mut first_ports = BTreeSet::new();
+        for src_port in 40_000..40_032 {
+            let frame = flow(src_port);
+            let ports: BTreeSet<_> = (0..50)
+                .map(|number| switch.send(1, &frame, START + number * TIMEOUT).port())
+                .collect();
+            assert_eq!(ports.len(), 1, "a gap of exactly the timeout continues");
+            first_ports.extend(ports);
+        }
+        assert_eq!(first_ports.len(), usize::from(PATHS), "flows differ");
+    }
+}
+
+#[test]
+fn other_flows_in_between_change_nothing_for_a_flowlet() {
+    for mut switch in flowlet_switches() {
+        let first: Vec<_> = (0..16)
+            .map(|number| switch.send(1, &flow(40_000 + number), START).port())
+            .collect();
+        for round in 1..20 {
+            let at = START + round * TIMEOUT / 2;
+            let ports = (0..16).map(|number| switch.send(1, &flow(40_000 + number), at).port());
+            assert_eq!(ports.collect::<Vec<_>>(), first);
+        }
+    }
+}
+
+#[test]
+fn after_a_gap_longer_than_the_timeout_any_uplink_may_be_next() {
+    const FLOWLETS: u64 = 1000;
+    for mut switch in flowlet_switches() {
+        let frame = flow(40_000);
+        let mut flowlets = vec![0; usize::from(PATHS)];
+        let mut moved = 0;
+        let mut last = None;
+        for number in 0..FLOWLETS {
+            let at = START + number * (TIMEOUT + 1);
+            let port = switch.send(1, &frame, at).port();
+            flowlets[usize::from(port.unwrap() - uplink(0))] += 1;
+            moved += u64::from(port != last);
+            last = port;
+        }
+        // 250 each; the standard deviation is below 14. A draw moves in three of four cases.
+        assert!(
+            flowlets.iter().all(|count| (195..=305).contains(count)),
+            "{flowlets:?}"
+        );
+        assert!((695..=805).contains(&moved), "{moved}");
+    }
+}
+
+#[test]
+fn spraying_uses_all_uplinks_alike_for_the_packets_of_one_flow() {
+    const PACKETS: u64 = 4000;
+    for mut switch in [Bench::leaf(1), Bench::aggregation()] {
+        switch.draw_uplinks("routing.spray_uplinks", &[]);
+        let frame = flow(40_000);
+        let mut packets = vec![0; usize::from(PATHS)];
+        for number in 0..PACKETS {
+            let port = switch.send(1, &frame, START + number).port().unwrap();
+            packets[usize::from(port - uplink(0))] += 1;
+        }
+        // 1000 each; the standard deviation is below 28.
+        assert!(
+            packets.iter().all(|count| (890..=1110).contains(count)),
+            "{packets:?}"
+        );
+    }
+}
+
 #[test]
 fn ecmp_sees_the_ports_of_udp() {
     let mut leaf = Bench::leaf(1);
