@@ -68,6 +68,8 @@ pub struct RoutedFabric {
     through: BTreeMap<EgressPort, Vec<LeafPair>>,
     /// See [`RoutedFabric::shortest_rtt_ns`].
     shortest_rtt_ns: Option<u64>,
+    /// See [`RoutedFabric::longest_rtt_ns`].
+    longest_rtt_ns: Option<u64>,
 }
 
 impl RoutedFabric {
@@ -92,15 +94,18 @@ impl RoutedFabric {
             hosts: BTreeMap::new(),
             through: BTreeMap::new(),
             shortest_rtt_ns: None,
+            longest_rtt_ns: None,
             topology,
         };
         fabric.find_hosts()?;
         fabric.find_pairs();
-        fabric.shortest_rtt_ns = fabric
+        let rtts_ns: Vec<u64> = fabric
             .pairs()
             .flat_map(|pair| (0..fabric.paths()).map(move |path| (pair, path)))
             .filter_map(|(pair, path)| fabric.configured_rtt_ns(pair, path))
-            .min();
+            .collect();
+        fabric.shortest_rtt_ns = rtts_ns.iter().min().copied();
+        fabric.longest_rtt_ns = rtts_ns.iter().max().copied();
         Ok(fabric)
     }
 
@@ -297,6 +302,12 @@ impl RoutedFabric {
     #[must_use]
     pub fn shortest_rtt_ns(&self) -> Option<u64> {
         self.shortest_rtt_ns
+    }
+
+    /// The longest RTT between leaves without queueing, over all pairs and paths.
+    #[must_use]
+    pub fn longest_rtt_ns(&self) -> Option<u64> {
+        self.longest_rtt_ns
     }
 
     /// What measures the RTTs of data from `source`: its own SmartNIC (the index of the host), or

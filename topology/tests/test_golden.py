@@ -36,7 +36,8 @@ FABRICS: dict[str, dict[str, Any]] = {
         "in_band": "md",
         "ip": 6,
         "host_jitter_ns": 500_000,
-        "routing": "ecmp",
+        "routing": "flowlet",
+        "flowlet_timeout_ns": 200_000,
         "changes": [
             {"at_ns": 20_000_000, "target": "leaf1-spine2", "up": False},
             {"at_ns": 30_000_000, "target": "leaf1-spine2", "up": True},

@@ -25,6 +25,7 @@ class Fabric(Topo):  # type: ignore[misc]
         self.name = kind
         self.paths = paths
         self.routing = spec.routing
+        self.flowlet_timeout_ns = spec.flowlet_timeout_ns
         self.int_md = spec.in_band == "md"
         self.ipv6 = spec.ip == 6
         self.changes: list[dict[str, Any]] = []

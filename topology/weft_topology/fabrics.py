@@ -14,7 +14,7 @@ from weft_topology import json_fields, naming, profiles, route_metrics
 from weft_topology.errors import UsageError
 from weft_topology.json_fields import within
 
-ROUTINGS = ("subflow", "ecmp")
+ROUTINGS = ("subflow", "ecmp", "flowlet", "spray")
 IP_VERSIONS = (4, 6)
 NICS = ("plain", "p4")
 IN_BAND = ("off", "md")
@@ -95,6 +95,10 @@ class FabricSpec:
     route_metrics: Mapping[str, int] = field(default_factory=dict)
     """Of the hosts' routes, see `route_metrics`."""
     routing: str = "subflow"
+    """How switches choose the path of a packet."""
+    flowlet_timeout_ns: int | None = None
+    """Gap in a flow that ends a flowlet; only with the routing `flowlet`, where the controller
+    otherwise derives it from the RTTs."""
     ip: int = 4
     """Version of IP that connections run over."""
     changes: tuple[Change, ...] = ()
@@ -131,6 +135,10 @@ class FabricSpec:
         within("subflows", self.subflows, 1, MAX_SUBFLOWS)
         if self.routing not in ROUTINGS:
             raise UsageError(f"routing {self.routing!r} is none of {', '.join(ROUTINGS)}")
+        if self.flowlet_timeout_ns is not None:
+            if self.routing != "flowlet":
+                raise UsageError("flowlet_timeout_ns: only with the routing flowlet")
+            within("flowlet_timeout_ns", self.flowlet_timeout_ns, 1000, 10**10)
         if self.ip not in IP_VERSIONS:
             raise UsageError(f"ip: {self.ip} is no version of IP; give 4 or 6")
         if self.nic not in NICS:

@@ -228,7 +228,9 @@ fn rule_text(rule: &str) -> &str {
 fn verdict_text(pair: &Explanation) -> String {
     match pair.verdict() {
         Verdict::KernelRtt => "hosts compute patterns from their kernels' own RTTs".to_owned(),
-        Verdict::Ecmp => "no pattern: with ECMP, addresses do not decide the path".to_owned(),
+        Verdict::Ecmp => {
+            "no pattern: with this --routing, addresses do not decide the path".to_owned()
+        }
         Verdict::Unmeasured => "no pattern yet: a path has not been measured".to_owned(),
         Verdict::Right => "the pattern in force matches the current path costs".to_owned(),
         Verdict::Sticky => {

@@ -148,6 +148,7 @@ mod tests {
             subflows: MAX_SUBFLOWS,
             route_metrics: std::collections::BTreeMap::new(),
             routing: RoutingSpec::Subflow,
+            flowlet_timeout_ns: None,
             ip: 4,
             changes: Vec::new(),
             host_jitter_ns: 0,

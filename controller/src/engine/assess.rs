@@ -36,7 +36,7 @@ pub struct Assessment {
 pub enum Verdict {
     /// The controller makes no patterns; kernels use their own RTT.
     KernelRtt,
-    /// With ECMP an address doesn't determine the path of its subflow.
+    /// With ECMP, flowlets or spraying, an address doesn't determine the path of its subflow.
     Ecmp,
     /// A path has not been measured yet.
     Unmeasured,
@@ -71,7 +71,7 @@ impl Engine {
         if self.config.input == Input::Srtt {
             return without(Verdict::KernelRtt);
         }
-        if self.fabric.topology().routing == Routing::Ecmp {
+        if self.fabric.topology().routing != Routing::Subflow {
             return without(Verdict::Ecmp);
         }
         let input = self.config.input;

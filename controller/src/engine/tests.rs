@@ -355,12 +355,15 @@ fn versions_grow_across_a_restart() {
 }
 
 #[test]
-fn ecmp_gets_no_patterns() {
-    let mut topology = leaf_spine(2, 2, 2);
-    topology.routing = Routing::Ecmp;
-    let mut engine = Engine::new(RoutedFabric::new(topology).unwrap(), Config::default());
-    record(&mut engine, MS, 0, 0);
-    record(&mut engine, MS, 1, 0);
-    assert_eq!(engine.poll(MS), []);
-    assert_eq!(engine.next_deadline_ns(), None);
+fn where_addresses_do_not_decide_the_path_there_are_no_patterns() {
+    for routing in [Routing::Ecmp, Routing::Flowlet, Routing::Spray] {
+        let mut topology = leaf_spine(2, 2, 2);
+        topology.routing = routing;
+        let mut engine = Engine::new(RoutedFabric::new(topology).unwrap(), Config::default());
+        record(&mut engine, MS, 0, 0);
+        record(&mut engine, MS, 1, 0);
+        assert_eq!(engine.poll(MS), []);
+        assert_eq!(engine.next_deadline_ns(), None);
+        assert_eq!(engine.assess(MS, PAIR).verdict, Verdict::Ecmp);
+    }
 }

@@ -140,6 +140,7 @@ impl Builder {
             name: name.into(),
             paths,
             routing: Routing::Subflow,
+            flowlet_timeout_ns: None,
             hosts: Vec::new(),
             switches: Vec::new(),
             links: Vec::new(),

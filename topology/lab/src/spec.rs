@@ -165,6 +165,10 @@ pub struct CommonSpec {
     pub route_metrics: BTreeMap<String, u32>,
     /// How leaves choose among paths.
     pub routing: RoutingSpec,
+    /// Gap in a flow after which its next packet begins a flowlet, if it is given: only with
+    /// flowlet routing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flowlet_timeout_ns: Option<u64>,
     /// Version of IP that connections run over: 4 or 6.
     #[serde(default = "ipv4", skip_serializing_if = "is_ipv4")]
     pub ip: u8,
@@ -340,6 +344,10 @@ pub enum RoutingSpec {
     Subflow,
     /// By a hash of the 5-tuple, as real fabrics do.
     Ecmp,
+    /// At random for each flowlet.
+    Flowlet,
+    /// At random for each packet.
+    Spray,
 }
 
 /// How virtual time relates to real time.
@@ -462,7 +470,8 @@ mod tests {
                     ecn_bytes: Some(30_000),
                     subflows: 4,
                     route_metrics: BTreeMap::from([("initial_window".to_owned(), 2)]),
-                    routing: RoutingSpec::Subflow,
+                    routing: RoutingSpec::Flowlet,
+                    flowlet_timeout_ns: Some(500_000),
                     ip: 6,
                     changes: vec![ChangeSpec {
                         at_ns: 5_000_000,

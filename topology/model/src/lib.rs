@@ -36,6 +36,10 @@ pub struct Topology {
     pub paths: u8,
     /// How leaves select a path.
     pub routing: Routing,
+    /// Gap in a flow after which its next packet begins a flowlet, with `flowlet` routing. Without
+    /// it the controller derives one from the RTTs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flowlet_timeout_ns: Option<u64>,
     /// Hosts, ordered by leaf, then by index.
     pub hosts: Vec<Host>,
     /// Switches, ordered by tier from the leaves up.
@@ -67,6 +71,10 @@ pub enum Routing {
     Subflow,
     /// By a hash of the 5-tuple (ECMP).
     Ecmp,
+    /// At random for each flowlet (`LetFlow`).
+    Flowlet,
+    /// At random for each packet (random packet spraying).
+    Spray,
 }
 
 /// A host. It has one network interface with one address per path.

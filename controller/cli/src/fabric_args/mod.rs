@@ -35,6 +35,10 @@ pub enum RoutingKind {
     Subflow,
     /// By a hash of the 5-tuple.
     Ecmp,
+    /// At random for each flowlet.
+    Flowlet,
+    /// At random for each packet.
+    Spray,
 }
 
 /// NICs of hosts.
@@ -135,8 +139,9 @@ pub struct FabricArgs {
     #[command(flatten)]
     route_metrics: RouteMetricArgs,
 
-    /// How leaves choose the path of a packet: by its addresses (subflow), so that every
-    /// subflow has a path of its own, or by a hash of the 5-tuple (ecmp)
+    /// How switches choose the path of a packet: by its addresses (subflow), so that every
+    /// subflow has a path of its own; by a hash of the 5-tuple (ecmp); or at random, for each
+    /// flowlet as in LetFlow (flowlet) or for each packet (spray)
     #[arg(
         long,
         value_enum,
@@ -145,6 +150,11 @@ pub struct FabricArgs {
         hide_possible_values = true
     )]
     routing: RoutingKind,
+
+    /// Gap after which the next packet of a flow begins a flowlet, with --routing flowlet, from 1us
+    /// to 10s [default: 4 times the longest RTT of the fabric without queues]
+    #[arg(long, value_name = "TIME", value_parser = parse_flowlet_timeout)]
+    flowlet_timeout: Option<u64>,
 
     /// IP version of connections: 4 or 6
     #[arg(long, value_name = "VERSION", default_value_t = 4, value_parser = parse_ip)]
@@ -232,6 +242,9 @@ impl FabricArgs {
         if !matches!(shape, Shape::LeafSpine { .. }) {
             self.of_spines.refuse()?;
         }
+        if self.flowlet_timeout.is_some() && self.routing != RoutingKind::Flowlet {
+            return Err("--flowlet-timeout: only with --routing flowlet".to_owned());
+        }
         let ecn = self.ecn_threshold()?;
         let sender_bps = self.sender_rate.unwrap_or(self.host_rate);
         let common = CommonSpec {
@@ -254,7 +267,10 @@ impl FabricArgs {
             routing: match self.routing {
                 RoutingKind::Subflow => RoutingSpec::Subflow,
                 RoutingKind::Ecmp => RoutingSpec::Ecmp,
+                RoutingKind::Flowlet => RoutingSpec::Flowlet,
+                RoutingKind::Spray => RoutingSpec::Spray,
             },
+            flowlet_timeout_ns: self.flowlet_timeout,
             ip: self.ip,
             changes: change::check(&self.change, &shape)?,
             host_jitter_ns: self.host_jitter,
@@ -349,6 +365,16 @@ fn parse_delay(text: &str) -> Result<u64, String> {
         return Err(format!("{text:?}: links have at most 10s, such as 10us"));
     }
     Ok(delay)
+}
+
+fn parse_flowlet_timeout(text: &str) -> Result<u64, String> {
+    let timeout = parse_duration_ns(text)?;
+    if !(1_000..=10_000_000_000).contains(&timeout) {
+        return Err(format!(
+            "{text:?}: a flowlet timeout is 1us to 10s, such as 500us"
+        ));
+    }
+    Ok(timeout)
 }
 
 /// The module's absolute path.

@@ -208,6 +208,21 @@ fn switches_mark_above_packets_or_bytes_that_fit_into_the_queue() {
 }
 
 #[test]
+fn a_flowlet_timeout_is_of_flowlets() {
+    let common = leaf_spine("--routing flowlet --flowlet-timeout 200us").common;
+    assert_eq!(common.routing, RoutingSpec::Flowlet);
+    assert_eq!(common.flowlet_timeout_ns, Some(200_000));
+    let common = leaf_spine("--routing spray").common;
+    assert_eq!(common.routing, RoutingSpec::Spray);
+    assert_eq!(common.flowlet_timeout_ns, None);
+    for line in ["", "--routing ecmp", "--routing spray"] {
+        let line = format!("{line} --flowlet-timeout 200us");
+        let error = parse(&line).unwrap().topology().unwrap_err();
+        assert_eq!(error, "--flowlet-timeout: only with --routing flowlet");
+    }
+}
+
+#[test]
 fn testbeds_have_hosts_links_and_kinds_of_paths() {
     let topology = |line: &str| parse(line).unwrap().topology();
     let TopologySpec::TwoPath(paths) = topology("--topology two-path").unwrap() else {
@@ -268,6 +283,8 @@ fn values_out_of_range_are_refused() {
         "--host-jitter 2s",
         "--controllers 0",
         "--routing random",
+        "--routing flowlet --flowlet-timeout 999ns",
+        "--routing flowlet --flowlet-timeout 11s",
         "--topology ring",
         "--k 2",
         "--k 18",

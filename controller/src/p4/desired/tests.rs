@@ -96,6 +96,61 @@ fn where_ways_are_more_than_paths_they_are_spread_over_all_uplinks() {
     assert_eq!(leaf.entries.len(), 3 + 1 + 1 + 8 + 8 + 2 * 20 + 3);
 }
 
+/// The action of the path policy with its arguments, and the ports of `routing.path_select`.
+fn uplinks_of(topology: weft_topology::Topology, role: Role) -> (TableEntry, usize) {
+    let fabric = RoutedFabric::new(topology).unwrap();
+    let switch = fabric.topology().switches.iter();
+    let switch = switch.clone().find(|switch| switch.role == role).unwrap();
+    let program = program(role);
+    let unit = TimestampUnit::Microseconds;
+    let entries = uplink_entries(&fabric, switch, &program, unit).unwrap();
+    let (policy, others): (Vec<_>, Vec<_>) = entries
+        .into_iter()
+        .partition(|entry| entry.is_default_action);
+    (policy.into_iter().next().unwrap(), others.len())
+}
+
+#[test]
+fn flowlets_and_packets_are_drawn_over_all_uplinks_of_a_switch_also_beyond_the_paths() {
+    let mut wide = leaf_spine(2, 20, 1);
+    wide.paths = 8;
+    for host in &mut wide.hosts {
+        host.addresses.truncate(8);
+    }
+    for (mut topology, role, uplinks) in [
+        (leaf_spine(2, 3, 1), Role::Leaf, 3),
+        (wide, Role::Leaf, 20),
+        (fat_tree(4), Role::Leaf, 2),
+        (fat_tree(8), Role::Aggregation, 4),
+    ] {
+        let program = program(role);
+        let default = |action: &str, arguments: &[(&str, u128)]| {
+            program.default_entry("routing.path_policy", action, arguments)
+        };
+        topology.routing = Routing::Spray;
+        let spray = default("routing.spray_uplinks", &[("uplinks", uplinks)]).unwrap();
+        let expected = (spray, uplinks as usize);
+        assert_eq!(uplinks_of(topology.clone(), role), expected);
+
+        topology.routing = Routing::Flowlet;
+        topology.flowlet_timeout_ns = Some(300_000);
+        let arguments = [("uplinks", uplinks), ("timeout", 300)];
+        let flowlet = default("routing.flowlet_uplinks", &arguments).unwrap();
+        assert_eq!(uplinks_of(topology, role), (flowlet, uplinks as usize));
+    }
+}
+
+#[test]
+fn a_flowlet_ends_after_four_of_the_longest_rtts_without_queues() {
+    let mut topology = leaf_spine(2, 2, 1);
+    let slow = topology.links.iter_mut().last().unwrap();
+    slow.delay_ns += 30_000;
+    let fabric = RoutedFabric::new(topology.clone()).unwrap();
+    let (shortest, longest) = (fabric.shortest_rtt_ns(), fabric.longest_rtt_ns());
+    assert_eq!(longest.unwrap() - shortest.unwrap(), 60_000);
+    assert_eq!(flowlet_timeout_ns(&fabric), 4 * longest.unwrap());
+}
+
 #[test]
 fn acks_tell_their_waits_in_microseconds_from_the_ports_of_hosts_on() {
     let fabric = fabric(2, 2, 1);
