@@ -2,6 +2,7 @@
 """The command line: `python -m weft_scenarios`, and `weft experiment`."""
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,10 @@ from weft_scenarios.scenario import Scenario
 
 RUNS = ROOT / "runs" / "scenarios"
 RESULTS = ROOT / "workloads" / "RESULTS.md"
-_USAGE = 2
+_USAGE, _READER_LEFT = 2, 141
+"""Exit codes; the last is a shell's for SIGPIPE."""
+_DEFAULTS = {"jobs": os.cpu_count() or 1, "seeds": 0, "store": RUNS / "runs"}
+"""Of options that are not given."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,6 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ScenarioError as error:
         print(f"scenarios: {error}", file=sys.stderr)
         return _USAGE
+    except BrokenPipeError:
+        # The reader has what it wanted, as `head` has. Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _READER_LEFT
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -37,15 +45,18 @@ def _parser() -> argparse.ArgumentParser:
     extent.add_argument("--full", action="store_true", help="at the scale of the papers")
     how.add_argument("--plan", action="store_true", help="show what would run, boot nothing")
     how.add_argument(
-        "--jobs", type=_count, default=os.cpu_count() or 1, help="labs to run in parallel [CPUs]"
+        "--jobs", type=_count, default=_DEFAULTS["jobs"], help="labs to run in parallel [CPUs]"
     )
     how.add_argument(
-        "--seeds", type=_count, default=0, help="minimum number at every point [as in the file]"
+        "--seeds",
+        type=_count,
+        default=_DEFAULTS["seeds"],
+        help="minimum number at every point [as in the file]",
     )
     how.add_argument(
         "--store",
         type=Path,
-        default=RUNS / "runs",
+        default=_DEFAULTS["store"],
         help="folder that keeps finished runs",
         metavar="DIR",
     )
@@ -58,11 +69,12 @@ def _parser() -> argparse.ArgumentParser:
         "figures", parents=[how], help="run the scenarios and write a report of each"
     )
     figures.set_defaults(command=_figures)
-    one = commands.add_parser("experiment", parents=[how], help="run a scenario file")
-    one.add_argument("file", type=Path, metavar="FILE")
-    one.add_argument("--out", type=Path, metavar="DIR", help="folder of the results")
+    one = commands.add_parser("experiment", help="run a scenario file, for `weft experiment`")
     one.add_argument(
-        "--cluster", metavar="ADDRESS", help="Dask scheduler whose workers run the labs"
+        "asked",
+        type=json.loads,
+        metavar="JSON",
+        help="its options by name, where null stands for the default",
     )
     one.set_defaults(command=_experiment)
     listing = commands.add_parser("list", help="list all scenarios")
@@ -111,13 +123,15 @@ def _figures(options: argparse.Namespace) -> int:
 
 
 def _experiment(options: argparse.Namespace) -> int:
-    one = scenario.read_file(options.file)
-    folder = options.out or _folder(one.name, options)
-    return experiment.conduct([_planned(one, options, folder)], _how(options))
+    given = {name: value for name, value in options.asked.items() if value is not None}
+    asked = argparse.Namespace(**(_DEFAULTS | {"out": None, "cluster": None} | given))
+    one = scenario.read_file(Path(asked.file))
+    folder = Path(asked.out) if asked.out else _folder(one.name, asked)
+    return experiment.conduct([_planned(one, asked, folder)], _how(asked))
 
 
 def _how(options: argparse.Namespace) -> Options:
-    store = options.store.absolute()
+    store = Path(options.store).absolute()
     return Options(
         quick=options.quick,
         plan=options.plan,

@@ -14,7 +14,7 @@ use anyhow::Context;
 use crate::{Failure, Outcome, installation};
 
 /// An experiment to run, or to go on with.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Args, serde::Serialize)]
 pub struct Args {
     /// Scenario file; workloads/README.md explains how to write one
     #[arg(value_name = "FILE")]
@@ -57,7 +57,11 @@ pub struct Args {
 
 /// Becomes the program that does it.
 pub fn run(args: &Args) -> Outcome {
-    become_python(&installation::root()?, &args.arguments())
+    let document = serde_json::to_string(args).context("the options as JSON")?;
+    become_python(
+        &installation::root()?,
+        &["experiment".into(), document.into()],
+    )
 }
 
 /// Whether a folder has the results of an experiment, and not those of a run.
@@ -68,31 +72,6 @@ pub fn has_results(folder: &Path) -> bool {
 /// Becomes the program that writes the page of an experiment.
 pub fn report(folder: &Path) -> Outcome {
     become_python(&installation::root()?, &["report".into(), folder.into()])
-}
-
-impl Args {
-    /// The command line of `weft_scenarios`.
-    fn arguments(&self) -> Vec<std::ffi::OsString> {
-        let mut arguments = vec!["experiment".into(), self.file.clone().into()];
-        let mut flag = |name: &str, value: Option<std::ffi::OsString>| {
-            if let Some(value) = value {
-                arguments.extend([format!("--{name}").into(), value]);
-            }
-        };
-        flag("jobs", self.jobs.map(|jobs| jobs.to_string().into()));
-        flag("seeds", self.seeds.map(|seeds| seeds.to_string().into()));
-        flag("out", self.out.clone().map(Into::into));
-        flag("store", self.store.clone().map(Into::into));
-        flag("cluster", self.cluster.clone().map(Into::into));
-        let switches = [
-            ("--plan", self.plan),
-            ("--quick", self.quick),
-            ("--full", self.full),
-        ];
-        let given = switches.iter().filter(|(_, is_on)| *is_on);
-        arguments.extend(given.map(|(name, _)| (*name).into()));
-        arguments
-    }
 }
 
 /// Replaces this process by `weft_scenarios`; returns only when that fails.
