@@ -384,6 +384,7 @@ int weft_grant(struct mptcp_sock *msk, struct mptcp_subflow_context *subflow,
 	conn->picked = slot;
 	conn->granted = bytes;
 	msk->snd_burst = bytes;
+	weft_mark_data(msk, mptcp_subflow_tcp_sock(subflow));
 	mptcp_subflow_set_scheduled(subflow, true);
 	return 0;
 }

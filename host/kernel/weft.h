@@ -4,6 +4,7 @@
  *
  *	main.c		module: registers the schedulers
  *	connection.c	state of a connection, usable subflows, accounting
+ *	priority.c	writes what is left to send into DSCP
  *	reinject.c	sends data again that a subflow holds up
  *	pattern.c	RTTs -> gaps -> sequence (no kernel in it)
  *	view.h		what a decision sees of a connection (no kernel in it)
@@ -39,6 +40,7 @@
 #include "compat.h"
 #include "pattern.h"
 #include "view.h"
+#include "weft_size.h"
 
 #define WEFT_TABLE_COUNTERS	256
 #define WEFT_PATTERNS_MAX	65536	/* patterns in a namespace */
@@ -161,6 +163,7 @@ struct weft_subflow {
  * @slot_changes: how often a slot has got another subflow
  * @rescue_seq: reinjections go on for data before this, which a stalled subflow may
  *	hold
+ * @size: what it has left to send, for the class of its packets
  * @state: the scheduler's own, see weft_state(); freed with the connection
  */
 struct weft_conn {
@@ -170,6 +173,7 @@ struct weft_conn {
 	int			sent;
 	u32			slot_changes;
 	u64			rescue_seq;
+	struct weft_size	size;
 	void			*state;
 };
 
@@ -240,6 +244,10 @@ int weft_send_packet(struct mptcp_sock *msk, size_t state_size,
 enum weft_rank weft_rank(struct mptcp_subflow_context *subflow);
 int weft_slot(const struct weft_conn *conn,
 	      const struct mptcp_subflow_context *subflow);
+
+/* priority.c */
+void weft_mark_data(struct mptcp_sock *msk, struct sock *ssk);
+void weft_mark_urgent(struct sock *ssk);
 
 /* reinject.c */
 bool weft_sender_is_blocked(const struct mptcp_sock *msk);

@@ -217,6 +217,7 @@ int weft_rescue_get_retrans(struct weft_rescue *rescue, struct mptcp_sock *msk,
 	rescue->sent_jiffies = jiffies;
 	/* the receiver may delay the ACK of a single packet by 40 ms */
 	msk->rtx_burst = 2 * weft_packet_payload(mptcp_subflow_tcp_sock(best));
+	weft_mark_urgent(mptcp_subflow_tcp_sock(best));
 	mptcp_subflow_set_scheduled(best, true);
 	return 0;
 }

@@ -171,6 +171,7 @@ def test_draw_describes_the_fabric_of_a_document(
         ({"rate_bps": "fast"}, "rate_bps: not a whole number"),
         ({"routing": "best"}, "none of subflow, ecmp, flowlet, spray"),
         ({"routing": "spray", "flowlet_timeout_ns": 10**5}, "only with the routing flowlet"),
+        ({"priorities": 9}, "9 is out of range 2..8"),
         ({"routing": "flowlet", "flowlet_timeout_ns": 10}, "10 is out of range 1000..10"),
         ({"spine_delay_ns": {"3": 10**6}}, "there are 1..2"),
         ({"spine_delay_ns": {"two": 1}}, 'write it like {"2": 40000}'),

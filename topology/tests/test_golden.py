@@ -38,6 +38,7 @@ FABRICS: dict[str, dict[str, Any]] = {
         "host_jitter_ns": 500_000,
         "routing": "flowlet",
         "flowlet_timeout_ns": 200_000,
+        "priorities": 8,
         "changes": [
             {"at_ns": 20_000_000, "target": "leaf1-spine2", "up": False},
             {"at_ns": 30_000_000, "target": "leaf1-spine2", "up": True},

@@ -33,6 +33,7 @@ def of_topo(topo: Topo) -> dict[str, Any]:
         "paths": topo.paths,
         "routing": topo.routing,
         **_if_any("flowlet_timeout_ns", topo.flowlet_timeout_ns),
+        **_if_any("priorities", topo.priorities),
         "hosts": [_host(name, topo.nodeInfo(name)) for name in topo.hosts(sort=False)],
         "switches": [
             _switch(name, topo.nodeInfo(name), ports[name]) for name in topo.switches(sort=False)

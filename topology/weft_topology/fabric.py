@@ -26,6 +26,7 @@ class Fabric(Topo):  # type: ignore[misc]
         self.paths = paths
         self.routing = spec.routing
         self.flowlet_timeout_ns = spec.flowlet_timeout_ns
+        self.priorities = spec.priorities
         self.int_md = spec.in_band == "md"
         self.ipv6 = spec.ip == 6
         self.changes: list[dict[str, Any]] = []
@@ -109,6 +110,7 @@ class Fabric(Topo):  # type: ignore[misc]
             gateway=naming.gateway(leaf, index),
             gateway_mac=naming.gateway_mac(leaf),
             ipv6=self.ipv6,
+            has_priorities=self.priorities is not None,
             jitter_ns=spec.host_jitter_ns,
             route_metrics=spec.route_metrics,
             nic=self._nic(spec, leaf, index) if spec.nic == "p4" else None,

@@ -16,6 +16,8 @@ from weft_topology.json_fields import within
 
 ROUTINGS = ("subflow", "ecmp", "flowlet", "spray")
 IP_VERSIONS = (4, 6)
+MAX_CLASSES = 8
+"""A switch has so many priorities."""
 NICS = ("plain", "p4")
 IN_BAND = ("off", "md")
 CPU_PORT = 510
@@ -99,6 +101,8 @@ class FabricSpec:
     flowlet_timeout_ns: int | None = None
     """Gap in a flow that ends a flowlet; only with the routing `flowlet`, where the controller
     otherwise derives it from the RTTs."""
+    priorities: int | None = None
+    """Number of classes by what is left to send, which switches serve in order."""
     ip: int = 4
     """Version of IP that connections run over."""
     changes: tuple[Change, ...] = ()
@@ -139,6 +143,8 @@ class FabricSpec:
             if self.routing != "flowlet":
                 raise UsageError("flowlet_timeout_ns: only with the routing flowlet")
             within("flowlet_timeout_ns", self.flowlet_timeout_ns, 1000, 10**10)
+        if self.priorities is not None:
+            within("priorities", self.priorities, 2, MAX_CLASSES)
         if self.ip not in IP_VERSIONS:
             raise UsageError(f"ip: {self.ip} is no version of IP; give 4 or 6")
         if self.nic not in NICS:

@@ -44,6 +44,7 @@ _RTNH_F_ONLINK = 4
 _NDA_DST, _NDA_LLADDR, _NUD_PERMANENT = 1, 2, 0x80
 _RT_TABLE_MAIN, _RTPROT_BOOT, _RT_SCOPE_UNIVERSE, _RTN_UNICAST = 254, 3, 0, 1
 _TCA_KIND, _TCA_OPTIONS, _TC_ROOT = 1, 2, 0xFFFFFFFF
+_TBF_HANDLE, _TBF_CLASS = 0x10000, 0x10001
 _TCA_TBF_PARMS, _TCA_TBF_RATE64, _TCA_TBF_BURST = 1, 4, 6
 _TCA_NETEM_LATENCY64 = 10
 _LINKLAYER_ETHERNET = 1
@@ -207,6 +208,19 @@ def default_route(index: int, gateway: Address, metrics: Mapping[int, int]) -> R
     return Request(f"default route via {gateway}", _NEWROUTE, body)
 
 
+def priority_bands(index: int) -> Request:
+    """Serve what waits in a token bucket by the priority of its socket.
+
+    `host/kernel/priority.c` gives sockets the priorities from 8, a class each. All other sockets
+    are in the middle.
+    """
+    bands = 8
+    options = struct.pack("=i", bands) + bytes([bands // 2] * bands + list(range(bands)))
+    body = struct.pack("=BxxxiIII", socket.AF_UNSPEC, index, 0, _TBF_CLASS, 0)
+    body += _text(_TCA_KIND, "prio") + _attribute(_TCA_OPTIONS, options)
+    return Request(f"priorities of interface {index}", _NEWQDISC, body)
+
+
 def token_bucket(index: int, rate_bps: int, overhead_bytes: int = 0) -> Request:
     """Let an interface send at a rate, one frame at a time: a network card's line rate.
 
@@ -230,7 +244,7 @@ def token_bucket(index: int, rate_bps: int, overhead_bytes: int = 0) -> Request:
             _attribute(_TCA_TBF_RATE64, struct.pack("=Q", rate)),
         )
     )
-    body = struct.pack("=BxxxiIII", socket.AF_UNSPEC, index, 0, _TC_ROOT, 0)
+    body = struct.pack("=BxxxiIII", socket.AF_UNSPEC, index, _TBF_HANDLE, _TC_ROOT, 0)
     body += _text(_TCA_KIND, "tbf") + _attribute(_TCA_OPTIONS | _NESTED, options)
     return Request(f"token bucket of interface {index}", _NEWQDISC, body)
 

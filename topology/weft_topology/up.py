@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from weft_topology import document, netlink, processes, spec, topos, wires
+from weft_topology import document, netlink, priorities, processes, spec, topos, wires
 from weft_topology.daemons import Daemon
 from weft_topology.emulation import WeftNet
 from weft_topology.errors import StepError, UsageError
@@ -68,6 +68,8 @@ def _run(lab: spec.LabSpec, rundir: Path) -> None:
         net.build()
         document.write(fabric, rundir / "topology.json")
         net.start()
+        if topo.priorities:
+            priorities.begin(topo.priorities)
         _delay_control(lab.control_delay_ns)
         _settle()
         steps.done("network")

@@ -105,6 +105,11 @@ fn refuse(common: &CommonSpec) -> Result<(), String> {
         (common.host_jitter_ns > 0, "--host-jitter", "there is none"),
         (common.nic == NicSpec::P4, "--nic p4", "NICs run no program"),
         (
+            common.priorities.is_some(),
+            "--priorities",
+            "every priority of a port has the link's whole rate",
+        ),
+        (
             common.queue_bytes.is_some(),
             "--queue in bytes",
             "queues count packets, such as 100",
@@ -149,6 +154,7 @@ mod tests {
             route_metrics: std::collections::BTreeMap::new(),
             routing: RoutingSpec::Subflow,
             flowlet_timeout_ns: None,
+            priorities: None,
             ip: 4,
             changes: Vec::new(),
             host_jitter_ns: 0,
@@ -182,6 +188,13 @@ mod tests {
                     ..common()
                 },
                 "--nic p4",
+            ),
+            (
+                CommonSpec {
+                    priorities: Some(8),
+                    ..common()
+                },
+                "--priorities",
             ),
             (
                 CommonSpec {

@@ -29,6 +29,7 @@
 //   routing.path_policy   (none)        -> route.path      (next hop FABRIC only)
 //   routing.path_select   route.path    -> port, or route.uplink
 //   routing.uplink_select route.uplink  -> port
+//   priority.classes      DSCP          -> priority in queues
 //   telemetry.policy      (none)        -> intervals of digests
 //   rtt.host_port         ingress port  -> a host is there; does the leaf measure RTTs?
 //   rtt.paths             route         -> possible RTTs
@@ -58,6 +59,7 @@
 #include "../stages/drop.p4"
 #include "../stages/ingress_filter.p4"
 #include "../stages/leaf_routing.p4"
+#include "../stages/priority.p4"
 #include "../stages/telemetry.p4"
 #include "../stages/rtt.p4"
 #include "../stages/queue.p4"
@@ -74,6 +76,7 @@ control LeafIngress(inout headers_t hdr,
     CheckHeaders() check_headers;
     IngressFilter() ingress_filter;
     LeafRouting() routing;
+    ChoosePriority() choose_priority;
     Telemetry() telemetry;
     Rtt() rtt;
     IntSource() int_source;
@@ -100,6 +103,7 @@ control LeafIngress(inout headers_t hdr,
                 time_t now = standard_metadata.ingress_global_timestamp;
                 bool is_sink = hdr.int_md.isValid() &&
                                meta.route.next_hop == next_hop_t.HOST;
+                choose_priority.apply(hdr, meta.ip, standard_metadata);
                 telemetry.apply(meta.telemetry);
                 if (is_sink) {
                     int_report.apply(hdr, meta.ip, meta.telemetry, now);

@@ -30,6 +30,7 @@
 //   routing.path_policy   (none)        -> route.path            (up only)
 //   routing.path_select   route.path    -> port, or route.uplink
 //   routing.uplink_select route.uplink  -> port
+//   priority.classes      DSCP          -> priority in queues
 //   telemetry.policy      (none)        -> intervals of digests
 //   int.node              (none)        -> id of this switch in telemetry
 //   ecn.threshold         egress port   -> queue above which packets are CE-marked
@@ -54,6 +55,7 @@
 #include "../stages/controller_io.p4"
 #include "../stages/drop.p4"
 #include "../stages/spine_routing.p4"
+#include "../stages/priority.p4"
 #include "../stages/telemetry.p4"
 #include "../stages/queue.p4"
 #include "../stages/ecn.p4"
@@ -67,6 +69,7 @@ control SpineIngress(inout headers_t hdr,
     PacketOut() from_controller;
     CheckHeaders() check_headers;
     SpineRouting() routing;
+    ChoosePriority() choose_priority;
     Telemetry() telemetry;
     CountBlock() count_block;
     SampleLoss() sample_loss;
@@ -84,6 +87,7 @@ control SpineIngress(inout headers_t hdr,
                 routing.apply(hdr, meta.ip, meta.route, standard_metadata);
             }
             if (meta.route.drop_reason == drop_reason_t.NOT_DROPPED) {
+                choose_priority.apply(hdr, meta.ip, standard_metadata);
                 telemetry.apply(meta.telemetry);
                 sample_loss.apply(meta.loss, meta.telemetry, standard_metadata);
                 sample_queue.apply(meta.telemetry, standard_metadata);

@@ -93,7 +93,8 @@ control IntHop(inout headers_t hdr,
                 hdr.int_hops[0].egress_port =
                     (bit<16>) standard_metadata.egress_port;
                 hdr.int_hops[0].latency = standard_metadata.deq_timedelta;
-                hdr.int_hops[0].queue_id = 0;
+                hdr.int_hops[0].queue_id =
+                    (bit<8>) standard_metadata.priority;
                 hdr.int_hops[0].depth_packets =
                     (bit<24>) standard_metadata.deq_qdepth;
                 hdr.int_md.hops_left = hdr.int_md.hops_left - 1;

@@ -6,9 +6,8 @@
 // Registers per port carry the values from egress to ingress.
 //
 //   egress, a packet was dequeued on p      ingress, a packet heads for p
-//     depth[p]  <- packets left behind ---.
-//     delay[p]  <- time it waited      ----+->  depth[p] + joined[p], delay[p]
-//     joined[p] <- 0                   ---'         |        joined[p] += 1
+//     depth[p]  <- packets left behind ---+->  depth[p], delay[p]
+//     delay[p]  <- time it waited      ---'         |        depth[p] += 1
 //     sent[p]   += bytes, from 0 when               |
 //                  the link had been idle -->  sent[p] since busy[p]
 //     busy[p]   <- end of the idle time             v
@@ -27,7 +26,9 @@
 // checks the queue of the port where it came in: after a queue has drained, no packet may
 // follow, but the ACKs of its packets come back by that port.
 //
-// `joined` also counts a packet that finds the queue full, until the next packet leaves.
+// Egress knows only how many packets of the same priority are left behind. So there is a
+// depth for each priority, and depth[p] is their sum. It also counts a packet that finds the
+// queue full, until the next packet of its priority leaves.
 
 #ifndef STAGES_QUEUE_P4_
 #define STAGES_QUEUE_P4_
@@ -53,6 +54,9 @@ const bit<32> QUEUE_STEP_PACKETS = 8;
 
 @name("queue.depth") @id(0x16000020)
 register<bit<32>>(PORTS) queue_depth;
+// The same by port and priority.
+@name("queue.depth_by_priority") @id(0x16000027)
+register<bit<32>>(PORTS * 8) queue_depth_by_priority;
 @name("queue.delay") @id(0x16000021)
 register<time_t>(PORTS) queue_delay;
 // Time of the port's last sample, and the depth that it reported.
@@ -60,9 +64,6 @@ register<time_t>(PORTS) queue_delay;
 register<time_t>(PORTS) queue_sampled;
 @name("queue.told") @id(0x16000023)
 register<bit<32>>(PORTS) queue_told;
-// Packets sent to the queue since the last one left it.
-@name("queue.joined") @id(0x16000024)
-register<bit<32>>(PORTS) queue_joined;
 // When the link was last idle, and the bytes sent since then.
 @name("queue.busy") @id(0x16000025)
 register<time_t>(PORTS) queue_busy;
@@ -80,9 +81,15 @@ control RecordQueue(in standard_metadata_t standard_metadata) {
             queue_sent.read(sent, port);
         }
         queue_sent.write(port, sent + standard_metadata.packet_length);
-        queue_depth.write(port, (bit<32>) standard_metadata.deq_qdepth);
+        bit<32> queue = port << 3 | (bit<32>) standard_metadata.priority;
+        bit<32> left = (bit<32>) standard_metadata.deq_qdepth;
+        bit<32> before;
+        bit<32> depth;
+        queue_depth_by_priority.read(before, queue);
+        queue_depth_by_priority.write(queue, left);
+        queue_depth.read(depth, port);
+        queue_depth.write(port, depth + left - before);
         queue_delay.write(port, (time_t) standard_metadata.deq_timedelta);
-        queue_joined.write(port, 0);
     }
 }
 
@@ -93,14 +100,11 @@ control ReportQueue(inout telemetry_t telemetry,
     apply {
         bit<32> port = (bit<32>) queue_port;
         bit<32> depth;
-        bit<32> joined;
         bit<32> reported;
         time_t last;
         queue_depth.read(depth, port);
-        queue_joined.read(joined, port);
         queue_told.read(reported, port);
         queue_sampled.read(last, port);
-        depth = depth + joined;
         bit<32> step = depth |-| reported;
         if (reported > depth) {
             step = reported - depth;
@@ -144,9 +148,12 @@ control SampleQueue(inout telemetry_t telemetry,
             report_ingress.apply(telemetry, standard_metadata.ingress_port, now);
         }
         bit<32> port = (bit<32>) standard_metadata.egress_spec;
-        bit<32> joined;
-        queue_joined.read(joined, port);
-        queue_joined.write(port, joined + 1);
+        bit<32> queue = port << 3 | (bit<32>) standard_metadata.priority;
+        bit<32> depth;
+        queue_depth.read(depth, port);
+        queue_depth.write(port, depth + 1);
+        queue_depth_by_priority.read(depth, queue);
+        queue_depth_by_priority.write(queue, depth + 1);
     }
 }
 

@@ -141,6 +141,7 @@ impl Builder {
             paths,
             routing: Routing::Subflow,
             flowlet_timeout_ns: None,
+            priorities: None,
             hosts: Vec::new(),
             switches: Vec::new(),
             links: Vec::new(),

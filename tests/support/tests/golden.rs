@@ -53,6 +53,7 @@ fn the_golden_document_with_every_field_has_every_optional_one() {
     let topology = Topology::read(&golden("every-field")).unwrap();
     assert!(topology.int_md && topology.ipv6);
     assert!(topology.flowlet_timeout_ns.is_some());
+    assert!(topology.priorities.is_some());
     assert!(topology.hosts.iter().all(|host| host.nic.is_some()));
     assert!(topology.hosts.iter().all(|host| host.jitter_ns > 0));
     assert!(topology.switches.iter().any(|switch| switch.loss_ppm > 0));

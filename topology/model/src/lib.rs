@@ -7,6 +7,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod classes;
 mod ip;
 mod nic;
 pub mod routes;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub use classes::{CLASSES_MAX, dscp_of_class};
 pub use ip::{ipv4_in, ipv6_of};
 pub use nic::{Device, Nic};
 pub use schedule::{Change, Schedule, Target};
@@ -40,6 +42,10 @@ pub struct Topology {
     /// it the controller derives one from the RTTs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flowlet_timeout_ns: Option<u64>,
+    /// Number of classes that hosts write into DSCP and switches serve in order, from 2 to
+    /// [`CLASSES_MAX`]. `None` where every queue is first in, first out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priorities: Option<u8>,
     /// Hosts, ordered by leaf, then by index.
     pub hosts: Vec<Host>,
     /// Switches, ordered by tier from the leaves up.

@@ -20,7 +20,7 @@ use weft_lab::{
 };
 use weft_proto::TIME_TO_LIVE_MAX_NS;
 use weft_text::units::{parse_duration_ns, parse_rate_bps, parse_share_ppm};
-use weft_topology::Role;
+use weft_topology::{CLASSES_MAX, Role};
 
 use change::parse_change;
 use queue::QueueDepth;
@@ -156,6 +156,11 @@ pub struct FabricArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_flowlet_timeout)]
     flowlet_timeout: Option<u64>,
 
+    /// Number of classes, from 2 to 8: hosts write into DSCP how much a connection has left to
+    /// send, and switches serve the smallest first [default: none, queues are first in, first out]
+    #[arg(long, value_name = "CLASSES", value_parser = clap::value_parser!(u8).range(2..=i64::from(CLASSES_MAX)))]
+    priorities: Option<u8>,
+
     /// IP version of connections: 4 or 6
     #[arg(long, value_name = "VERSION", default_value_t = 4, value_parser = parse_ip)]
     ip: u8,
@@ -271,6 +276,7 @@ impl FabricArgs {
                 RoutingKind::Spray => RoutingSpec::Spray,
             },
             flowlet_timeout_ns: self.flowlet_timeout,
+            priorities: self.priorities,
             ip: self.ip,
             changes: change::check(&self.change, &shape)?,
             host_jitter_ns: self.host_jitter,

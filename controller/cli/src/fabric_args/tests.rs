@@ -223,6 +223,15 @@ fn a_flowlet_timeout_is_of_flowlets() {
 }
 
 #[test]
+fn there_are_two_to_eight_classes_or_none() {
+    assert_eq!(leaf_spine("").common.priorities, None);
+    assert_eq!(leaf_spine("--priorities 8").common.priorities, Some(8));
+    for refused in ["0", "1", "9", "all"] {
+        assert!(parse(&format!("--priorities {refused}")).is_err());
+    }
+}
+
+#[test]
 fn testbeds_have_hosts_links_and_kinds_of_paths() {
     let topology = |line: &str| parse(line).unwrap().topology();
     let TopologySpec::TwoPath(paths) = topology("--topology two-path").unwrap() else {

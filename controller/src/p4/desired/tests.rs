@@ -2,6 +2,8 @@
 
 //! Tests of the desired state of switches and SmartNICs.
 
+use weft_topology::Routing;
+
 use super::*;
 use crate::testing::{fabric, fat_tree, leaf_spine, program};
 
@@ -103,7 +105,7 @@ fn uplinks_of(topology: weft_topology::Topology, role: Role) -> (TableEntry, usi
     let switch = switch.clone().find(|switch| switch.role == role).unwrap();
     let program = program(role);
     let unit = TimestampUnit::Microseconds;
-    let entries = uplink_entries(&fabric, switch, &program, unit).unwrap();
+    let entries = uplinks::entries(&fabric, switch, &program, unit).unwrap();
     let (policy, others): (Vec<_>, Vec<_>) = entries
         .into_iter()
         .partition(|entry| entry.is_default_action);
@@ -148,7 +150,7 @@ fn a_flowlet_ends_after_four_of_the_longest_rtts_without_queues() {
     let fabric = RoutedFabric::new(topology.clone()).unwrap();
     let (shortest, longest) = (fabric.shortest_rtt_ns(), fabric.longest_rtt_ns());
     assert_eq!(longest.unwrap() - shortest.unwrap(), 60_000);
-    assert_eq!(flowlet_timeout_ns(&fabric), 4 * longest.unwrap());
+    assert_eq!(uplinks::flowlet_timeout_ns(&fabric), 4 * longest.unwrap());
 }
 
 #[test]
@@ -200,7 +202,7 @@ fn thresholds_in_bytes_are_the_time_in_which_the_port_sends_them() {
         (TimestampUnit::Microseconds, 240),
     ] {
         let program = program(Role::Leaf);
-        let entries = ecn_thresholds(&fabric, leaf, &program, unit).unwrap();
+        let entries = queues::ecn_thresholds(&fabric, leaf, &program, unit).unwrap();
         let packets = program.entry(
             "ecn.threshold",
             &[("standard_metadata.egress_port", Key::Exact(1))],
@@ -218,7 +220,7 @@ fn thresholds_in_bytes_are_the_time_in_which_the_port_sends_them() {
         assert_eq!(entries[1], delay.unwrap());
     }
     assert!(
-        ecn_thresholds(
+        queues::ecn_thresholds(
             &self::fabric(2, 2, 1),
             leaf,
             &program(Role::Leaf),
@@ -227,6 +229,54 @@ fn thresholds_in_bytes_are_the_time_in_which_the_port_sends_them() {
         .unwrap()
         .is_empty()
     );
+}
+
+#[test]
+fn with_priorities_a_packet_is_marked_for_its_own_wait() {
+    let mut topology = leaf_spine(2, 2, 1);
+    topology.priorities = Some(8);
+    for link in &mut topology.links {
+        link.ecn_packets = Some(20);
+    }
+    let fabric = RoutedFabric::new(topology).unwrap();
+    let leaf = &fabric.topology().switches[0];
+    let program = program(Role::Leaf);
+    let unit = TimestampUnit::Nanoseconds;
+    let entries = queues::ecn_thresholds(&fabric, leaf, &program, unit).unwrap();
+    // 20 packets of 1500 bytes at 1 Gbps.
+    let expected = program.entry(
+        "ecn.threshold",
+        &[("standard_metadata.egress_port", Key::Exact(1))],
+        "ecn.above_delay",
+        &[("delay", 240_000)],
+    );
+    assert_eq!(entries[0], expected.unwrap());
+}
+
+#[test]
+fn class_0_has_the_highest_priority_and_packets_of_no_class_are_in_the_middle() {
+    let program = program(Role::Spine);
+    let mut topology = leaf_spine(2, 2, 1);
+    assert_eq!(queues::priorities(&topology, &program).unwrap(), []);
+    for (classes, last, middle) in [(2, 6, 6), (4, 4, 5), (8, 0, 3)] {
+        topology.priorities = Some(classes);
+        let entries = queues::priorities(&topology, &program).unwrap();
+        let set = |priority| ("priority.set_priority", [("priority", priority)]);
+        let of = |dscp: u8, priority| {
+            let (action, parameter) = set(priority);
+            let key = ("dscp", Key::Exact(dscp.into()));
+            program.entry("priority.classes", &[key], action, &parameter)
+        };
+        let (action, parameter) = set(middle);
+        let default = program.default_entry("priority.classes", action, &parameter);
+        assert!(entries.contains(&default.unwrap()));
+        assert!(entries.contains(&of(weft_topology::dscp_of_class(0), 7).unwrap()));
+        let last_dscp = weft_topology::dscp_of_class(classes - 1);
+        assert!(entries.contains(&of(last_dscp, last).unwrap()));
+        // Segments without data.
+        assert!(entries.contains(&of(48, 7).unwrap()));
+        assert_eq!(entries.len(), usize::from(classes) + 2);
+    }
 }
 
 #[test]

@@ -37,6 +37,7 @@ mod messages;
 mod nic;
 mod node;
 mod port;
+mod queue;
 mod schedule;
 mod simulation;
 #[cfg(test)]

@@ -2,11 +2,10 @@
 
 //! An egress port: a bounded queue in front of a link with rate and delay.
 
-use std::collections::VecDeque;
-
 use weft_topology::Change;
 
 use super::loss::Loss;
+use super::queue::Queue;
 use crate::pipeline::{InFlight, QueueMetadata};
 use crate::prefetch::prefetch;
 
@@ -81,14 +80,6 @@ pub struct PortStats {
     pub lost_packets: u64,
 }
 
-/// A packet that waits for the link.
-#[derive(Debug)]
-struct Queued {
-    packet: InFlight,
-    enqueued_ns: u64,
-    depth: u32,
-}
-
 /// An egress port of a switch.
 #[derive(Debug)]
 pub(super) struct Port {
@@ -105,9 +96,7 @@ pub(super) struct Port {
     link: LinkProperties,
     /// The link as described in the topology.
     original: LinkProperties,
-    queue: VecDeque<Queued>,
-    /// Bytes of the packets in it.
-    queued_bytes: u64,
+    queue: Queue,
     /// When the link has sent everything that it has been given.
     free_ns: u64,
     /// The remainder from rounding `free_ns` down, in units of 1 / rate nanoseconds. Without it, a
@@ -129,8 +118,7 @@ impl Port {
             loss,
             link,
             original: link,
-            queue: VecDeque::new(),
-            queued_bytes: 0,
+            queue: Queue::default(),
             free_ns: 0,
             remainder: 0,
             last_arrival_ns: 0,
@@ -141,7 +129,7 @@ impl Port {
     pub fn prefetch(&self) {
         prefetch(&self.armed);
         prefetch(&self.loss);
-        prefetch(&self.queue);
+        self.queue.prefetch();
     }
 
     /// Changes the link from now on. Frames that are already on it are not affected. A queue that
@@ -167,31 +155,42 @@ impl Port {
         self.loss.restore();
     }
 
-    /// Queues `packet`, or gives it back when the queue is full.
-    pub fn enqueue(&mut self, packet: InFlight, now_ns: u64) -> Result<(), InFlight> {
+    /// Queues `packet`. When the queue is full, packets of a lower priority make room; without
+    /// any, the packet itself is dropped. `drop` gets what is dropped.
+    ///
+    /// Returns whether the packet is in the queue.
+    pub fn enqueue(
+        &mut self,
+        packet: InFlight,
+        priority: u8,
+        now_ns: u64,
+        mut drop: impl FnMut(InFlight),
+    ) -> bool {
         self.changed = true;
         // A packet that can leave at once does not count as waiting.
-        let waits = !self.queue.is_empty() || !self.is_free(now_ns);
-        let bytes = packet.length_bytes() as u64;
-        let is_full = match self.link.queue_bytes {
-            Some(most) => self.queued_bytes + bytes > most,
-            None => self.queue.len() >= self.link.queue_packets,
-        };
-        if waits && is_full {
+        let waits = self.waiting() > 0 || !self.is_free(now_ns);
+        while waits && self.has_no_room_for(&packet) {
             self.stats.dropped_packets += 1;
-            return Err(packet);
+            let Some(last) = self.queue.pop_last_below(priority) else {
+                drop(packet);
+                self.stats.queue_packets = self.waiting();
+                return false;
+            };
+            drop(last);
         }
-        self.queued_bytes += bytes;
-        self.queue.push_back(Queued {
-            packet,
-            enqueued_ns: now_ns,
-            depth: u32::try_from(self.queue.len()).unwrap_or(u32::MAX),
-        });
+        self.queue.push(packet, priority, now_ns);
         if waits {
-            self.stats.queue_packets = self.queue.len();
-            self.stats.queue_max_packets = self.stats.queue_max_packets.max(self.queue.len());
+            self.stats.queue_packets = self.waiting();
+            self.stats.queue_max_packets = self.stats.queue_max_packets.max(self.waiting());
         }
-        Ok(())
+        true
+    }
+
+    fn has_no_room_for(&self, packet: &InFlight) -> bool {
+        match self.link.queue_bytes {
+            Some(most) => self.queue.bytes() + packet.length_bytes() as u64 > most,
+            None => self.waiting() >= self.link.queue_packets,
+        }
     }
 
     /// Takes the next packet, with the queue's metadata for egress. `time` turns nanoseconds of the
@@ -201,15 +200,14 @@ impl Port {
         now_ns: u64,
         time: impl Fn(u64) -> u64,
     ) -> Option<(InFlight, QueueMetadata)> {
-        let queued = self.queue.pop_front()?;
-        self.queued_bytes -= queued.packet.length_bytes() as u64;
+        let (queued, left) = self.queue.pop()?;
         self.changed = true;
-        self.stats.queue_packets = self.queue.len();
+        self.stats.queue_packets = self.waiting();
         let metadata = QueueMetadata {
             enq_timestamp: time(queued.enqueued_ns),
             enq_qdepth: queued.depth,
             deq_timedelta: time(now_ns) - time(queued.enqueued_ns),
-            deq_qdepth: u32::try_from(self.queue.len()).unwrap_or(u32::MAX),
+            deq_qdepth: left,
         };
         Some((queued.packet, metadata))
     }
@@ -276,15 +274,14 @@ impl Port {
 
     /// Packets that wait.
     pub fn waiting(&self) -> usize {
-        self.queue.len()
+        self.queue.packets()
     }
 
     /// Empties the queue, for example because the switch got a new program or failed.
     pub fn flush(&mut self) {
-        self.changed |= !self.queue.is_empty();
-        self.stats.dropped_packets += self.queue.len() as u64;
+        self.changed |= self.waiting() > 0;
+        self.stats.dropped_packets += self.waiting() as u64;
         self.stats.queue_packets = 0;
         self.queue.clear();
-        self.queued_bytes = 0;
     }
 }

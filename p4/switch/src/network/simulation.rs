@@ -259,7 +259,9 @@ impl Network {
         };
         let port = &mut place.ports[index];
         let (bytes, queue_packets) = (output.packet.length_bytes(), port.waiting());
-        let queued = port.enqueue(output.packet, now_ns);
+        let effects = &mut self.effects;
+        let drop = |packet| effects.discard(packet);
+        let is_queued = port.enqueue(output.packet, output.priority, now_ns, drop);
         if port.observed {
             self.arrivals.push(Arrival {
                 at_ns: now_ns,
@@ -267,14 +269,16 @@ impl Network {
                 port: port.number,
                 bytes,
                 queue_packets,
-                dropped: queued.is_err(),
+                dropped: !is_queued,
             });
         }
-        match queued {
-            Err(packet) => self.effects.discard(packet),
-            Ok(()) if port.armed => {}
-            Ok(()) if at_once && port.is_free(now_ns) => self.dequeue(node, index),
-            Ok(()) => self.arm(node, index),
+        if !is_queued || port.armed {
+            return;
+        }
+        if at_once && port.is_free(now_ns) {
+            self.dequeue(node, index);
+        } else {
+            self.arm(node, index);
         }
     }
 

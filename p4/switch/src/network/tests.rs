@@ -359,3 +359,99 @@ proptest! {
         prop_assert_eq!(stats(&mut stepped, 0, 2), stats(&mut whole, 0, 2));
     }
 }
+
+/// Priority 7 - N for packets with DSCP N.
+fn prioritize(network: &mut Network, switch: usize) {
+    let pipeline = network.pipeline_mut(switch).unwrap();
+    let table = pipeline.program().table_id("priority.classes").unwrap();
+    let action = pipeline.program().action_id(table, "priority.set_priority");
+    for class in 0..8 {
+        let entry = TableEntry {
+            matches: vec![MatchValue::Exact(vec![class])],
+            priority: 0,
+            action: ActionCall {
+                action: action.unwrap(),
+                args: vec![vec![7 - class]],
+            },
+        };
+        pipeline.insert(table, &entry).unwrap();
+    }
+}
+
+/// A full-size frame of a class, which is also its tag.
+fn of_class(class: u8) -> Vec<u8> {
+    let mut frame = frame(2, FULL_BYTES, class);
+    edit_ipv4(&mut frame, |header| header[1] = class << 2);
+    frame
+}
+
+/// Tags of the frames that leave, in their order.
+fn order(network: &mut Network) -> Vec<u8> {
+    settle(network).into_iter().map(|(_, tag)| tag).collect()
+}
+
+/// Both switches serve by class. Frames that come at the same time wait at the first one.
+fn with_classes(queue_packets: u32) -> Network {
+    let mut network = network(GBPS, queue_packets);
+    for switch in [0, 1] {
+        prioritize(&mut network, switch);
+    }
+    network
+}
+
+#[test]
+fn the_most_urgent_class_is_served_first_and_each_in_its_order() {
+    let mut network = with_classes(100);
+    for class in [5, 5, 7, 0, 3, 0, 7] {
+        network.receive(0, 0, &of_class(class));
+    }
+    // The first has left before the others came.
+    assert_eq!(order(&mut network), [5, 0, 0, 3, 5, 7, 7]);
+}
+
+#[test]
+fn without_entries_the_dscp_changes_nothing() {
+    let mut network = network(GBPS, 100);
+    for class in [5, 7, 0, 3] {
+        network.receive(0, 0, &of_class(class));
+    }
+    assert_eq!(order(&mut network), [5, 7, 0, 3]);
+}
+
+#[test]
+fn a_full_queue_drops_the_newest_of_the_least_urgent_class() {
+    let mut network = with_classes(3);
+    for class in [4, 7, 6, 7, 2, 3] {
+        network.receive(0, 0, &of_class(class));
+    }
+    // 7, 6 and 7 fill the queue; 2 and 3 take the places of both 7.
+    assert_eq!(order(&mut network), [4, 2, 3, 6]);
+    let mut network = with_classes(3);
+    for class in [4, 2, 2, 2, 2, 3] {
+        network.receive(0, 0, &of_class(class));
+    }
+    assert_eq!(order(&mut network), [4, 2, 2, 2]);
+    assert_eq!(
+        stats(&mut network, 0, BETWEEN as u16 + 1).dropped_packets,
+        2
+    );
+}
+
+#[test]
+fn frames_of_other_lengths_find_room_in_bytes() {
+    let mut topology = topology(GBPS, 100);
+    for link in &mut topology.links {
+        link.queue_bytes = Some(3 * FULL_BYTES as u64);
+    }
+    let mut network = network_of(&topology);
+    for switch in [0, 1] {
+        prioritize(&mut network, switch);
+    }
+    for class in [4, 7, 7, 7] {
+        network.receive(0, 0, &of_class(class));
+    }
+    let mut short = frame(2, 60, 1);
+    edit_ipv4(&mut short, |header| header[1] = 1 << 2);
+    network.receive(0, 0, &short);
+    assert_eq!(order(&mut network), [4, 1, 7, 7]);
+}

@@ -37,7 +37,7 @@ pub use model::intrinsics::DROP_PORT;
 pub use model::program::Program;
 pub use run::api::{
     ActionCall, CloneSession, CounterValue, Digest, Effects, InFlight, MatchValue, Output,
-    QueueMetadata, Replica, TableEntry,
+    PRIORITIES, QueueMetadata, Replica, TableEntry,
 };
 pub use run::control_plane::error::StateError;
 pub(crate) use run::externs::Random;

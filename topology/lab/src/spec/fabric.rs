@@ -103,6 +103,9 @@ pub struct CommonSpec {
     /// flowlet routing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flowlet_timeout_ns: Option<u64>,
+    /// Number of classes by what is left to send, which switches serve in order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priorities: Option<u8>,
     /// Version of IP that connections run over: 4 or 6.
     #[serde(default = "ipv4", skip_serializing_if = "is_ipv4")]
     pub ip: u8,

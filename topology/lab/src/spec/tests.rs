@@ -23,6 +23,7 @@ fn whole() -> LabSpec {
                 route_metrics: BTreeMap::from([("initial_window".to_owned(), 2)]),
                 routing: RoutingSpec::Flowlet,
                 flowlet_timeout_ns: Some(500_000),
+                priorities: Some(8),
                 ip: 6,
                 changes: vec![ChangeSpec {
                     at_ns: 5_000_000,

@@ -10,7 +10,7 @@ use crate::pipeline::model::intrinsics::Intrinsics;
 impl Intrinsics {
     pub fn find(document: &json::Document, symbols: &mut Symbols) -> Result<Self, LoadError> {
         let unread = symbols.spare();
-        let no_group = symbols.spare();
+        let none = symbols.spare();
         let symbols = &*symbols;
         // p4c renames some fields for BMv2 and says so in the aliases.
         let aliased = |name: &str| {
@@ -36,6 +36,7 @@ impl Intrinsics {
             ingress_port: needed("ingress_port")?,
             egress_spec: needed("egress_spec")?,
             egress_port: needed("egress_port")?,
+            priority: slot("priority").unwrap_or(none),
             instance_type: optional("instance_type"),
             packet_length: optional("packet_length"),
             enq_timestamp: optional("enq_timestamp"),
@@ -44,7 +45,7 @@ impl Intrinsics {
             deq_qdepth: optional("deq_qdepth"),
             ingress_global_timestamp: optional("ingress_global_timestamp"),
             egress_global_timestamp: optional("egress_global_timestamp"),
-            mcast_grp: slot("mcast_grp").unwrap_or(no_group),
+            mcast_grp: slot("mcast_grp").unwrap_or(none),
             egress_rid: optional("egress_rid"),
             checksum_error: optional("checksum_error"),
             parser_error: optional("parser_error"),

@@ -23,6 +23,7 @@ pub struct Intrinsics {
     pub ingress_port: Slot,
     pub egress_spec: Slot,
     pub egress_port: Slot,
+    pub priority: Slot,
     pub instance_type: Slot,
     pub packet_length: Slot,
     pub enq_timestamp: Slot,

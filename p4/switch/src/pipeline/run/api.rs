@@ -99,11 +99,11 @@ pub struct CloneSession {
 pub struct QueueMetadata {
     /// When the packet was queued.
     pub enq_timestamp: u64,
-    /// Packets in the queue when this one arrived, not counting it.
+    /// Packets of this one's priority in the queue when it arrived, not counting it.
     pub enq_qdepth: u32,
     /// How long the packet waited.
     pub deq_timedelta: u64,
-    /// Packets left in the queue when this one was taken out.
+    /// Packets of its priority left in the queue when it was taken out.
     pub deq_qdepth: u32,
 }
 
@@ -128,7 +128,12 @@ pub struct Output {
     pub port: u16,
     /// The packet.
     pub packet: InFlight,
+    /// Its `priority`, below [`PRIORITIES`]: a greater one is served first.
+    pub priority: u8,
 }
+
+/// Priorities of packets at a port: the values of `standard_metadata.priority`.
+pub const PRIORITIES: usize = 8;
 
 /// A digest message.
 #[derive(Debug, Clone, PartialEq, Eq)]

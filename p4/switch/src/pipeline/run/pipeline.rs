@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::api::{CloneSession, CounterValue, Effects, InFlight, Output, QueueMetadata, Replica};
+use super::api::{
+    CloneSession, CounterValue, Effects, InFlight, Output, PRIORITIES, QueueMetadata, Replica,
+};
 use super::deparser::{deparse, update_checksums, verify_checksums};
 use super::entry::Entry;
 use super::externs::{Externs, Random};
@@ -235,7 +237,12 @@ impl Pipeline {
         fields.instance_type.set(words, instance_type::NORMAL);
         packet.0.clear_requests();
         packet.0.port = port;
-        effects.outputs.push(Output { port, packet });
+        let priority = priority_of(fields.priority, &packet);
+        effects.outputs.push(Output {
+            port,
+            packet,
+            priority,
+        });
     }
 
     /// Queues a copy of a packet for each replica, truncated to `length` bytes if that is given.
@@ -255,9 +262,11 @@ impl Pipeline {
             if let Some(length) = length {
                 copy.0.truncate = Some(copy.0.truncate.map_or(length, |cut| cut.min(length)));
             }
+            let priority = priority_of(self.program.intrinsics.priority, &copy);
             effects.outputs.push(Output {
                 port: replica.port,
                 packet: copy,
+                priority,
             });
         }
     }
@@ -350,6 +359,11 @@ impl Pipeline {
         effects.discard(packet);
         self.run_ingress(again, port, timestamp, effects);
     }
+}
+
+/// A priority above the greatest counts as that.
+fn priority_of(priority: Slot, packet: &InFlight) -> u8 {
+    priority.get(&packet.0.words).min(PRIORITIES as u64 - 1) as u8
 }
 
 /// A table with the program's entries and default action.

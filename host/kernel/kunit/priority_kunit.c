@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit tests of priority.c: what is written into the packets of a subflow. */
+#include "connection.h"
+
+#include "../priority.c"
+#include "../weft_size.c"
+
+#define DSCP_OF_CLASS_1	0x07
+#define DSCP_OF_CLASS_3	0x0f
+#define DSCP_OF_CLASS_7	0x1f
+
+/* A subflow whose TCP marks its packets as ECN-capable. */
+static struct sock *capable_subflow(struct kunit *test, struct mptcp_sock *msk)
+{
+	struct sock *ssk = mptcp_subflow_tcp_sock(add_subflow(test, msk, 0));
+
+	inet_sk(ssk)->tos = INET_ECN_ECT_0;
+	return ssk;
+}
+
+static u8 dscp_after(struct mptcp_sock *msk, struct sock *ssk, u64 unsent_bytes)
+{
+	msk->write_seq = msk->snd_nxt + unsent_bytes;
+	weft_mark_data(msk, ssk);
+	return inet_sk(ssk)->tos >> DSCP_SHIFT;
+}
+
+static void data_have_the_class_of_what_is_left(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct sock *ssk = capable_subflow(test, msk);
+
+	weft_priorities = 8;
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 10000000), DSCP_OF_CLASS_7);
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 100000), DSCP_OF_CLASS_3);
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 15000), DSCP_OF_CLASS_1);
+	KUNIT_EXPECT_EQ(test, ssk->sk_priority, WEFT_CLASSES_MAX + 1);
+	weft_priorities = 0;
+	weft_conn_release(msk);
+}
+
+static void the_ecn_bits_stay(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct sock *ssk = capable_subflow(test, msk);
+
+	weft_priorities = 8;
+	dscp_after(msk, ssk, 100000);
+	KUNIT_EXPECT_EQ(test, inet_sk(ssk)->tos & INET_ECN_MASK, INET_ECN_ECT_0);
+	weft_mark_urgent(ssk);
+	KUNIT_EXPECT_EQ(test, inet_sk(ssk)->tos & INET_ECN_MASK, INET_ECN_ECT_0);
+	KUNIT_EXPECT_EQ(test, inet_sk(ssk)->tos >> DSCP_SHIFT, dscp_of_class(0));
+	weft_priorities = 0;
+	weft_conn_release(msk);
+}
+
+static void an_end_that_is_unknown_counts_as_what_was_sent(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct sock *ssk = capable_subflow(test, msk);
+
+	weft_priorities = 8;
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 10000), DSCP_OF_CLASS_1);
+	/* 10 kB at a time, of which the last are not acknowledged */
+	msk->snd_nxt += 6000000;
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 10000), DSCP_OF_CLASS_7);
+	weft_priorities = 0;
+	weft_conn_release(msk);
+}
+
+static void without_classes_nothing_is_written(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct sock *ssk = capable_subflow(test, msk);
+
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 100000), 0);
+	KUNIT_EXPECT_EQ(test, ssk->sk_priority, 0);
+	weft_conn_release(msk);
+}
+
+static void fewer_classes_have_some_of_the_thresholds(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct sock *ssk = capable_subflow(test, msk);
+
+	weft_priorities = 2;
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 1000), DSCP_OF_CLASS_1);
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 10000000), DSCP_OF_CLASS_1);
+	weft_priorities = 4;
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 45000), DSCP_OF_CLASS_1);
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 10000000), DSCP_OF_CLASS_3);
+	weft_priorities = 0;
+	weft_conn_release(msk);
+}
+
+static struct kunit_case priority_cases[] = {
+	KUNIT_CASE(data_have_the_class_of_what_is_left),
+	KUNIT_CASE(the_ecn_bits_stay),
+	KUNIT_CASE(an_end_that_is_unknown_counts_as_what_was_sent),
+	KUNIT_CASE(without_classes_nothing_is_written),
+	KUNIT_CASE(fewer_classes_have_some_of_the_thresholds),
+	{}
+};
+
+static struct kunit_suite priority_suite = {
+	.name		= "weft_priority",
+	.test_cases	= priority_cases,
+};
+kunit_test_suite(priority_suite);

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Writes into the DSCP of packets how much their connection has left to send, so that
+ * switches serve those first that are nearest to their end. That is the order with the
+ * shortest mean completion time (pFabric: Alizadeh et al., SIGCOMM 2013), with as many
+ * classes as a switch has queues.
+ *
+ * What is left is what weft_size.c estimates. A connection whose end is not known yet
+ * counts as one that goes on for as long as it has (PIAS: Bai et al., NSDI 2015). What
+ * is sent again because a subflow holds it up is urgent (class 0), for everything after
+ * it waits for it. Switches see themselves that handshakes and ACKs are (priority.p4).
+ *
+ * The class is written when a scheduler gives a subflow a burst, and holds for what this
+ * subflow sends until the next one.
+ */
+#include <linux/moduleparam.h>
+#include <net/tcp.h>
+
+#include "priority.h"
+#include "weft.h"
+
+static unsigned int weft_priorities;
+module_param(weft_priorities, uint, 0644);
+MODULE_PARM_DESC(weft_priorities,
+		 "all schedulers: number of classes, by what is left to send, that are written into DSCP, from 2 to 8; 0: none (0)");
+
+/*
+ * In kB, for eight classes. Of Web Search's bytes, about as many are in flows above the
+ * last one as below.
+ */
+static unsigned int weft_thresholds_kb[WEFT_THRESHOLDS_MAX] = {
+	15, 45, 150, 500, 1500, 5000
+};
+module_param_array(weft_thresholds_kb, uint, NULL, 0644);
+MODULE_PARM_DESC(weft_thresholds_kb,
+		 "all schedulers: kB left to send up to which a packet is in class 1, 2, ..., of eight; of fewer classes, some of them count (15,45,150,500,1500,5000)");
+
+/* Of a pool for local use (RFC 2474, section 6); dscp_of_class() in topology/model. */
+static u8 dscp_of_class(u8 class)
+{
+	return class << 2 | 3;
+}
+
+/* Bits of the DSCP in a TOS byte or traffic class; the others are ECN's. */
+#define DSCP_SHIFT	2
+/* The queue of a host's interface has bands for these priorities of sockets. */
+#define SK_PRIORITY(class)	(WEFT_CLASSES_MAX + (class))
+
+/*
+ * The socket is not locked. TCP sets the ECN bits with it locked, for every packet anew,
+ * so they are right again in the next packet if both write at the same time.
+ */
+static void mark(struct sock *ssk, u8 class)
+{
+	u8 dscp = dscp_of_class(class) << DSCP_SHIFT;
+
+	WRITE_ONCE(inet_sk(ssk)->tos,
+		   (READ_ONCE(inet_sk(ssk)->tos) & INET_ECN_MASK) | dscp);
+#if IS_ENABLED(CONFIG_IPV6)
+	if (inet6_sk(ssk))
+		WRITE_ONCE(inet6_sk(ssk)->tclass,
+			   (READ_ONCE(inet6_sk(ssk)->tclass) & INET_ECN_MASK) | dscp);
+#endif
+	WRITE_ONCE(ssk->sk_priority, SK_PRIORITY(class));
+}
+
+static u8 class_of(struct mptcp_sock *msk, unsigned int classes)
+{
+	const struct sock *sk = (const struct sock *)msk;
+	unsigned int most_kb[WEFT_THRESHOLDS_MAX];
+	struct weft_conn *conn = weft_conn(msk);
+	struct weft_conn_view view = {
+		.next_seq = msk->snd_nxt,
+		.unsent_bytes = READ_ONCE(msk->write_seq) - msk->snd_nxt,
+	};
+	bool is_idle = READ_ONCE(msk->snd_una) == msk->snd_nxt;
+	u64 left = weft_size_left(&conn->size, &view, is_idle);
+
+	/* how much the application has to write yet is unknown */
+	if (sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags))
+		return classes - 1;
+	weft_thresholds(most_kb, weft_thresholds_kb, classes);
+	return weft_class_of(left, most_kb, classes);
+}
+
+static unsigned int class_count(void)
+{
+	unsigned int classes = READ_ONCE(weft_priorities);
+
+	return classes < 2 ? 0 : min(classes, WEFT_CLASSES_MAX);
+}
+
+/**
+ * weft_mark_data() - write the class of new data into the packets of a subflow
+ * @msk: connection with state
+ * @ssk: TCP socket of the subflow that gets the data
+ */
+void weft_mark_data(struct mptcp_sock *msk, struct sock *ssk)
+{
+	unsigned int classes = class_count();
+
+	if (classes)
+		mark(ssk, class_of(msk, classes));
+}
+
+/**
+ * weft_mark_urgent() - make the packets of a subflow urgent until it gets new data
+ * @ssk: TCP socket of the subflow
+ */
+void weft_mark_urgent(struct sock *ssk)
+{
+	if (class_count())
+		mark(ssk, 0);
+}

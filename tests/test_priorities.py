@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Classes of what is left to send: who gains, and that nobody else loses."""
+
+from pathlib import Path
+from statistics import mean
+
+import pytest
+from driver import Weft, rows
+
+pytestmark = pytest.mark.lab
+
+SEEDS = (101, 102)
+DCTCP = "--congestion dctcp --ecn 20 --rto-min 5ms"
+WEBSEARCH = f"--workload websearch --load 0.7 --flows 100 {DCTCP}"
+SHORT_BYTES = 100_000
+
+
+def fcts_ms(weft: Weft, out: Path, flags: str) -> list[tuple[int, float]]:
+    """Size and FCT of every flow of all seeds; all have arrived."""
+    flows = []
+    for seed in SEEDS:
+        folder = out / str(seed)
+        weft.run("run", *flags.split(), "--seed", str(seed), "--out", str(folder))
+        flows += rows(folder / "flows.csv")
+    assert {flow["error"] for flow in flows} == {""}
+    return [(int(flow["bytes"]), int(flow["fct_ns"]) / 1e6) for flow in flows]
+
+
+@pytest.mark.parametrize("scheduler", ["weft", "minrtt"])
+def test_with_classes_flows_end_sooner_and_short_ones_most(
+    weft: Weft, tmp_path: Path, scheduler: str
+) -> None:
+    flags = f"{WEBSEARCH} --scheduler {scheduler}"
+    without = fcts_ms(weft, tmp_path / "without", flags)
+    classes = fcts_ms(weft, tmp_path / "classes", f"{flags} --priorities 8")
+
+    def ratio(is_meant: int) -> float:
+        """Mean FCT of flows up to a size, with classes by without."""
+        of = [mean(f for b, f in flows if b <= is_meant) for flows in (classes, without)]
+        return of[0] / of[1]
+
+    assert ratio(SHORT_BYTES) < 0.7
+    assert ratio(10**12) < 0.9
+
+
+def test_tcp_in_the_background_gets_what_it_gets_without_classes(
+    weft: Weft, tmp_path: Path
+) -> None:
+    flags = (
+        "--traffic bulk --duration 1s --hosts 4 --rate 500mbit --flows 2 --background-tcp 2 "
+        "--scheduler weft --congestion dctcp --ecn 20"
+    )
+    delivered = []
+    for given in ("", "--priorities 8"):
+        out = tmp_path / (given or "without")
+        total = 0
+        for seed in SEEDS:
+            folder = out / str(seed)
+            weft.run(
+                "run", *flags.split(), *given.split(), "--seed", str(seed), "--out", str(folder)
+            )
+            total += sum(int(row["bytes"]) for row in rows(folder / "background.csv"))
+        delivered.append(total)
+    assert delivered[1] >= 0.9 * delivered[0]
+
+
+def test_classes_that_cannot_be_are_one_clear_line(weft: Weft) -> None:
+    for given in ("1", "9"):
+        done = weft.try_run("run", "--priorities", given)
+        assert done.returncode == 2
+        assert "--priorities" in done.stderr
+        assert "2..=8" in done.stderr
