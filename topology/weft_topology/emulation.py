@@ -299,7 +299,7 @@ def _configure(host: FabricHost, link: FabricLink, namespace: int, fabric: netli
                     here.params["rate_from_a_bps"],
                     naming.NIC_HEADER_BYTES if params["nic"] else 0,
                 ),
-                *([netlink.priority_bands(_HOST_INDEX)] if params["has_priorities"] else ()),
+                *(netlink.priority_bands(_HOST_INDEX) if params["has_priorities"] else ()),
             ]
         )
         offloads.disable(control, here.name)

@@ -29,10 +29,11 @@ TIMER_SLACK_NS = 1000
 """How late a timer of the lab's kernel may be, which takes one every 500 ns at most."""
 
 # Numbers of the kernel's ABI: include/uapi/linux/{netlink,rtnetlink,if_link,neighbour}.h,
-# {veth,pkt_sched}.h.
+# {veth,pkt_sched,pkt_cls,if_ether}.h.
 _REQUEST, _ACK, _EXCL, _CREATE = 0x1, 0x4, 0x200, 0x400
 _ERROR = 2
-_NEWLINK, _DELLINK, _NEWADDR, _NEWROUTE, _NEWNEIGH, _NEWQDISC = 16, 17, 20, 24, 28, 36
+_NEWLINK, _DELLINK, _NEWADDR, _NEWROUTE, _NEWNEIGH = 16, 17, 20, 24, 28
+_NEWQDISC, _NEWTFILTER = 36, 44
 _NESTED = 0x8000
 _IFF_UP = 0x1
 _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_LINKINFO, _IFLA_NET_NS_FD = 1, 3, 4, 18, 28
@@ -45,9 +46,12 @@ _NDA_DST, _NDA_LLADDR, _NUD_PERMANENT = 1, 2, 0x80
 _RT_TABLE_MAIN, _RTPROT_BOOT, _RT_SCOPE_UNIVERSE, _RTN_UNICAST = 254, 3, 0, 1
 _TCA_KIND, _TCA_OPTIONS, _TC_ROOT = 1, 2, 0xFFFFFFFF
 _TBF_HANDLE, _TBF_CLASS = 0x10000, 0x10001
+_PRIO_HANDLE, _PRIO_FIRST_BAND = 0x20000, 0x20001
 _TCA_TBF_PARMS, _TCA_TBF_RATE64, _TCA_TBF_BURST = 1, 4, 6
 _TCA_NETEM_LATENCY64 = 10
 _LINKLAYER_ETHERNET = 1
+_TCA_U32_CLASSID, _TCA_U32_SEL, _TC_U32_TERMINAL = 1, 5, 1
+_ETH_P_IP, _ETH_P_IPV6 = 0x0800, 0x86DD
 
 _HEADER = struct.Struct("=IHHII")
 _CHUNK_BYTES = 16 << 10
@@ -208,17 +212,35 @@ def default_route(index: int, gateway: Address, metrics: Mapping[int, int]) -> R
     return Request(f"default route via {gateway}", _NEWROUTE, body)
 
 
-def priority_bands(index: int) -> Request:
+def priority_bands(index: int) -> list[Request]:
     """Serve what waits in a token bucket by the priority of its socket.
 
     `host/kernel/priority.c` gives sockets the priorities from 8, a class each. All other sockets
-    are in the middle.
+    are in the last class, as in switches. Packets of less than 128 bytes, which carry no data or
+    next to none, are urgent whatever their socket.
     """
     bands = 8
-    options = struct.pack("=i", bands) + bytes([bands // 2] * bands + list(range(bands)))
-    body = struct.pack("=BxxxiIII", socket.AF_UNSPEC, index, 0, _TBF_CLASS, 0)
+    options = struct.pack("=i", bands) + bytes([bands - 1] * bands + list(range(bands)))
+    body = struct.pack("=BxxxiIII", socket.AF_UNSPEC, index, _PRIO_HANDLE, _TBF_CLASS, 0)
     body += _text(_TCA_KIND, "prio") + _attribute(_TCA_OPTIONS, options)
-    return Request(f"priorities of interface {index}", _NEWQDISC, body)
+    return [
+        Request(f"priorities of interface {index}", _NEWQDISC, body),
+        # The total length of IPv4, in bytes 2 and 3; the payload length of IPv6, in 4 and 5.
+        _short_packets(index, _ETH_P_IP, offset=0, mask=0x0000FF80),
+        _short_packets(index, _ETH_P_IPV6, offset=4, mask=0xFF800000),
+    ]
+
+
+def _short_packets(index: int, protocol: int, offset: int, mask: int) -> Request:
+    """Send packets whose word at `offset` has no bit of `mask` to the first band."""
+    key = struct.pack("=4s4sii", mask.to_bytes(4, "big"), bytes(4), offset, 0)
+    selector = struct.pack("=BBBxHHhhI", _TC_U32_TERMINAL, 0, 1, 0, 0, 0, 0, 0) + key
+    options = _u32(_TCA_U32_CLASSID, _PRIO_FIRST_BAND) + _attribute(_TCA_U32_SEL, selector)
+    # Filters of different protocols have different priorities.
+    info = protocol << 16 | socket.htons(protocol)
+    body = struct.pack("=BxxxiIII", socket.AF_UNSPEC, index, 0, _PRIO_HANDLE, info)
+    body += _text(_TCA_KIND, "u32") + _attribute(_TCA_OPTIONS | _NESTED, options)
+    return Request(f"short packets of interface {index}", _NEWTFILTER, body)
 
 
 def token_bucket(index: int, rate_bps: int, overhead_bytes: int = 0) -> Request:

@@ -58,15 +58,17 @@ pub(super) fn ecn_thresholds(
 }
 
 /// What DSCPs mean where hosts write classes into it: class 0 is served first. Segments without
-/// data are of class 0, and packets of no class are in the middle.
+/// data are of class 0. Packets of no class are in the last one: there the connections with much
+/// left compete with them as they do without classes. In a higher class, long flows of others
+/// would take everything from those.
 pub(super) fn priorities(topology: &Topology, program: &Program) -> Result<Vec<TableEntry>, Error> {
     let Some(classes) = topology.priorities else {
         return Ok(Vec::new());
     };
     let priority = |class: u8| [("priority", u128::from(HIGHEST.saturating_sub(class)))];
     let set = "priority.set_priority";
-    let middle = priority(classes / 2);
-    let mut entries = vec![program.default_entry("priority.classes", set, &middle)?];
+    let last = priority(classes - 1);
+    let mut entries = vec![program.default_entry("priority.classes", set, &last)?];
     let of_classes = (0..classes).map(|class| (weft_topology::dscp_of_class(class), class));
     for (dscp, class) in of_classes.chain([(DSCP_CS6, 0)]) {
         let key = ("dscp", Key::Exact(dscp.into()));

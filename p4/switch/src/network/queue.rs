@@ -2,9 +2,10 @@
 
 //! The queue of an egress port: packets by priority, in a buffer that they share.
 //!
-//! A greater priority is always served first, and packets of the same priority in the order of
-//! their arrival. When the buffer is full, the newest packet of the lowest priority makes room for
-//! one of a higher priority. A program that sets no priority has one first-in first-out queue.
+//! A greater priority is served first, and packets of the same priority in the order of their
+//! arrival. So that nothing starves, the lowest priority that waits gets a tenth of the link. When
+//! the buffer is full, the newest packet of the lowest priority makes room for one of a higher
+//! priority. A program that sets no priority has one first-in first-out queue.
 
 use std::collections::VecDeque;
 
@@ -20,6 +21,9 @@ pub(super) struct Queued {
     pub depth: u32,
 }
 
+/// Bytes of higher priorities that are sent for each one of the lowest that waits.
+const BYTES_PER_LOWEST: u64 = 9;
+
 /// All packets that wait.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
@@ -28,6 +32,8 @@ pub(super) struct Queue {
     occupied: u8,
     packets: usize,
     bytes: u64,
+    /// Bytes that others have sent since the lowest priority had its turn.
+    sent_before_lowest: u64,
 }
 
 impl Queue {
@@ -56,10 +62,26 @@ impl Queue {
 
     /// Takes the packet that is served next, and gives how many of its priority are left.
     pub fn pop(&mut self) -> Option<(Queued, u32)> {
-        let highest = 7_u32.checked_sub(self.occupied.leading_zeros())?;
-        let queued = self.by_priority[highest as usize].pop_front()?;
-        self.note_gone(highest as usize, &queued);
-        Some((queued, count(&self.by_priority[highest as usize])))
+        let priority = self.next()?;
+        let queued = self.by_priority[priority].pop_front()?;
+        self.note_gone(priority, &queued);
+        Some((queued, count(&self.by_priority[priority])))
+    }
+
+    /// Chooses the priority that is served next.
+    fn next(&mut self) -> Option<usize> {
+        let highest = 7_u32.checked_sub(self.occupied.leading_zeros())? as usize;
+        let lowest = self.occupied.trailing_zeros() as usize;
+        let bytes = |priority: usize| {
+            let first = self.by_priority[priority].front();
+            first.map_or(0, |queued| queued.packet.length_bytes() as u64)
+        };
+        if highest == lowest || self.sent_before_lowest >= BYTES_PER_LOWEST * bytes(lowest) {
+            self.sent_before_lowest = 0;
+            return Some(lowest);
+        }
+        self.sent_before_lowest += bytes(highest);
+        Some(highest)
     }
 
     /// Takes the packet that is served last, if its priority is below `priority`.

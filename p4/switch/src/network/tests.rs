@@ -410,6 +410,28 @@ fn the_most_urgent_class_is_served_first_and_each_in_its_order() {
 }
 
 #[test]
+fn the_least_urgent_class_gets_a_tenth_of_the_link() {
+    let mut network = with_classes(100);
+    for _ in 0..40 {
+        network.receive(0, 0, &of_class(0));
+    }
+    for class in [6, 7, 7, 7, 7] {
+        network.receive(0, 0, &of_class(class));
+    }
+    let order = order(&mut network);
+    let places = |class| {
+        let of_class = order
+            .iter()
+            .enumerate()
+            .filter(move |(_, tag)| **tag == class);
+        of_class.map(|(place, _)| place).collect::<Vec<_>>()
+    };
+    // The first frame has left before one of class 7 waited.
+    assert_eq!(places(7), [10, 20, 30, 40]);
+    assert_eq!(places(6), [44]);
+}
+
+#[test]
 fn without_entries_the_dscp_changes_nothing() {
     let mut network = network(GBPS, 100);
     for class in [5, 7, 0, 3] {
