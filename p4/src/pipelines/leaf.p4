@@ -12,6 +12,8 @@
 //                                                               |               |
 //     .---------------------------------------------------------'               |
 //     |                                                                         |
+//   ChoosePriority                                                              |
+//     |                                                                         |
 //   Telemetry -> Int.. -> Rtt -> SampleLoss -> SampleQueue -> AccountDigest ----+
 //                  |       |         |           |     ^                        |
 //                  v       v         v           v     |                        v

@@ -13,6 +13,8 @@
 //                                               |                               |
 //     .-----------------------------------------'                               |
 //     |                                                                         |
+//   ChoosePriority                                                              |
+//     |                                                                         |
 //   Telemetry -> SampleLoss -> SampleQueue -> AccountDigest --------------------+
 //                    |           |     ^                                        |
 //                    v           v     |                                        v
