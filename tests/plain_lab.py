@@ -164,7 +164,7 @@ def description(
     arguments: Sequence[str],
     topology: dict[str, object] | None,
 ) -> dict[str, object]:
-    """Give the LabSpec (topology/lab/src/spec.rs) of a lab."""
+    """Give the LabSpec (topology/lab/src/spec/mod.rs) of a lab."""
     return {
         "topology": topology,
         "pattern_ttl_ns": PATTERN_TTL_NS,
