@@ -40,8 +40,8 @@ pub struct Arrival {
     pub bytes: u64,
     /// Packets in the queue at that time.
     pub queue_packets: u64,
-    /// Whether it was dropped because the queue was full.
-    pub dropped: bool,
+    /// Packets dropped because the queue was full: itself, or less urgent ones for it.
+    pub dropped_packets: u64,
 }
 
 /// Calls `handle` for every row of the file at `path`, with times by the file's clock.
@@ -97,7 +97,7 @@ fn parse(
         at_ns: number(0)?,
         bytes: number(3)?,
         queue_packets: number(4)?,
-        dropped: number(5)? != 0,
+        dropped_packets: number(5)?,
     };
     Ok((place, arrival))
 }

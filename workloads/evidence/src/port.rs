@@ -56,7 +56,7 @@ impl Port {
     pub fn arrive(&mut self, arrival: Arrival) {
         self.arrived_packets += 1;
         self.arrived_bytes += arrival.bytes;
-        self.dropped_packets += u64::from(arrival.dropped);
+        self.dropped_packets += arrival.dropped_packets;
         self.queue_packets.record(arrival.queue_packets);
         self.series.add(arrival);
         let now_ns = arrival.at_ns;
@@ -101,7 +101,7 @@ mod tests {
                 at_ns,
                 bytes: 1514,
                 queue_packets: 0,
-                dropped: false,
+                dropped_packets: 0,
             });
         }
         port.strengths.into_iter().collect()
@@ -129,12 +129,12 @@ mod tests {
     #[test]
     fn what_is_dropped_is_counted_among_what_came() {
         let mut port = Port::new(GBPS, 10);
-        for dropped in [false, false, true, false] {
+        for dropped_packets in [0, 0, 1, 0] {
             port.arrive(Arrival {
                 at_ns: 0,
                 bytes: 100,
                 queue_packets: 3,
-                dropped,
+                dropped_packets,
             });
         }
         assert_eq!((port.arrived_packets, port.arrived_bytes), (4, 400));

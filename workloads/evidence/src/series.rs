@@ -53,7 +53,7 @@ impl Series {
             arrivals: 1,
             queue_sum_packets: arrival.queue_packets,
             queue_max_packets: arrival.queue_packets,
-            dropped_packets: arrival.dropped.into(),
+            dropped_packets: arrival.dropped_packets,
         });
     }
 
@@ -112,7 +112,7 @@ mod tests {
                     at_ns: *at_ns,
                     bytes: 1514,
                     queue_packets: *queue_packets,
-                    dropped: *queue_packets == 99,
+                    dropped_packets: u64::from(*queue_packets == 99),
                 });
             }
             let mut total = Span::default();

@@ -43,10 +43,7 @@ impl Rows {
         let _ = writeln!(
             file,
             "{},{place},{},{},{}",
-            arrival.at_ns,
-            arrival.bytes,
-            arrival.queue_packets,
-            u8::from(arrival.dropped)
+            arrival.at_ns, arrival.bytes, arrival.queue_packets, arrival.dropped_packets
         );
     }
 }

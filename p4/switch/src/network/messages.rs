@@ -29,8 +29,9 @@ pub struct Arrival {
     pub bytes: usize,
     /// Packets that waited there already.
     pub queue_packets: usize,
-    /// Whether there was no room for it.
-    pub dropped: bool,
+    /// Packets that were dropped because there was no room: itself, or those of a lower priority
+    /// that made room for it.
+    pub dropped_packets: u64,
 }
 
 /// A message from a switch to its control plane.

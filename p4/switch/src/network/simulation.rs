@@ -260,7 +260,11 @@ impl Network {
         let port = &mut place.ports[index];
         let (bytes, queue_packets) = (output.packet.length_bytes(), port.waiting());
         let effects = &mut self.effects;
-        let drop = |packet| effects.discard(packet);
+        let mut dropped_packets = 0;
+        let drop = |packet| {
+            dropped_packets += 1;
+            effects.discard(packet);
+        };
         let is_queued = port.enqueue(output.packet, output.priority, now_ns, drop);
         if port.observed {
             self.arrivals.push(Arrival {
@@ -269,7 +273,7 @@ impl Network {
                 port: port.number,
                 bytes,
                 queue_packets,
-                dropped: !is_queued,
+                dropped_packets,
             });
         }
         if !is_queued || port.armed {

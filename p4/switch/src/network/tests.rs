@@ -443,11 +443,15 @@ fn without_entries_the_dscp_changes_nothing() {
 #[test]
 fn a_full_queue_drops_the_newest_of_the_least_urgent_class() {
     let mut network = with_classes(3);
+    network.observe(0, BETWEEN as u16 + 1);
     for class in [4, 7, 6, 7, 2, 3] {
         network.receive(0, 0, &of_class(class));
     }
     // 7, 6 and 7 fill the queue; 2 and 3 take the places of both 7.
     assert_eq!(order(&mut network), [4, 2, 3, 6]);
+    let mut dropped = Vec::new();
+    network.take_arrivals(|arrival| dropped.push(arrival.dropped_packets));
+    assert_eq!(dropped, [0, 0, 0, 0, 1, 1]);
     let mut network = with_classes(3);
     for class in [4, 2, 2, 2, 2, 3] {
         network.receive(0, 0, &of_class(class));
