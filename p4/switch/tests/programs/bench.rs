@@ -106,6 +106,8 @@ impl Intervals {
 pub struct Outcome {
     /// The port it left by and the frame, unless it was dropped.
     pub sent: Option<(u16, Vec<u8>)>,
+    /// Its priority in the queue of that port.
+    pub priority: u8,
     pub rtt: Vec<RttSample>,
     pub queues: Vec<QueueSample>,
     pub losses: Vec<LossSample>,
@@ -290,6 +292,12 @@ impl Bench {
         }
     }
 
+    /// Gives packets with this DSCP a priority.
+    pub fn prioritize(&mut self, dscp: u16, priority: u64) {
+        let action = ("priority.set_priority", vec![priority]);
+        self.insert("priority.classes", exact(dscp), action);
+    }
+
     pub fn sample_nothing(&mut self) {
         self.set_default("telemetry.policy", ("telemetry.off", vec![]));
     }
@@ -332,6 +340,7 @@ impl Bench {
             let mut bytes = Vec::new();
             let mut more = Effects::default();
             let port = output.port;
+            outcome.priority = output.priority;
             assert!(
                 self.pipeline
                     .egress(output.packet, queue, now, &mut bytes, &mut more)

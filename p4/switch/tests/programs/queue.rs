@@ -3,7 +3,7 @@
 //! The queue stage: ingress sends what egress has seen.
 
 use weft_switch::pipeline::QueueMetadata;
-use weft_testing::packet::{Tcp, address, ping};
+use weft_testing::packet::{Tcp, address, edit_ipv4, ping};
 
 use crate::bench::{Bench, Intervals, QueueSample};
 
@@ -89,6 +89,28 @@ fn packets_that_joined_since_the_last_one_left_count() {
     assert!((1..=8).all(|packet| joined(10 + packet).is_empty()));
     let sample = joined(20).remove(0);
     assert_eq!((sample.depth_packets, sample.delay), (8, 0));
+}
+
+#[test]
+fn the_depth_of_a_port_is_that_of_all_its_priorities() {
+    let mut leaf = leaf();
+    leaf.prioritize(1, 7);
+    let mut urgent = to_neighbour();
+    edit_ipv4(&mut urgent, |header| header[1] = 1 << 2);
+    leaf.send_through(1, &to_neighbour(), 10, queue(0, 0));
+    for now in 11..15 {
+        assert!(leaf.join(1, &to_neighbour(), now).queues.is_empty());
+    }
+    for now in 15..17 {
+        assert!(leaf.join(1, &urgent, now).queues.is_empty());
+    }
+    // Of three urgent ones, one is left.
+    leaf.send_through(1, &urgent, 17, queue(1, 5));
+    for now in 18..21 {
+        assert!(leaf.join(1, &to_neighbour(), now).queues.is_empty());
+    }
+    let sample = leaf.join(1, &to_neighbour(), 21).queues.remove(0);
+    assert_eq!(sample.depth_packets, 4 + 1 + 3);
 }
 
 #[test]
