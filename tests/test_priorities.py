@@ -70,3 +70,19 @@ def test_classes_that_cannot_be_are_one_clear_line(weft: Weft) -> None:
         assert done.returncode == 2
         assert "--priorities" in done.stderr
         assert "2..=8" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "who"),
+    [
+        ("--scheduler default", "the scheduler default"),
+        ("--protocol tcp", "plain TCP"),
+        ("--scheduler weft", ""),
+    ],
+)
+def test_who_writes_no_classes_is_said(weft: Weft, tmp_path: Path, flags: str, who: str) -> None:
+    said = weft.run(
+        "run", "--priorities", "8", "--flows", "2", *flags.split(), "--out", str(tmp_path / "x")
+    )
+    assert said.startswith(who)
+    assert ("writes no classes" in said) == bool(who)

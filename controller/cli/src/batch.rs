@@ -15,7 +15,7 @@ use weft_text::units::format_duration;
 use weft_text::usage::{EXIT_USAGE, NotOffered};
 
 use crate::progress::RunBar;
-use crate::shared_args::{BatchLabArgs, FlowArgs};
+use crate::shared_args::{BatchLabArgs, FlowArgs, classes_notice};
 use crate::topo::MachineArgs;
 use crate::{Failure, Outcome, display, outdir, switch_args};
 
@@ -64,6 +64,7 @@ pub async fn run(args: Args) -> Outcome {
         return Ok(());
     };
     display::out(switch_args::notice(&spec).unwrap_or_default())?;
+    display::out(classes_notice(&spec, &workload, scheduler).unwrap_or_default())?;
     let done = execute(
         &spec,
         out.path(),

@@ -18,7 +18,7 @@ use weft_load::results::Results;
 
 use crate::batch::{Done, RESULTS, execute};
 use crate::progress::RunBar;
-use crate::shared_args::BatchLabArgs;
+use crate::shared_args::{BatchLabArgs, classes_notice};
 use crate::topo::{MachineArgs, MemoryArgs};
 use crate::{Failure, Outcome, display, is_interrupt, outdir, switch_args};
 
@@ -85,6 +85,10 @@ pub async fn run(args: Args) -> Outcome {
     }
     let notice = jobs.first().and_then(|job| switch_args::notice(&job.spec));
     display::out(notice.unwrap_or_default())?;
+    for job in &jobs {
+        let notice = classes_notice(&job.spec, &workload, &job.scheduler);
+        display::out(notice.unwrap_or_default())?;
+    }
     let at_once = args.jobs.map_or_else(cpus, usize::from);
     let machine = MachineArgs {
         cpu: None,
