@@ -2,11 +2,14 @@
 """Labels of plots fit and do not overlap."""
 
 import itertools
+from pathlib import Path
 
 import matplotlib.style
+import numpy as np
 import polars as pl
 import pytest
 from matplotlib.figure import Figure
+from small_scenario import SMALL, read
 from weft_scenarios import plot, scenario, style
 from weft_scenarios.results import About, Results
 from weft_scenarios.scenario import Axis, Point
@@ -66,6 +69,28 @@ def test_a_panel_is_as_wide_as_its_bars_need() -> None:
     # 63 bars, and 14.
     assert wide.get_figwidth() > 1.5 * usual.get_figwidth()
     assert usual.get_figwidth() == pytest.approx(INCHES + 0.3)
+
+
+def test_models_are_dashed_lines_where_they_apply(tmp_path: Path) -> None:
+    text = SMALL.replace('x = "flows"', 'models = ["fct_model_ms"]\nx = "flows"')
+    small = read(tmp_path, text)
+    runs = pl.DataFrame(
+        {
+            "experiment": "one",
+            "flows": ["1", "16"] * 2,
+            "scheduler": ["rb", "rb", "minrtt", "minrtt"],
+            "seed": 1,
+            "fct_mean_ms": [3.0, 4.0, 5.0, 6.0],
+            "fct_model_ms": [2.0, 7.0, None, None],
+        }
+    )
+    about = About(quick=False, kernels=[], revisions=[], runs=len(runs), failed=[])
+    figure = plot.figure(small, small.plots[0], Results(runs, pl.DataFrame(), about))
+    assert figure
+    models = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
+    assert len(models) == 1
+    assert models[0].get_xydata() == pytest.approx(np.array([[1, 2], [16, 7]]))
+    assert models[0].get_label() == "MPTCP-RB: FCT by the model of MPTCP-RB, section 5"
 
 
 def test_labels_break_between_number_and_unit_last() -> None:

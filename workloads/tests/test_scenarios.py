@@ -65,6 +65,24 @@ def test_plain_tcp_is_a_protocol_not_a_scheduler(tmp_path: Path) -> None:
         ("flows = [16]", "flow = [16]", 19, "flow is not a key here; did you mean flows?"),
         ('"fct_mean_ms"\nx', '"fct_m"\nx', 24, "plot fct: quantity = 'fct_m': give one of fct_"),
         (
+            'x = "flows"',
+            'models = ["fct_model_ms"]\nx = "scheduler"',
+            25,
+            "and an axis of numbers",
+        ),
+        (
+            'x = "flows"',
+            'models = ["fct_model_ms"]\nx = "flows"\nkind = "bars"',
+            25,
+            "models are lines: give kind",
+        ),
+        (
+            'x = "flows"',
+            'models = ["fct_mean_ms"]',
+            25,
+            "plot fct: models: 'fct_mean_ms' is not one of fct_model_ms, ",
+        ),
+        (
             '{ scheduler = "rb" }',
             '{ sched = "rb" }',
             31,

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from weft_scenarios import control_loop, curves, evidence, fluid, rb_model, samples
+from weft_scenarios import control_loop, curves, evidence, fluid, rb_model, samples, steady, theory
 from weft_scenarios.curves import Curve, course, number, quantiles
 from weft_scenarios.errors import ScenarioError
 
@@ -21,7 +21,7 @@ _SHORT_BYTES, _LONG_BYTES = 100_000, 1_000_000
 """Flows below are short, flows from there on are long."""
 
 
-_MODULES = (control_loop, curves, evidence, fluid, rb_model, samples)
+_MODULES = (control_loop, curves, evidence, fluid, rb_model, samples, steady, theory)
 """Modules that compute metrics, besides this one."""
 
 
@@ -95,6 +95,7 @@ def _measure(folder: Path) -> Measured:
     metrics |= _of_queries(flows, workload) | _of_model(info, metrics["subflows_mean"])
     metrics |= fluid.metrics(info, completed)
     metrics |= _of_queues(queues, last_hop, metrics["completion_ms"])
+    metrics |= steady.metrics(info, completed, last_hop)
     drawn = {
         "fct_ms": quantiles(completed["fct_ns"] / 1e6),
         "queue_packets": course(last_hop["time_ns"] / 1e6, last_hop["queue_max_packets"]),

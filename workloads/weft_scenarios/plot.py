@@ -2,6 +2,7 @@
 """Draws the plots of a scenario file from its results."""
 
 import io
+import itertools
 import math
 import textwrap
 from collections.abc import Sequence
@@ -36,6 +37,7 @@ _CAP_POINTS = 2.0
 _GAP = 20
 """A time series has a gap where points are this many times the median interval apart."""
 _GROUPED_FROM = 10_000
+_MODEL_LINES = ("--", ":")
 _LINEAR = 10
 """A logarithmic axis is linear below, so that it can show 0."""
 
@@ -170,7 +172,8 @@ def _points(experiment: Experiment, axis: str, frame: pl.DataFrame) -> list[str]
 def _draw_facet(axes: Axes, plot: Plot, experiment: Experiment, frame: pl.DataFrame) -> None:
     series_axis = _axis(experiment, plot.series)
     if not series_axis.name:
-        _draw_series(axes, plot, experiment, style.Look("", "#0072B2", "o"), frame, 0, 1)
+        look = style.Look("measured" if plot.models else "", "#0072B2", "o")
+        _draw_series(axes, plot, experiment, look, frame, 0, 1)
         return
     series = _points(experiment, plot.series, frame)
     looks = style.looks(series_axis, series)
@@ -266,6 +269,22 @@ def _draw_points(
         capsize=_CAP_POINTS,
         label=look.name,
     )
+    whose = f"{look.name}: " if experiment.axis(plot.series) else ""
+    for model, line in zip(plot.models, itertools.cycle(_MODEL_LINES)):
+        label = f"{whose}{METRICS[model].label}"
+        _draw_model(axes, x_axis, model, replace(look, name=label, line=line), frame)
+
+
+def _draw_model(
+    axes: Axes, x_axis: Axis, model: str, look: style.Look, frame: pl.DataFrame
+) -> None:
+    """Draw what a formula predicts, in the colour of what was measured."""
+    known = frame.filter(pl.col(model).is_not_null())
+    by_point = {v: known.filter(pl.col(x_axis.name) == point_text(v)) for v in x_axis.values()}
+    drawn = {float(v): part[model][0] for v, part in by_point.items() if len(part)}
+    if drawn:
+        how: dict[str, Any] = {"color": look.colour, "linestyle": look.line, "label": look.name}
+        axes.plot(list(drawn), list(drawn.values()), **how)
 
 
 def bars(

@@ -99,6 +99,8 @@ class Plot:
     experiment: str
     kind: str
     quantity: str
+    models: tuple[str, ...]
+    """Quantities that are drawn beside it, as dashed lines: what a formula predicts."""
     x: str | None
     series: str
     facet: str | None
@@ -329,14 +331,28 @@ def _plot(table: Table, experiments: tuple[Experiment, ...]) -> Plot:
         experiment=experiment.name,
         kind=kind,
         quantity=table.choice("quantity", CURVES if curves else METRICS),
+        models=_models(table),
         x=None if curves else table.choice("x", [axis.name for axis in experiment.axes]),
         series=table.choice("series", [axis.name for axis in experiment.axes], "scheduler"),
         facet=table.choice("facet", [axis.name for axis in experiment.axes], None),
         where=_where(table, "where", experiment) or {},
         log=table.choice("log", ["", "x", "y", "xy"], ""),
     )
+    x_axis = experiment.axis(plot.x or "")
+    is_scale = x_axis and all(not isinstance(value, str) for value in x_axis.values())
+    if plot.models and not (kind == "line" and is_scale):
+        raise table.fail('models are lines: give kind = "line", and an axis of numbers', "models")
     table.end()
     return plot
+
+
+def _models(table: Table) -> tuple[str, ...]:
+    models = tuple(table.names("models", []))
+    exact = [name for name, metric in METRICS.items() if metric.is_exact]
+    for name in models:
+        if name not in exact:
+            raise table.fail(f"models: {name!r} is not one of {', '.join(exact)}", "models")
+    return models
 
 
 def _claim(table: Table, experiments: tuple[Experiment, ...]) -> Claim:
