@@ -56,3 +56,32 @@ def test_the_full_set_stands_beside_the_reduced_one(tmp_path: Path) -> None:
     assert "9.5" not in said["one"].section
     assert said["one-full"].claims[0].startswith("| [one-full](#one-full) |")
     assert (tmp_path / "results" / "one-full-fct.svg").exists()
+
+
+def test_the_grades_of_a_scenario_are_those_of_its_file_also_if_it_was_not_run_again(
+    tmp_path: Path,
+) -> None:
+    target = tmp_path / "RESULTS.md"
+    scenario = read(tmp_path, SMALL, "one")
+    measured(tmp_path / "one", scenario, 1.5)
+    results_page.write([scenario], tmp_path, target)
+    assert "*Grade.*" not in target.read_text()
+
+    fidelity = 'setting = "one"\ngrade = "B"\ndiffers = "Two hosts instead of three."'
+    graded = read(tmp_path, SMALL.replace('setting = "one"', fidelity), "one")
+    for _ in range(2):
+        results_page.write([graded], tmp_path / "nowhere", target)
+        (entry,) = results_page.entries(target.read_text()).values()
+        assert " | B | **" in entry.claims[0]
+        assert entry.section.count("*Grade.* B: Two hosts instead of three.") == 1
+
+
+def test_a_goal_has_no_grade_and_a_claim_may_have_another_than_its_file(tmp_path: Path) -> None:
+    fidelity = 'setting = "one"\ngrade = "B"\ndiffers = "Two hosts."'
+    file = SMALL.replace('setting = "one"', fidelity)
+    assert read(tmp_path, file, "one").claims[0].grade == "B"
+    goal = file.replace('source = "Fig. 1"', 'source = "goal"')
+    assert read(tmp_path, goal, "two").claims[0].grade == ""
+    own = file.replace('source = "Fig. 1"', 'source = "Fig. 1"\ngrade = "A"')
+    claim = read(tmp_path, own, "three").claims[0]
+    assert (claim.grade, claim.differs) == ("A", "")

@@ -91,6 +91,15 @@ def test_plain_tcp_is_a_protocol_not_a_scheduler(tmp_path: Path) -> None:
         ('relation = "<="', 'relation = "<"', 33, "relation = '<': give one of <=, >="),
         ('versus = { scheduler = "minrtt" }', "", 27, "give either versus = {...} or limit ="),
         ("values = [1, 16]", "", 12, "give either flag and values, or points"),
+        ('setting = "one"', 'setting = "one"\ngrade = "D"', 5, "grade = 'D': give one of A, B, C"),
+        ('setting = "one"', 'setting = "one"\ngrade = "B"', 5, "grade B: say what differs"),
+        ('setting = "one"', 'setting = "one"\ndiffers = "x"', 5, "differs needs a grade: A, B, C"),
+        (
+            'relation = "<="',
+            'relation = "<="\ngrade = "A"\ndiffers = "x"',
+            34,
+            "claim 1: grade A: A is the paper's setting",
+        ),
         ("values = [1, 16]", "values = [\n1,\n'']\nlabl = 1", 19, "labl is not a key here"),
         (
             "[[experiment]]",
@@ -147,6 +156,8 @@ def test_the_scenarios_that_are_shipped_are_sound(name: str) -> None:
     read_one = scenario.read(name)
     assert list(matrix.runs(read_one, quick=False))
     assert read_one.claims
+    if read_one.source != "this repository":
+        assert all(claim.grade or claim.source.startswith("goal") for claim in read_one.claims)
     assert read_one.plots
 
 

@@ -17,15 +17,14 @@ from weft_scenarios.scenario import Claim, Scenario
 _HEAD = """\
 # Results
 
-These numbers compare `weft` with schedulers over CUBIC, drop-tail queues and a minimum RTO of
-200 ms, not with DCTCP, which is what data centers run. Beside DCTCP most of the margin in mean
-FCT is gone: in the incast of 10 flows `weft` takes 18.4 ms, and plain TCP over DCTCP on one path,
-marked from 20 packets, takes 16.7 ms (one seed each, held out from tuning).
+The scenario `weft-baselines` compares `weft` with what data centers run: DCTCP, small timeouts, one
+path by a hash, flowlets and spraying. In `weft` and `weft-means` all transports run over CUBIC,
+drop-tail queues and a minimum RTO of 200 ms; beside DCTCP most of those margins are gone.
 
 What the papers claim, what this repository measures, and whether the claim holds on today's
 kernel. `make results` writes this file from the last runs of `make scenarios`, and leaves what
 it says of scenarios that were not run here; nothing in it is written by hand except the
-paragraphs headed *Setting* and *Why*, which stand in `scenarios/*.toml` together with every
+paragraphs headed *Setting*, *Grade* and *Why*, which stand in `scenarios/*.toml` together with every
 parameter.
 
 **How to read it.** Every point was run with several seeds, which change start times, pairs of
@@ -39,11 +38,19 @@ A claim about every point *does not hold* if it fails at one. That many points a
 are tested is taken into account (Bonferroni within a claim, Holm within a scenario). *Ours* is
 what the claim compares, divided by what it is compared with, over all its points. Brackets
 after such a ratio are its 95% confidence interval, by the bootstrap over pairs of runs.
+
+*Grade* says how faithful the setting of a paper's claim is: A is the paper's, B differs in a way
+that the scenario's section says, and C cannot be compared with it. Everywhere today's kernel
+stands for the papers' (MPTCP 0.9x or a simulator), and a lab in virtual time for testbeds.
 """
 
 
-_COLUMNS = ["Scenario", "Claim", "Source", "Ours", "Seeds", "Verdict"]
+_COLUMNS = ["Scenario", "Claim", "Source", "Ours", "Seeds", "Grade", "Verdict"]
 """Columns of the table of all claims."""
+
+
+_GRADE = "*Grade.*"
+"""Begins the paragraph on how faithful a setting is."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,7 @@ def write(scenarios: Sequence[Scenario], runs: Path, target: Path) -> Written:
                 measured = results.read(scenario, folder / scenario.name)
             except ScenarioError:
                 if name in before:
-                    said[name] = before[name]
+                    said[name] = _graded(before[name], scenario)
                     kept.append(name)
                 elif name != full:
                     missing.append(name)
@@ -115,12 +122,36 @@ def _entry(name: str, scenario: Scenario, measured: Results, pictures: Path) -> 
             v.claim.source,
             _ours(v),
             str(_seeds(v)),
+            v.claim.grade,
             f"**{v.word}**",
         ]
         for v in verdicts
     ]
     claims = tables.markdown([_COLUMNS, *rows]).splitlines()[2:]
-    return Entry(claims, _section(name, scenario, measured, verdicts, pictures))
+    section = _section(name, scenario, measured, verdicts, pictures)
+    return _graded(Entry(claims, section), scenario)
+
+
+def _graded(entry: Entry, scenario: Scenario) -> Entry:
+    """Give grades as the scenario file has them now, also to what was measured earlier."""
+    grades = {claim.text: claim.grade for claim in scenario.claims}
+    lines = []
+    for line in entry.claims:
+        link, text, *middle, verdict = line.removeprefix("| ").removesuffix(" |").split(" | ")
+        grade = grades.get(text.replace("\\|", "|"), "")
+        lines.append(f"| {' | '.join([link, text, *middle[:3], grade, verdict])} |")
+    paragraphs = [p for p in entry.section.split("\n\n") if not p.startswith(_GRADE)]
+    if said := _fidelity(scenario):
+        setting = next(i for i, p in enumerate(paragraphs) if p.startswith("*Runs.*"))
+        paragraphs.insert(setting, said)
+    return Entry(lines, "\n\n".join(paragraphs))
+
+
+def _fidelity(scenario: Scenario) -> str:
+    """Say how the settings of the claims differ from the papers'."""
+    found = dict.fromkeys((c.grade, _flat(c.differs)) for c in scenario.claims if c.grade)
+    said = " ".join(f"{grade}: {differs or 'as in the paper.'}" for grade, differs in found)
+    return f"{_GRADE} {said}" if said else ""
 
 
 def _link(name: str) -> str:

@@ -23,6 +23,10 @@ FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
 _TAKEN = {"experiment", "seed", "curve", "x", "y", *METRICS}
 """Columns of the result tables, besides those of axes."""
 RELATIONS = ("<=", ">=")
+GRADES = ("A", "B", "C")
+"""How faithful the setting of a claim is: the paper's, one that differs, not comparable."""
+OWN = "goal"
+"""Source of a claim that is no paper's."""
 KINDS = ("line", "bars", "cdf", "course")
 
 Where = Mapping[str, tuple[Value, ...]]
@@ -127,6 +131,10 @@ class Claim:
     relation: str
     factor: float
     somewhere: bool
+    grade: str
+    """How faithful the setting is, one of GRADES; empty for a goal of one's own."""
+    differs: str
+    """How the setting differs from the paper's; empty with grade A."""
 
 
 @dataclass(frozen=True)
@@ -191,6 +199,7 @@ def parse(name: str, source: Source, folder: Path) -> Scenario:
         raise ScenarioError(_not_toml(source, error)) from None
     table = Table(content, source)
     flags = table.flags("flags")
+    fidelity = _fidelity(table, ("", ""))
     experiments = tuple(_experiment(row, flags) for row in table.tables("experiment"))
     if not experiments:
         raise table.fail("no [[experiment]]; give at least one")
@@ -206,7 +215,7 @@ def parse(name: str, source: Source, folder: Path) -> Scenario:
         note=table.text("note", ""),
         experiments=experiments,
         plots=plots,
-        claims=tuple(_claim(row, experiments) for row in table.tables("claim")),
+        claims=tuple(_claim(row, experiments, fidelity) for row in table.tables("claim")),
         is_apart=apart is not False,
         is_figure=apart is False or apart == "figures",
         source_file=source,
@@ -355,7 +364,24 @@ def _models(table: Table) -> tuple[str, ...]:
     return models
 
 
-def _claim(table: Table, experiments: tuple[Experiment, ...]) -> Claim:
+def _fidelity(table: Table, default: tuple[str, str]) -> tuple[str, str]:
+    """Read how faithful a setting is, and how it differs."""
+    grade: str | None = table.choice("grade", GRADES, None)
+    differs: str | None = table.text("differs", None)
+    if grade is None and differs is None:
+        return default
+    if grade is None:
+        raise table.fail(f"differs needs a grade: {', '.join(GRADES)}", "differs")
+    if (grade == "A") == (differs is not None):
+        right = "A is the paper's setting" if differs else "say what differs from the paper"
+        raise table.fail(f"grade {grade}: {right}", "grade")
+    return grade, differs or ""
+
+
+def _claim(table: Table, experiments: tuple[Experiment, ...], fidelity: tuple[str, str]) -> Claim:
+    source = table.text("source")
+    own = source == OWN or source.startswith(f"{OWN},")
+    grade, differs = _fidelity(table, ("", "") if own else fidelity)
     experiment = _named_experiment(table, experiments)
     which = _where(table, "which", experiment)
     versus = _where(table, "versus", experiment)
@@ -364,7 +390,7 @@ def _claim(table: Table, experiments: tuple[Experiment, ...]) -> Claim:
         raise table.fail("give either versus = {...} or limit = NUMBER")
     claim = Claim(
         text=table.text("text"),
-        source=table.text("source"),
+        source=source,
         reading=table.text("reading", ""),
         experiment=experiment.name,
         metric=table.choice("metric", METRICS),
@@ -374,6 +400,8 @@ def _claim(table: Table, experiments: tuple[Experiment, ...]) -> Claim:
         relation=table.choice("relation", RELATIONS),
         factor=table.number("factor", 1.0),
         somewhere=table.choice("at", ["every point", "some point"], "every point") == "some point",
+        grade=grade,
+        differs=differs,
     )
     table.end()
     return claim
