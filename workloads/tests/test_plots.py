@@ -110,3 +110,10 @@ def test_every_point_of_an_axis_has_a_colour_of_its_own(values: tuple[str | floa
     names = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
     looks = style.looks(axis, names)
     assert len({look.colour for look in looks.values()}) == len(values)
+
+
+def test_of_more_points_than_colours_those_that_are_drawn_differ() -> None:
+    axis = Axis("transport", "Transport", tuple(Point(f"t{n}", {}) for n in range(28)))
+    chosen = [f"t{n}" for n in range(0, 28, 4)]
+    colours = [look.colour for look in style.looks(axis, chosen).values()]
+    assert len(set(colours)) == len(chosen)

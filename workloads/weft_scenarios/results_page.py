@@ -24,8 +24,8 @@ drop-tail queues and a minimum RTO of 200 ms; beside DCTCP most of those margins
 What the papers claim, what this repository measures, and whether the claim holds on today's
 kernel. `make results` writes this file from the last runs of `make scenarios`, and leaves what
 it says of scenarios that were not run here; nothing in it is written by hand except the
-paragraphs headed *Setting*, *Grade* and *Why*, which stand in `scenarios/*.toml` together with every
-parameter.
+paragraphs headed *Setting*, *Grade* and *Why*, which stand in `scenarios/*.toml` together with
+every parameter.
 
 **How to read it.** Every point was run with several seeds, which change start times, pairs of
 hosts, ports and random loss, and which all schedulers share. Numbers are means over seeds ±

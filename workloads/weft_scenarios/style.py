@@ -63,6 +63,9 @@ def looks(axis: Axis, values: list[str]) -> dict[str, Look]:
     order = [point_text(value) for value in axis.values()]
     is_scale = all(isinstance(value, int | float) for value in axis.values())
     colours = _shades(len(order)) if is_scale else _NAMED
+    # A point looks the same in all plots of a file, while there are colours enough for all.
+    if not is_scale and len(order) > len(colours):
+        order = values
     return {
         value: Look(
             value,
