@@ -100,7 +100,7 @@ speed: BOOLEAN := $(filter-out JSON,$(BOOLEAN))
 speed: machine ready ## what runs take, against what they may: WHAT="websearch packet" REPEATS
 	@.venv/bin/python tests/speed $(FLAGS) $(call given,WHAT)
 
-results: deps ## write workloads/RESULTS.md from the last `make scenarios`
+results: deps ## write workloads/RESULTS.md and its pages from the last `make scenarios`
 	@$(SCENARIOS) results $(FLAGS)
 
 machine: # before anything takes minutes: can a lab run here?

@@ -18,7 +18,7 @@ def _reference() -> dict[str, str]:
         "api.md": api.page(ROOT / "controller/proto/weft/v1/weft.proto"),
         "netlink.md": netlink.page(ROOT / "host/kernel/include/uapi/weft.h"),
         "files.md": files.page(ROOT),
-        "scenarios.md": scenarios.page(ROOT / "workloads/scenarios", ROOT / "workloads/RESULTS.md"),
+        "scenarios.md": scenarios.page(ROOT / "workloads/scenarios", ROOT / "workloads/results"),
     }
 
 

@@ -12,13 +12,12 @@ _WHEN = {True: "only by its name", "figures": "by `make figures`", False: "by `m
 
 def page(folder: Path, results: Path) -> str:
     """Write the page of all scenarios."""
-    measured = markdown.anchors(results.read_text(encoding="utf-8"))
     rows = []
     for file in sorted(folder.glob("*.toml")):
         scenario = tomllib.loads(file.read_text(encoding="utf-8"))
         name = f"`{file.stem}`"
-        if file.stem in measured:
-            name = f"[{name}](../../../workloads/{results.name}#{file.stem})"
+        if (results / f"{file.stem}.md").exists():
+            name = f"[{name}](../../../workloads/{results.name}/{file.stem}.md)"
         when = _WHEN[scenario.get("apart", False)]
         rows.append([name, scenario["title"], scenario["source"], when])
     parts = [

@@ -1,22 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RESULTS.md keeps sections of scenarios that were not run again."""
+"""RESULTS.md and the page of each scenario."""
 
 from pathlib import Path
 
+import pytest
 from small_scenario import SMALL, read
-from weft_scenarios import matrix, results, results_page
+from weft_scenarios import matrix, results, results_index
 from weft_scenarios.metrics import Measured
 from weft_scenarios.scenario import Scenario
 
 
-def measured(folder: Path, scenario: Scenario, fct_ms: float, full: bool = False) -> None:
+def measured(
+    folder: Path, scenario: Scenario, fct_ms: float, full: bool = False, revision: str = "abc123"
+) -> None:
     """Write results in which every run has this FCT."""
     done = [
-        (run, Measured({"fct_mean_ms": fct_ms}, {}, "Linux 7", "abc123"))
+        (run, Measured({"fct_mean_ms": fct_ms}, {}, "Linux 7", revision))
         for run in matrix.runs(scenario, quick=False)
     ]
     folder.mkdir(parents=True, exist_ok=True)
     results.write(folder, results.collect(scenario, done, [], quick=False, full=full))
+
+
+def pages(folder: Path) -> dict[str, str]:
+    """Every page by its name."""
+    return {file.stem: file.read_text() for file in (folder / "results").glob("*.md")}
 
 
 def test_scenarios_that_were_not_run_here_stay_as_they_were(tmp_path: Path) -> None:
@@ -24,38 +32,69 @@ def test_scenarios_that_were_not_run_here_stay_as_they_were(tmp_path: Path) -> N
     elsewhere, here, target = tmp_path / "a", tmp_path / "b", tmp_path / "RESULTS.md"
     for name, fct_ms in (("one", 1.5), ("two", 2.5)):
         measured(elsewhere / name, scenarios[("one", "two").index(name)], fct_ms)
-    written = results_page.write(scenarios, elsewhere, target)
+    written = results_index.write(scenarios, elsewhere, target)
     assert (written.kept, written.missing) == ([], ["three"])
-    before = results_page.entries(target.read_text())
-    assert list(before) == ["one", "two"]
+    before = pages(tmp_path)
+    assert set(before) == {"one", "two"}
     assert "Not run yet: three." in target.read_text()
-    assert "on Linux 7, Weft abc123" in before["two"].section
+    assert "on Linux 7, Weft abc123" in before["two"]
 
     measured(here / "two", scenarios[1], 7.5)
     measured(here / "three", scenarios[2], 8.5)
-    written = results_page.write(scenarios, here, target)
+    written = results_index.write(scenarios, here, target)
     assert (written.kept, written.missing) == (["one"], [])
-    after = results_page.entries(target.read_text())
+    after = pages(tmp_path)
     assert after["one"] == before["one"]
-    assert "7.5" in after["two"].section
-    assert "2.5" not in after["two"].section
-    assert [len(entry.claims) for entry in after.values()] == [1, 1, 1]
+    assert "7.5" in after["two"]
+    assert "2.5" not in after["two"]
+    for name in ("one", "two", "three"):
+        assert f"| [nowhere](results/{name}.md) | It is faster. |" in target.read_text()
 
-    results_page.write(scenarios, here, target)
-    assert results_page.entries(target.read_text()) == after
+    index = target.read_text()
+    results_index.write(scenarios, here, target)
+    assert pages(tmp_path) == after
+    assert target.read_text() == index
 
 
 def test_the_full_set_stands_beside_the_reduced_one(tmp_path: Path) -> None:
     scenario = read(tmp_path, SMALL, "one")
     measured(tmp_path / "one", scenario, 1.5)
     measured(tmp_path / "full" / "one", scenario, 9.5, full=True)
-    results_page.write([scenario], tmp_path, tmp_path / "RESULTS.md")
-    said = results_page.entries((tmp_path / "RESULTS.md").read_text())
-    assert list(said) == ["one", "one-full"]
-    assert "9.5" in said["one-full"].section
-    assert "9.5" not in said["one"].section
-    assert said["one-full"].claims[0].startswith("| [one-full](#one-full) |")
+    results_index.write([scenario], tmp_path, tmp_path / "RESULTS.md")
+    said = pages(tmp_path)
+    assert set(said) == {"one", "one-full"}
+    assert "9.5" in said["one-full"]
+    assert "9.5" not in said["one"]
+    index = (tmp_path / "RESULTS.md").read_text()
+    assert "| [nowhere, at the paper's scale](results/one-full.md) |" in index
     assert (tmp_path / "results" / "one-full-fct.svg").exists()
+
+
+def test_results_of_an_older_revision_are_stale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    committed_s = {"abc123": 1, "def456": 2, "gone": None}
+    monkeypatch.setattr(results_index, "_committed_s", committed_s.get)
+    target = tmp_path / "RESULTS.md"
+    scenarios = [read(tmp_path, SMALL, name) for name in ("one", "two", "three")]
+    for scenario, revision in zip(scenarios, committed_s, strict=True):
+        measured(tmp_path / scenario.name, scenario, 1.5, revision=revision)
+    results_index.write(scenarios, tmp_path, target)
+    rows = [line for line in target.read_text().splitlines() if "](results/" in line]
+    ends = [row.split(" | ")[-1] for row in rows]
+    assert ends == ["abc123 *stale* |", "def456 |", "gone *stale* |"]
+
+
+def test_what_is_no_papers_stands_apart(tmp_path: Path) -> None:
+    own = SMALL.replace('source = "nowhere"', 'source = "this repository"')
+    scenarios = [read(tmp_path, own, "mine"), read(tmp_path, SMALL, "theirs")]
+    for scenario in scenarios:
+        measured(tmp_path / scenario.name, scenario, 1.5)
+    results_index.write(scenarios, tmp_path, tmp_path / "RESULTS.md")
+    papers, _, own_part = (tmp_path / "RESULTS.md").read_text().partition("## Weft's own")
+    assert "[nowhere](results/theirs.md)" in papers
+    assert "[Small](results/mine.md)" in own_part
+    assert "mine" not in papers
 
 
 def test_the_grades_of_a_scenario_are_those_of_its_file_also_if_it_was_not_run_again(
@@ -64,16 +103,16 @@ def test_the_grades_of_a_scenario_are_those_of_its_file_also_if_it_was_not_run_a
     target = tmp_path / "RESULTS.md"
     scenario = read(tmp_path, SMALL, "one")
     measured(tmp_path / "one", scenario, 1.5)
-    results_page.write([scenario], tmp_path, target)
-    assert "*Grade.*" not in target.read_text()
+    results_index.write([scenario], tmp_path, target)
+    assert "*Grade.*" not in pages(tmp_path)["one"]
 
     fidelity = 'setting = "one"\ngrade = "B"\ndiffers = "Two hosts instead of three."'
     graded = read(tmp_path, SMALL.replace('setting = "one"', fidelity), "one")
     for _ in range(2):
-        results_page.write([graded], tmp_path / "nowhere", target)
-        (entry,) = results_page.entries(target.read_text()).values()
-        assert " | B | **" in entry.claims[0]
-        assert entry.section.count("*Grade.* B: Two hosts instead of three.") == 1
+        results_index.write([graded], tmp_path / "nowhere", target)
+        page = pages(tmp_path)["one"]
+        assert page.count(" | B | **") == target.read_text().count(" | B | **") == 1
+        assert page.count("*Grade.* B: Two hosts instead of three.") == 1
 
 
 def test_a_goal_has_no_grade_and_a_claim_may_have_another_than_its_file(tmp_path: Path) -> None:

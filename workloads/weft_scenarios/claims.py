@@ -39,6 +39,7 @@ OUTCOMES = HOLDS, FAILS, OPEN, NOT_DECIDED, NOTHING = (
 """Of a claim at a point."""
 REFUTED, NOT_MEASURED = "does not hold", "not measured"
 """Of a claim as a whole, besides."""
+VERDICTS = (HOLDS, REFUTED, OPEN, NOT_DECIDED, NOTHING, NOT_MEASURED)
 SEEDS_MIN = 5
 """With fewer different seeds a claim is not decided."""
 Place = Mapping[str, str]

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from weft_scenarios import experiment, html_report, matrix, results_page, scenario, tables
+from weft_scenarios import experiment, html_report, matrix, results_index, scenario, tables
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.experiment import Experiment, Options
 from weft_scenarios.installation import ROOT
@@ -82,7 +82,9 @@ def _parser() -> argparse.ArgumentParser:
     of_one = commands.add_parser("report", help="write report.html of an experiment's results")
     of_one.add_argument("folder", type=Path, metavar="DIR")
     of_one.set_defaults(command=_report)
-    results = commands.add_parser("results", help="write workloads/RESULTS.md from the last runs")
+    results = commands.add_parser(
+        "results", help="write workloads/RESULTS.md and its pages from the last runs"
+    )
     results.set_defaults(command=_results)
     return parser
 
@@ -160,7 +162,7 @@ def _report(options: argparse.Namespace) -> int:
 
 def _results(_options: argparse.Namespace) -> int:
     read = [scenario.read(name) for name in scenario.names()]
-    written = results_page.write(read, RUNS, RESULTS)
+    written = results_index.write(read, RUNS, RESULTS)
     print(f"{RESULTS.relative_to(ROOT)} written")
     if written.kept:
         print(f"unchanged, because it was not run here: {', '.join(written.kept)}")

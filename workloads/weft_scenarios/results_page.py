@@ -1,123 +1,82 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes RESULTS.md: every claim, its measurement, and its verdict."""
+"""The page of a scenario, results/NAME.md: its claims, plots, setting, and what was run."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft_scenarios import plot, results, tables
+from weft_scenarios import plot, tables
 from weft_scenarios.claims import OUTCOMES, Judged, Verdict, judge
-from weft_scenarios.errors import ScenarioError
-from weft_scenarios.files import write_whole
 from weft_scenarios.quantities import CURVES, METRICS
 from weft_scenarios.results import Results
 from weft_scenarios.scenario import Claim, Scenario
 
-_HEAD = """\
-# Results
+FULL = "-full"
+"""Ends the name of a page about the set at the paper's scale."""
 
-The scenario `weft-baselines` compares `weft` with what data centers run: DCTCP, small timeouts, one
-path by a hash, flowlets and spraying. In `weft` and `weft-means` all transports run over CUBIC,
-drop-tail queues and a minimum RTO of 200 ms; beside DCTCP most of those margins are gone.
-
-What the papers claim, what this repository measures, and whether the claim holds on today's
-kernel. `make results` writes this file from the last runs of `make scenarios`, and leaves what
-it says of scenarios that were not run here; nothing in it is written by hand except the
-paragraphs headed *Setting*, *Grade* and *Why*, which stand in `scenarios/*.toml` together with
-every parameter.
-
-**How to read it.** Every point was run with several seeds, which change start times, pairs of
-hosts, ports and random loss, and which all schedulers share. Numbers are means over seeds ±
-half of their 95% confidence interval (Student's t); no ± means one seed. A claim is a
-comparison at several points. With the difference of the two sides taken seed by seed, it
-*holds* at a point where the interval of the mean difference lies on the claimed side, *fails*
-where it lies on the other, and is *open* where the interval contains 0. With fewer than five
-different runs it is *not decided*, and where both sides are 0 there is *nothing to compare*.
-A claim about every point *does not hold* if it fails at one. That many points and many claims
-are tested is taken into account (Bonferroni within a claim, Holm within a scenario). *Ours* is
-what the claim compares, divided by what it is compared with, over all its points. Brackets
-after such a ratio are its 95% confidence interval, by the bootstrap over pairs of runs.
-
-*Grade* says how faithful the setting of a paper's claim is: A is the paper's, B differs in a way
-that the scenario's section says, and C cannot be compared with it. Everywhere today's kernel
-stands for the papers' (MPTCP 0.9x or a simulator), and a lab in virtual time for testbeds.
-"""
-
-
-_COLUMNS = ["Scenario", "Claim", "Source", "Ours", "Seeds", "Grade", "Verdict"]
-"""Columns of the table of all claims."""
-
-
-_GRADE = "*Grade.*"
-"""Begins the paragraph on how faithful a setting is."""
+_COLUMNS = ["Claim", "Source", "Ours", "Seeds", "Grade", "Verdict"]
+_GRADE, _RUNS = "*Grade.*", "*Runs.*"
+"""Begin the paragraphs on how faithful the setting is, and on what was run."""
 
 
 @dataclass(frozen=True)
-class Entry:
-    """The part of RESULTS.md about a scenario."""
+class Page:
+    """What was measured of a scenario, judged."""
 
-    claims: list[str]
-    """Its lines in the table of all claims."""
-    section: str
+    name: str
+    claims: list[list[str]]
+    """Rows of the table of claims."""
+    body: str
+    """All below that table."""
+
+    def revisions(self) -> set[str]:
+        """Give the revisions of Weft that ran."""
+        found = re.search(
+            rf"^{re.escape(_RUNS)} .*?, Weft ([\w-]+(?: and [\w-]+)*)", self.body, re.M
+        )
+        return set(found[1].split(" and ")) if found else set()
 
 
-@dataclass(frozen=True)
-class Written:
-    """Names of scenarios that were not measured here."""
-
-    kept: list[str]
-    """RESULTS.md keeps its earlier text about them."""
-    missing: list[str]
-    """RESULTS.md has nothing about them."""
-
-
-def write(scenarios: Sequence[Scenario], runs: Path, target: Path) -> Written:
-    """Write RESULTS.md and its plots."""
-    before = entries(target.read_text(encoding="utf-8")) if target.exists() else {}
-    said: dict[str, Entry] = {}
-    kept, missing = [], []
-    for scenario in scenarios:
-        full = f"{scenario.name}-full"
-        for name, folder in ((scenario.name, runs), (full, runs / "full")):
-            try:
-                measured = results.read(scenario, folder / scenario.name)
-            except ScenarioError:
-                if name in before:
-                    said[name] = _graded(before[name], scenario)
-                    kept.append(name)
-                elif name != full:
-                    missing.append(name)
-            else:
-                said[name] = _entry(name, scenario, measured, target.parent / "results")
-    table = [
-        tables.markdown([_COLUMNS]),
-        *(line for entry in said.values() for line in entry.claims),
+def text(page: Page, scenario: Scenario) -> str:
+    """Write a page, with grades as the scenario file has them now."""
+    grades = {claim.text: claim.grade for claim in scenario.claims}
+    rows = [[*row[:4], grades.get(row[0], ""), row[5]] for row in page.claims]
+    paragraphs = [p for p in page.body.split("\n\n") if not p.startswith(_GRADE)]
+    if said := _fidelity(scenario):
+        runs = next(i for i, p in enumerate(paragraphs) if p.startswith(_RUNS))
+        paragraphs.insert(runs, said)
+    full = ", at the paper's scale" if page.name.endswith(FULL) else ""
+    command = "make figures FULL=1" if full else f"make scenario SCENARIO={scenario.name}"
+    parts = [
+        f"# {scenario.title}{full}",
+        f"Source: {scenario.source}. `{command}` measures it. [All results](../RESULTS.md)",
+        tables.markdown([_COLUMNS, *rows]).rstrip(),
+        *paragraphs,
     ]
-    parts = [_HEAD, "\n".join(table), *(entry.section for entry in said.values())]
-    if missing:
-        parts.insert(1, f"Not run yet: {', '.join(missing)}.")
-    write_whole(target, "\n\n".join(part.strip() for part in parts) + "\n")
-    return Written(kept, missing)
+    return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
-def entries(text: str) -> dict[str, Entry]:
-    """Split a RESULTS.md by scenario."""
-    head, *sections = re.split(r"^## ", text, flags=re.MULTILINE)
-    found = {}
-    for section in sections:
-        name = section.partition("\n")[0]
-        link = f"| {_link(name)} |"
-        claims = [line for line in head.splitlines() if line.startswith(link)]
-        found[name] = Entry(claims, f"## {section}")
-    return found
+def parse(name: str, written: str) -> Page:
+    """Read a page again."""
+    lines = written.splitlines()
+    table = [number for number, line in enumerate(lines) if line.startswith("| ")]
+    first = table[0] if table else 0
+    end = next((n for n in range(first, len(lines)) if not lines[n]), len(lines))
+    rows = [_cells(line) for line in lines[first + 2 : end]]
+    return Page(name, rows, "\n".join(lines[end:]).strip())
 
 
-def _entry(name: str, scenario: Scenario, measured: Results, pictures: Path) -> Entry:
+def _cells(line: str) -> list[str]:
+    cells = line.removeprefix("| ").removesuffix(" |").split(" | ")
+    return [cell.replace("\\|", "|").strip() for cell in cells]
+
+
+def of(name: str, scenario: Scenario, measured: Results, pictures: Path) -> Page:
+    """Judge what was measured, draw its plots into a folder, and describe it."""
     verdicts = judge(scenario, measured)
     rows = [
         [
-            _link(name),
             v.claim.text,
             v.claim.source,
             _ours(v),
@@ -127,24 +86,7 @@ def _entry(name: str, scenario: Scenario, measured: Results, pictures: Path) -> 
         ]
         for v in verdicts
     ]
-    claims = tables.markdown([_COLUMNS, *rows]).splitlines()[2:]
-    section = _section(name, scenario, measured, verdicts, pictures)
-    return _graded(Entry(claims, section), scenario)
-
-
-def _graded(entry: Entry, scenario: Scenario) -> Entry:
-    """Give grades as the scenario file has them now, also to what was measured earlier."""
-    grades = {claim.text: claim.grade for claim in scenario.claims}
-    lines = []
-    for line in entry.claims:
-        link, text, *middle, verdict = line.removeprefix("| ").removesuffix(" |").split(" | ")
-        grade = grades.get(text.replace("\\|", "|"), "")
-        lines.append(f"| {' | '.join([link, text, *middle[:3], grade, verdict])} |")
-    paragraphs = [p for p in entry.section.split("\n\n") if not p.startswith(_GRADE)]
-    if said := _fidelity(scenario):
-        setting = next(i for i, p in enumerate(paragraphs) if p.startswith("*Runs.*"))
-        paragraphs.insert(setting, said)
-    return Entry(lines, "\n\n".join(paragraphs))
+    return Page(name, rows, _body(name, scenario, measured, verdicts, pictures))
 
 
 def _fidelity(scenario: Scenario) -> str:
@@ -154,11 +96,7 @@ def _fidelity(scenario: Scenario) -> str:
     return f"{_GRADE} {said}" if said else ""
 
 
-def _link(name: str) -> str:
-    return f"[{name}](#{name})"
-
-
-def _section(
+def _body(
     name: str,
     scenario: Scenario,
     measured: Results,
@@ -166,11 +104,9 @@ def _section(
     pictures: Path,
 ) -> str:
     is_full = measured.about.full
-    parts = [f"## {name}", f"{scenario.title}. Source: {scenario.source}."]
+    parts = [f"*Setting.* {_flat(scenario.setting)}"]
     if is_full:
-        parts.append(f"*Setting.* The full set, which {_link(scenario.name)} says too.")
-    else:
-        parts.append(f"*Setting.* {_flat(scenario.setting)}")
+        parts = [f"*Setting.* The full set, which [{scenario.name}]({scenario.name}.md) says too."]
     parts.append(_effort(measured))
     for verdict in verdicts:
         parts.append(_verdict(verdict))
@@ -179,7 +115,7 @@ def _section(
     for picture in scenario.plots:
         file = pictures / f"{name}-{picture.name}.svg"
         if plot.draw(scenario, picture, measured, file):
-            parts.append(f"![{picture.title}]({pictures.name}/{file.name})")
+            parts.append(f"![{picture.title}]({file.name})")
             rows = tables.of_plot(scenario, picture, measured)
             if rows:
                 quantity = (METRICS | CURVES)[picture.quantity]
@@ -199,7 +135,7 @@ def _effort(measured: Results) -> str:
     ran = f"{' and '.join(about.kernels)}, Weft {' and '.join(about.revisions)}"
     is_part = about.planned is not None and about.runs < about.planned
     planned = f" of {about.planned}" if is_part else ""
-    return f"*Runs.* {about.runs}{planned} on {ran}{took}."
+    return f"{_RUNS} {about.runs}{planned} on {ran}{took}."
 
 
 def _ours(verdict: Verdict) -> str:

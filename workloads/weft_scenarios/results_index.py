@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes RESULTS.md: a row for each figure, and a page for each in the folder `results`."""
+
+import subprocess
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft_scenarios import results, results_page, tables
+from weft_scenarios.claims import VERDICTS
+from weft_scenarios.errors import ScenarioError
+from weft_scenarios.files import write_whole
+from weft_scenarios.installation import ROOT
+from weft_scenarios.results_page import FULL, Page
+from weft_scenarios.scenario import Scenario
+
+_HEAD = """\
+# Results
+
+What the papers claim, what this repository measures, and whether the claim holds on today's kernel.
+A row is a figure with its first claim; its page has the plots, all claims, the setting and what
+differs from the paper's, the command, the kernel and the revision. *Stale* are results of another
+revision than the newest. [How to read it](#how-to-read-it) says what grades and verdicts mean.
+`make results` writes all this from the last runs, and keeps what it says of scenarios that were
+not run here; only the paragraphs headed *Setting*, *Grade* and *Why* are written by hand, in
+`scenarios/*.toml`.
+"""
+
+_OWN_HEAD = """\
+## Weft's own scheduler
+
+`weft-baselines` compares `weft` with what data centers run: DCTCP, small timeouts, one path by a
+hash, flowlets and spraying. In `weft` and `weft-means` all transports run over CUBIC, drop-tail
+queues and a minimum RTO of 200 ms; beside DCTCP most of those margins are gone.
+"""
+
+_HOW = """\
+## How to read it
+
+Every point was run with several seeds, which change start times, pairs of
+hosts, ports and random loss, and which all schedulers share. Numbers are means over seeds ±
+half of their 95% confidence interval (Student's t); no ± means one seed. A claim is a
+comparison at several points. With the difference of the two sides taken seed by seed, it
+*holds* at a point where the interval of the mean difference lies on the claimed side, *fails*
+where it lies on the other, and is *open* where the interval contains 0. With fewer than five
+different runs it is *not decided*, and where both sides are 0 there is *nothing to compare*.
+A claim about every point *does not hold* if it fails at one. That many points and many claims
+are tested is taken into account (Bonferroni within a claim, Holm within a scenario). *Ours* is
+what the claim compares, divided by what it is compared with, over all its points. Brackets
+after such a ratio are its 95% confidence interval, by the bootstrap over pairs of runs.
+
+*Grade* says how faithful the setting of a paper's claim is: A is the paper's, B differs in a way
+that the scenario's section says, and C cannot be compared with it. Everywhere today's kernel
+stands for the papers' (MPTCP 0.9x or a simulator), and a lab in virtual time for testbeds.
+"""
+
+
+_COLUMNS = ["Scenario", "Claim", "Source", "Ours", "Seeds", "Grade", "Verdict"]
+"""Columns of the table of all claims.
+"""
+
+_COLUMNS = ["Figure", "First claim", "Ours", "Seeds", "Grade", "Verdict", "All claims", "Weft"]
+_OWN = "this repository"
+"""Source of scenarios that are no paper's."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """Names of scenarios that were not measured here."""
+
+    kept: list[str]
+    """Their earlier pages stay."""
+    missing: list[str]
+    """There is nothing about them."""
+
+
+def write(scenarios: Sequence[Scenario], runs: Path, target: Path) -> Written:
+    """Write RESULTS.md, and pages and plots beside it."""
+    folder = target.parent / "results"
+    folder.mkdir(exist_ok=True)
+    pages: dict[str, tuple[Page, Scenario]] = {}
+    kept, missing = [], []
+    for scenario in scenarios:
+        full = f"{scenario.name}{FULL}"
+        for name, measured in ((scenario.name, runs), (full, runs / "full")):
+            file = folder / f"{name}.md"
+            try:
+                found = results.read(scenario, measured / scenario.name)
+            except ScenarioError:
+                if file.exists():
+                    earlier = results_page.parse(name, file.read_text(encoding="utf-8"))
+                    pages[name] = earlier, scenario
+                    kept.append(name)
+                elif name != full:
+                    missing.append(name)
+            else:
+                pages[name] = results_page.of(name, scenario, found, folder), scenario
+    for name, (page, scenario) in pages.items():
+        write_whole(folder / f"{name}.md", results_page.text(page, scenario))
+    write_whole(target, _index(pages, missing))
+    return Written(kept, missing)
+
+
+def _index(pages: Mapping[str, tuple[Page, Scenario]], missing: Sequence[str]) -> str:
+    newest = _newest({revision for page, _ in pages.values() for revision in page.revisions()})
+    rows = {
+        name: _row(results_page.parse(name, results_page.text(page, scenario)), scenario, newest)
+        for name, (page, scenario) in pages.items()
+    }
+    own = [row for name, row in rows.items() if pages[name][1].source == _OWN]
+    others = [row for name, row in rows.items() if pages[name][1].source != _OWN]
+    parts = [_HEAD, tables.markdown([_COLUMNS, *others])]
+    if own:
+        parts += [_OWN_HEAD, tables.markdown([_COLUMNS, *own])]
+    if missing:
+        parts.append(f"Not run yet: {', '.join(missing)}.")
+    return "\n\n".join(part.strip() for part in (*parts, _HOW)) + "\n"
+
+
+def _row(page: Page, scenario: Scenario, newest: str | None) -> list[str]:
+    words = Counter(row[-1].strip("*") for row in page.claims)
+    revisions = sorted(page.revisions())
+    is_stale = newest is not None and revisions != [newest]
+    first = page.claims[0] if page.claims else [""] * 6
+    figure = scenario.title if scenario.source == _OWN else scenario.source
+    full = ", at the paper's scale" if page.name.endswith(FULL) else ""
+    return [
+        f"[{figure}{full}](results/{page.name}.md)",
+        first[0],
+        *first[2:],
+        ", ".join(f"{word}: {words[word]}" for word in VERDICTS if words[word]),
+        f"{', '.join(revisions)}{' *stale*' if is_stale else ''}",
+    ]
+
+
+def _newest(revisions: set[str]) -> str | None:
+    """Give the revision that was committed last; None where this is no git checkout."""
+    times = {revision: _committed_s(revision) for revision in revisions}
+    known = {revision: time for revision, time in times.items() if time is not None}
+    return max(known, key=lambda revision: (known[revision], revision), default=None)
+
+
+def _committed_s(revision: str) -> int | None:
+    shown = ["git", "-C", str(ROOT), "show", "--no-patch", "--format=%ct"]
+    done = subprocess.run(
+        [*shown, revision.removesuffix("-dirty")], capture_output=True, text=True, check=False
+    )
+    return int(done.stdout) if done.returncode == 0 else None
