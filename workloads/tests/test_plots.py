@@ -2,6 +2,7 @@
 """Labels of plots fit and do not overlap."""
 
 import itertools
+import re
 from pathlib import Path
 
 import matplotlib.style
@@ -117,3 +118,19 @@ def test_of_more_points_than_colours_those_that_are_drawn_differ() -> None:
     chosen = [f"t{n}" for n in range(0, 28, 4)]
     colours = [look.colour for look in style.looks(axis, chosen).values()]
     assert len(set(colours)) == len(chosen)
+
+
+def test_a_picture_says_its_title_its_seeds_and_what_its_whiskers_are(tmp_path: Path) -> None:
+    one = read(tmp_path, SMALL)
+    runs = pl.DataFrame(
+        [
+            {"experiment": "one", "scheduler": "rb", "flows": "1", "seed": seed, "fct_mean_ms": 1.0}
+            for seed in (1, 2, 3)
+        ]
+        + [{"experiment": "one", "scheduler": "rb", "flows": "16", "seed": 1, "fct_mean_ms": 2.0}]
+    )
+    about = About(quick=False, kernels=[], revisions=[], runs=len(runs), failed=[])
+    assert plot.draw(one, one.plots[0], Results(runs, pl.DataFrame(), about), tmp_path / "x.svg")
+    written = re.findall(r"<text[^>]*>([^<]*)", (tmp_path / "x.svg").read_text())
+    said = "FCT: n = 1 to 3 seeds; whiskers are 95% confidence intervals of the mean."
+    assert said in " ".join(written)

@@ -34,6 +34,8 @@ _TICK_LINES = 3
 _HEIGHT_LETTERS = 32
 """Letters that fit beside a panel."""
 _CAP_POINTS = 2.0
+_CAPTION_INCHES, _CAPTION_LETTERS = 0.14, 17
+"""Height of a line of the caption, and letters in an inch of it."""
 _GAP = 20
 """A time series has a gap where points are this many times the median interval apart."""
 _GROUPED_FROM = 10_000
@@ -47,9 +49,27 @@ def draw(scenario: Scenario, plot: Plot, results: Results, path: Path) -> bool:
     drawn = figure(scenario, plot, results)
     if drawn is None:
         return False
+    letters = int(drawn.get_figwidth() * _CAPTION_LETTERS)
+    lines = textwrap.wrap(caption(scenario, plot, results), letters)
+    drawn.set_figheight(drawn.get_figheight() + len(lines) * _CAPTION_INCHES)
+    drawn.supxlabel("\n".join(lines), fontsize=7, color="#555555")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(rendered(drawn, path.suffix[1:]))
     return True
+
+
+def caption(scenario: Scenario, plot: Plot, results: Results) -> str:
+    """Say what a picture shows, of how many seeds, and what its whiskers are."""
+    axes = [axis.name for axis in scenario.experiment(plot.experiment).axes]
+    runs = chosen(results.of(plot.experiment), plot.where)
+    counts = runs.group_by(axes).agg(pl.col("seed").n_unique())["seed"]
+    ends = dict.fromkeys(str(count) for count in (counts.min(), counts.max()))
+    seeds = f"n = {' to '.join(ends)} seeds"
+    shown = {
+        "cdf": f"{seeds} together",
+        "course": f"the first of {seeds}",
+    }.get(plot.kind, f"{seeds}; whiskers are 95% confidence intervals of the mean")
+    return f"{plot.title}: {shown}."
 
 
 def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
