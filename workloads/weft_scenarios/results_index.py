@@ -55,11 +55,6 @@ that the scenario's section says, and C cannot be compared with it. Everywhere t
 stands for the papers' (MPTCP 0.9x or a simulator), and a lab in virtual time for testbeds.
 """
 
-
-_COLUMNS = ["Scenario", "Claim", "Source", "Ours", "Seeds", "Grade", "Verdict"]
-"""Columns of the table of all claims.
-"""
-
 _COLUMNS = ["Figure", "First claim", "Ours", "Seeds", "Grade", "Verdict", "All claims", "Weft"]
 _OWN = "this repository"
 """Source of scenarios that are no paper's."""

@@ -41,7 +41,7 @@ class Page:
 def text(page: Page, scenario: Scenario) -> str:
     """Write a page, with grades as the scenario file has them now."""
     grades = {claim.text: claim.grade for claim in scenario.claims}
-    rows = [[*row[:4], grades.get(row[0], ""), row[5]] for row in page.claims]
+    rows = [[*row[:4], grades.get(row[0], row[4]), row[5]] for row in page.claims]
     paragraphs = [p for p in page.body.split("\n\n") if not p.startswith(_GRADE)]
     if said := _fidelity(scenario):
         runs = next(i for i, p in enumerate(paragraphs) if p.startswith(_RUNS))
