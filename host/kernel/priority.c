@@ -24,10 +24,7 @@ module_param(weft_priorities, uint, 0644);
 MODULE_PARM_DESC(weft_priorities,
 		 "all schedulers: number of classes, by what is left to send, that are written into DSCP, from 2 to 8; 0: none (0)");
 
-/*
- * In kB, for eight classes. Of Web Search's bytes, about as many are in flows above the
- * last one as below.
- */
+/* In kB, for eight classes: each some three times the one before. */
 static unsigned int weft_thresholds_kb[WEFT_THRESHOLDS_MAX] = {
 	15, 45, 150, 500, 1500, 5000
 };

@@ -28,22 +28,19 @@ pub(super) fn ecn_thresholds(
         // With priorities, what waits behind a packet does not delay it, and what is served first
         // does: so its own delay counts.
         let has_priorities = fabric.topology().priorities.is_some();
-        let full_size = u64::from(FULL_SIZE_BYTES);
+        // The time that the link takes to send them, rounded up to whole units.
+        let above_delay = |bytes: u64| {
+            let rate_bps = u128::from(link.rate_from_bps(&switch.name));
+            let unit_bps = rate_bps * u128::from(unit.ns());
+            let delay = (u128::from(bytes) * 8_000_000_000).div_ceil(unit_bps);
+            ("ecn.above_delay", "delay", delay.min(u32::MAX.into()))
+        };
         let (action, parameter, most) = match (link.ecn_packets, link.ecn_bytes) {
             (Some(packets), _) if !has_priorities => {
                 ("ecn.above_packets", "packets", u128::from(packets))
             }
-            (Some(_), _) | (_, Some(_)) => {
-                let packets = link
-                    .ecn_packets
-                    .map(|packets| u64::from(packets) * full_size);
-                let bytes = packets.or(link.ecn_bytes).unwrap_or(u64::MAX);
-                // The time that the link takes to send them, rounded up to whole units.
-                let rate_bps = u128::from(link.rate_from_bps(&switch.name));
-                let unit_bps = rate_bps * u128::from(unit.ns());
-                let delay = (u128::from(bytes) * 8_000_000_000).div_ceil(unit_bps);
-                ("ecn.above_delay", "delay", delay.min(u32::MAX.into()))
-            }
+            (Some(packets), _) => above_delay(u64::from(packets) * u64::from(FULL_SIZE_BYTES)),
+            (None, Some(bytes)) => above_delay(bytes),
             (None, None) => continue,
         };
         let number = Key::Exact(u128::from(port.number));
