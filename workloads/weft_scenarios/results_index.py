@@ -92,17 +92,16 @@ def write(scenarios: Sequence[Scenario], runs: Path, target: Path) -> Written:
             else:
                 pages[name] = results_page.of(name, scenario, found, folder), scenario
     for name, (page, scenario) in pages.items():
-        write_whole(folder / f"{name}.md", results_page.text(page, scenario))
+        written = results_page.text(page, scenario)
+        write_whole(folder / f"{name}.md", written)
+        pages[name] = results_page.parse(name, written), scenario
     write_whole(target, _index(pages, missing))
     return Written(kept, missing)
 
 
 def _index(pages: Mapping[str, tuple[Page, Scenario]], missing: Sequence[str]) -> str:
     newest = _newest({revision for page, _ in pages.values() for revision in page.revisions()})
-    rows = {
-        name: _row(results_page.parse(name, results_page.text(page, scenario)), scenario, newest)
-        for name, (page, scenario) in pages.items()
-    }
+    rows = {name: _row(page, scenario, newest) for name, (page, scenario) in pages.items()}
     own = [row for name, row in rows.items() if pages[name][1].source == _OWN]
     others = [row for name, row in rows.items() if pages[name][1].source != _OWN]
     parts = [_HEAD, tables.markdown([_COLUMNS, *others])]
