@@ -134,3 +134,25 @@ def test_a_picture_says_its_title_its_seeds_and_what_its_whiskers_are(tmp_path: 
     written = re.findall(r"<text[^>]*>([^<]*)", (tmp_path / "x.svg").read_text())
     said = "FCT: n = 1 to 3 seeds; whiskers are 95% confidence intervals of the mean."
     assert said in " ".join(written)
+
+
+@pytest.mark.parametrize("kind", ["line", "bars"])
+def test_numbers_of_the_paper_are_drawn_where_they_belong(tmp_path: Path, kind: str) -> None:
+    paper = '{ at = 16, series = "rb", value = 7.5 }, { at = 1, value = 2.5 }'
+    text = SMALL.replace('x = "flows"', f'kind = "{kind}"\npaper = [{paper}]\nx = "flows"')
+    small = read(tmp_path, text)
+    rows = [
+        {"experiment": "one", "flows": flows, "scheduler": name, "seed": 1, "fct_mean_ms": 1.0}
+        for flows, name in itertools.product(("1", "16"), ("rb", "minrtt"))
+    ]
+    about = About(quick=False, kernels=[], revisions=[], runs=4, failed=[])
+    results = Results(pl.DataFrame(rows), pl.DataFrame(), about)
+    made = plot.figure(small, small.plots[0], results)
+    assert made
+    diamonds = [line for line in made.axes[0].lines if line.get_marker() == "D"]
+    places = [tuple(np.ravel(line.get_xydata())) for line in diamonds]
+    # Of two bars around 1, that of rb is the left one; 0.4 wide each.
+    assert places == ([(16, 7.5), (1, 2.5)] if kind == "line" else [(0.8, 7.5), (0, 2.5)])
+    assert plot.caption(small, small.plots[0], results).endswith(
+        "Diamonds are the paper's numbers."
+    )

@@ -124,3 +124,42 @@ def test_a_goal_has_no_grade_and_a_claim_may_have_another_than_its_file(tmp_path
     own = file.replace('source = "Fig. 1"', 'source = "Fig. 1"\ngrade = "A"')
     claim = read(tmp_path, own, "three").claims[0]
     assert (claim.grade, claim.differs) == ("A", "")
+
+
+def test_results_of_claims_that_are_read_in_another_way_are_stale(tmp_path: Path) -> None:
+    target = tmp_path / "RESULTS.md"
+    read_so = SMALL.replace('metric = "fct', 'reading = "at most as long."\nmetric = "fct')
+    measured(tmp_path / "one", read(tmp_path, read_so, "one"), 1.5)
+    results_index.write([read(tmp_path, read_so, "one")], tmp_path, target)
+    assert "*stale*" not in target.read_text()
+    for other in (
+        read_so.replace("at most as long", "at most half as long"),
+        read_so + SMALL[SMALL.index("[[claim]]") :].replace("faster", "slower"),
+    ):
+        results_index.write([read(tmp_path, other, "one")], tmp_path / "nowhere", target)
+        assert "*stale*" in target.read_text()
+
+
+def test_of_two_builds_of_a_commit_the_one_with_changes_is_stale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results_index, "_committed_s", lambda _: 1)
+    scenarios = [read(tmp_path, SMALL, name) for name in ("one", "two")]
+    for scenario, revision in zip(scenarios, ("abc", "abc-dirty"), strict=True):
+        measured(tmp_path / scenario.name, scenario, 1.5, revision=revision)
+    results_index.write(scenarios, tmp_path, tmp_path / "RESULTS.md")
+    index = (tmp_path / "RESULTS.md").read_text()
+    assert "| abc |" in index
+    assert "| abc-dirty *stale* |" in index
+
+
+def test_a_page_gives_the_papers_number_and_the_command_with_its_seeds(tmp_path: Path) -> None:
+    numbered = SMALL.replace('source = "Fig. 1"', 'source = "Fig. 1"\npaper = "0.7 times"')
+    scenario = read(tmp_path, numbered, "one")
+    measured(tmp_path / "one", scenario, 1.5)
+    fewer = read(tmp_path, numbered.replace("seeds = 3", "seeds = 2"), "one")
+    results_index.write([scenario], tmp_path, tmp_path / "RESULTS.md")
+    assert "| Fig. 1 | 0.7 times | 1 times |" in pages(tmp_path)["one"]
+    assert "`make scenario SCENARIO=one` measures it" in pages(tmp_path)["one"]
+    results_index.write([fewer], tmp_path, tmp_path / "RESULTS.md")
+    assert "`make scenario SCENARIO=one SEEDS=3` measures it" in pages(tmp_path)["one"]

@@ -95,6 +95,24 @@ def test_plain_tcp_is_a_protocol_not_a_scheduler(tmp_path: Path) -> None:
         ('setting = "one"', 'setting = "one"\ngrade = "B"', 5, "grade B: say what differs"),
         ('setting = "one"', 'setting = "one"\ndiffers = "x"', 5, "differs needs a grade: A, B, C"),
         (
+            'source = "Fig. 1"',
+            'source = "goal"\ngrade = "A"',
+            30,
+            "claim 1: a goal of one's own has no grade",
+        ),
+        (
+            'x = "flows"',
+            'x = "flows"\npaper = [{ at = 2, value = 1 }]',
+            26,
+            "plot fct: paper 1: at = 2 is no point of one",
+        ),
+        (
+            'x = "flows"',
+            'x = "flows"\npaper = [{ at = 1, series = "weft", value = 1 }]',
+            26,
+            "plot fct: paper 1: series = 'weft' is no point of one",
+        ),
+        (
             'relation = "<="',
             'relation = "<="\ngrade = "A"\ndiffers = "x"',
             34,

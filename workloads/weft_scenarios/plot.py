@@ -5,7 +5,7 @@ import io
 import itertools
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ _FACET_INCHES = (3.1, 2.4)
 _MARGIN_INCHES = 0.3
 _BAR_INCHES = 0.085
 """Minimum width of a bar, including the space between groups."""
+_BARS_WIDTH = 0.8
+"""Share of the bars of a group of the space between two groups."""
 _LEGEND_LETTERS = 38
 """Letters that fit into one row of the legend, per panel."""
 _AXIS_INCHES, _LETTER_INCHES = 0.55, 0.062
@@ -69,7 +71,8 @@ def caption(scenario: Scenario, plot: Plot, results: Results) -> str:
         "cdf": f"{seeds} together",
         "course": f"the first of {seeds}",
     }.get(plot.kind, f"{seeds}; whiskers are 95% confidence intervals of the mean")
-    return f"{plot.title}: {shown}."
+    paper = " Diamonds are the paper's numbers." if plot.paper else ""
+    return f"{plot.title}: {shown}.{paper}"
 
 
 def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
@@ -200,6 +203,40 @@ def _draw_facet(axes: Axes, plot: Plot, experiment: Experiment, frame: pl.DataFr
     for number, value in enumerate(series):
         part = frame.filter(pl.col(plot.series) == value)
         _draw_series(axes, plot, experiment, looks[value], part, number, len(series))
+    _draw_paper(axes, plot, experiment, series, looks)
+
+
+def _draw_paper(
+    axes: Axes,
+    plot: Plot,
+    experiment: Experiment,
+    series: Sequence[str],
+    looks: Mapping[str, style.Look],
+) -> None:
+    """Draw the numbers that the paper gives, in the colours of whose they are."""
+    order = [point_text(value) for value in _axis(experiment, plot.x).values()]
+    for number, given in enumerate(plot.paper):
+        name = None if given.series is None else point_text(given.series)
+        if name is not None and name not in series:
+            continue
+        x, y = float(given.at) if isinstance(given.at, int | float) else 0.0, given.value
+        if plot.kind == "cdf":
+            x, y = y, x
+        elif plot.kind == "bars" or not _numeric(_axis(experiment, plot.x)):
+            own = plot.x == plot.series or name is None
+            index, count = (0, 1) if own else (series.index(name or ""), len(series))
+            x = _bar_place(order.index(point_text(given.at)), index, count)
+        axes.plot(
+            x,
+            y,
+            marker="D",
+            markersize=6,
+            markerfacecolor="white" if name is None else looks[name].colour,
+            markeredgecolor="black",
+            linestyle="none",
+            label="the paper's" if number == 0 else None,
+            zorder=4,
+        )
 
 
 def _draw_series(
@@ -268,8 +305,8 @@ def _draw_points(
         order = [point_text(value) for value in x_axis.values()]
         if plot.x == plot.series:
             number, count = 0, 1
-        width = 0.8 / count
-        places = [order.index(v) + (number - (count - 1) / 2) * width for v in shown]
+        width = _BARS_WIDTH / count
+        places = [_bar_place(order.index(v), number, count) for v in shown]
         bars(axes, places, spreads, width, look)
         names = {v: look.name for v, look in style.looks(x_axis, order).items()}
         name_ticks(axes, [names[v] for v in order], _panel_inches(axes))
@@ -293,6 +330,11 @@ def _draw_points(
     for model, line in zip(plot.models, itertools.cycle(_MODEL_LINES)):
         label = f"{whose}{METRICS[model].label}"
         _draw_model(axes, x_axis, model, replace(look, name=label, line=line), frame)
+
+
+def _bar_place(group: int, number: int, count: int) -> float:
+    """Give the middle of a bar among `count` of its group."""
+    return group + (number - (count - 1) / 2) * _BARS_WIDTH / count
 
 
 def _draw_model(

@@ -21,7 +21,8 @@ _HEAD = """\
 What the papers claim, what this repository measures, and whether the claim holds on today's kernel.
 A row is a figure with its first claim; its page has the plots, all claims, the setting and what
 differs from the paper's, the command, the kernel and the revision. *Stale* are results of another
-revision than the newest. [How to read it](#how-to-read-it) says what grades and verdicts mean.
+revision than the newest, or of claims that were read in another way.
+[How to read it](#how-to-read-it) says what grades and verdicts mean.
 `make results` writes all this from the last runs, and keeps what it says of scenarios that were
 not run here; only the paragraphs headed *Setting*, *Grade* and *Why* are written by hand, in
 `scenarios/*.toml`.
@@ -48,14 +49,28 @@ different runs it is *not decided*, and where both sides are 0 there is *nothing
 A claim about every point *does not hold* if it fails at one. That many points and many claims
 are tested is taken into account (Bonferroni within a claim, Holm within a scenario). *Ours* is
 what the claim compares, divided by what it is compared with, over all its points. Brackets
-after such a ratio are its 95% confidence interval, by the bootstrap over pairs of runs.
+after such a ratio are its 95% confidence interval, by the bootstrap over pairs of runs; after
+several, from the lowest of their intervals to the highest. *Paper* is the number that the paper
+gives.
 
 *Grade* says how faithful the setting of a paper's claim is: A is the paper's, B differs in a way
 that the scenario's section says, and C cannot be compared with it. Everywhere today's kernel
 stands for the papers' (MPTCP 0.9x or a simulator), and a lab in virtual time for testbeds.
 """
 
-_COLUMNS = ["Figure", "First claim", "Ours", "Seeds", "Grade", "Verdict", "All claims", "Weft"]
+_COLUMNS = [
+    "Figure",
+    "First claim",
+    "Paper",
+    "Ours",
+    "Seeds",
+    "Grade",
+    "Verdict",
+    "All claims",
+    "Weft",
+]
+_DIRTY = "-dirty"
+"""Ends a revision that was built with changes that are not committed."""
 _OWN = "this repository"
 """Source of scenarios that are no paper's."""
 
@@ -115,8 +130,10 @@ def _index(pages: Mapping[str, tuple[Page, Scenario]], missing: Sequence[str]) -
 def _row(page: Page, scenario: Scenario, newest: str | None) -> list[str]:
     words = Counter(row[-1].strip("*") for row in page.claims)
     revisions = sorted(page.revisions())
-    is_stale = newest is not None and revisions != [newest]
-    first = page.claims[0] if page.claims else [""] * 6
+    is_stale = not results_page.is_current(page, scenario) or (
+        newest is not None and revisions != [newest]
+    )
+    first = page.claims[0] if page.claims else [""] * 7
     figure = scenario.title if scenario.source == _OWN else scenario.source
     full = ", at the paper's scale" if page.name.endswith(FULL) else ""
     return [
@@ -132,12 +149,17 @@ def _newest(revisions: set[str]) -> str | None:
     """Give the revision that was committed last; None where this is no git checkout."""
     times = {revision: _committed_s(revision) for revision in revisions}
     known = {revision: time for revision, time in times.items() if time is not None}
-    return max(known, key=lambda revision: (known[revision], revision), default=None)
+    # Of one commit, the clean build is the one that others can repeat.
+    return max(
+        known,
+        key=lambda name: (known[name], not name.endswith(_DIRTY), name),
+        default=None,
+    )
 
 
 def _committed_s(revision: str) -> int | None:
     shown = ["git", "-C", str(ROOT), "show", "--no-patch", "--format=%ct"]
     done = subprocess.run(
-        [*shown, revision.removesuffix("-dirty")], capture_output=True, text=True, check=False
+        [*shown, revision.removesuffix(_DIRTY)], capture_output=True, text=True, check=False
     )
     return int(done.stdout) if done.returncode == 0 else None

@@ -15,7 +15,7 @@ from weft_scenarios.scenario import Claim, Scenario
 FULL = "-full"
 """Ends the name of a page about the set at the paper's scale."""
 
-_COLUMNS = ["Claim", "Source", "Ours", "Seeds", "Grade", "Verdict"]
+_COLUMNS = ["Claim", "Source", "Paper", "Ours", "Seeds", "Grade", "Verdict"]
 _GRADE, _RUNS = "*Grade.*", "*Runs.*"
 """Begin the paragraphs on how faithful the setting is, and on what was run."""
 
@@ -39,15 +39,22 @@ class Page:
 
 
 def text(page: Page, scenario: Scenario) -> str:
-    """Write a page, with grades as the scenario file has them now."""
-    grades = {claim.text: claim.grade for claim in scenario.claims}
-    rows = [[*row[:4], grades.get(row[0], row[4]), row[5]] for row in page.claims]
+    """Write a page, with what the scenario file says of claims now; those it lost are left out."""
+    now = {claim.text: claim for claim in scenario.claims}
+    rows = [
+        [text, now[text].source, now[text].paper, ours, seeds, now[text].grade, verdict]
+        for text, _, _, ours, seeds, _, verdict in page.claims
+        if text in now
+    ]
     paragraphs = [p for p in page.body.split("\n\n") if not p.startswith(_GRADE)]
     if said := _fidelity(scenario):
         runs = next(i for i, p in enumerate(paragraphs) if p.startswith(_RUNS))
         paragraphs.insert(runs, said)
     full = ", at the paper's scale" if page.name.endswith(FULL) else ""
     command = "make figures FULL=1" if full else f"make scenario SCENARIO={scenario.name}"
+    seeds = max((int(row[4]) for row in page.claims), default=0)
+    if not full and seeds > max(e.seeds.at_most for e in scenario.experiments):
+        command += f" SEEDS={seeds}"
     parts = [
         f"# {scenario.title}{full}",
         f"Source: {scenario.source}. `{command}` measures it. [All results](../RESULTS.md)",
@@ -67,6 +74,12 @@ def parse(name: str, written: str) -> Page:
     return Page(name, rows, "\n".join(lines[end:]).strip())
 
 
+def is_current(page: Page, scenario: Scenario) -> bool:
+    """Whether a page judges the claims that the scenario file has now, as it reads them now."""
+    said = [_quote(claim) for claim in scenario.claims]
+    return len(said) == len(page.claims) and all(quote in page.body for quote in said)
+
+
 def _cells(line: str) -> list[str]:
     cells = line.removeprefix("| ").removesuffix(" |").split(" | ")
     return [cell.replace("\\|", "|").strip() for cell in cells]
@@ -79,6 +92,7 @@ def of(name: str, scenario: Scenario, measured: Results, pictures: Path) -> Page
         [
             v.claim.text,
             v.claim.source,
+            v.claim.paper,
             _ours(v),
             str(_seeds(v)),
             v.claim.grade,
@@ -143,8 +157,14 @@ def _ours(verdict: Verdict) -> str:
     ratios = sorted(point.ratio for point in verdict.points if point.ratio is not None)
     if not ratios:
         return ""
-    ends = [tables.number(ratio) for ratio in (ratios[0], ratios[-1])]
-    return f"{' to '.join(dict.fromkeys(ends))} times"
+    said = f"{_range(ratios[0], ratios[-1])} times"
+    ends = [end for point in verdict.points for end in point.ratio_interval or ()]
+    is_known = len(ends) == 2 * len(ratios)
+    return f"{said} [{_range(min(ends), max(ends))}]" if is_known else said
+
+
+def _range(low: float, high: float) -> str:
+    return " to ".join(dict.fromkeys(tables.number(end) for end in (low, high)))
 
 
 def _seeds(verdict: Verdict) -> int:
@@ -156,12 +176,15 @@ def _flat(text: str) -> str:
     return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
 
 
+def _quote(claim: Claim) -> str:
+    """Quote a claim, and say how it is read."""
+    reading = f"\n\n*Read as:* {_flat(claim.reading)}" if claim.reading else ""
+    return f"> {_flat(claim.text)} ({claim.source}){reading}"
+
+
 def _verdict(verdict: Verdict) -> str:
-    claim = verdict.claim
-    reading = f" Read as: {_flat(claim.reading)}" if claim.reading else ""
-    quote = f"> {_flat(claim.text)} ({claim.source})"
     word = verdict.word.capitalize()
-    return f"{quote}\n\n**{word}.**{reading} Measured: {summary(verdict)}."
+    return f"{_quote(verdict.claim)}\n\n**{word}.** Measured: {summary(verdict)}."
 
 
 def summary(verdict: Verdict) -> str:

@@ -95,6 +95,18 @@ class Experiment:
 
 
 @dataclass(frozen=True)
+class PaperValue:
+    """A number that the paper gives, drawn into the plot of what was measured."""
+
+    at: Value
+    """Point of the plot's x axis; in a distribution, the share in percent."""
+    series: Value | None
+    """Whose it is; None if it is nobody's alone."""
+    value: float
+    """In the unit of the plot's quantity."""
+
+
+@dataclass(frozen=True)
 class Plot:
     """A plot of one quantity of an experiment."""
 
@@ -110,6 +122,7 @@ class Plot:
     facet: str | None
     where: Where
     log: str
+    paper: tuple[PaperValue, ...]
 
 
 @dataclass(frozen=True)
@@ -122,6 +135,8 @@ class Claim:
 
     text: str
     source: str
+    paper: str
+    """The paper's number, in its words; empty if it gives none."""
     reading: str
     experiment: str
     metric: str
@@ -346,6 +361,7 @@ def _plot(table: Table, experiments: tuple[Experiment, ...]) -> Plot:
         facet=table.choice("facet", [axis.name for axis in experiment.axes], None),
         where=_where(table, "where", experiment) or {},
         log=table.choice("log", ["", "x", "y", "xy"], ""),
+        paper=tuple(_paper_value(row, experiment, kind) for row in table.tables("paper")),
     )
     x_axis = experiment.axis(plot.x or "")
     is_scale = x_axis and all(not isinstance(value, str) for value in x_axis.values())
@@ -353,6 +369,25 @@ def _plot(table: Table, experiments: tuple[Experiment, ...]) -> Plot:
         raise table.fail('models are lines: give kind = "line", and an axis of numbers', "models")
     table.end()
     return plot
+
+
+def _paper_value(table: Table, experiment: Experiment, kind: str) -> PaperValue:
+    if kind == "course":
+        raise table.fail("a time series has no values of the paper; draw lines, bars or a cdf")
+    right = "the share in percent" if kind == "cdf" else "a point of the plot's x axis"
+    made = PaperValue(
+        table.value("at", right),
+        table.value("series", "a point of the plot's series", None),
+        table.number("value"),
+    )
+    if kind == "cdf" and not (isinstance(made.at, int | float) and 0 <= made.at <= 100):
+        raise table.fail(f"at = {made.at}: the share in percent is from 0 to 100", "at")
+    points = {value for axis in experiment.axes for value in axis.values()}
+    for key, point in (("at", made.at), ("series", made.series)):
+        if not (key == "at" and kind == "cdf") and point is not None and point not in points:
+            raise table.fail(f"{key} = {point!r} is no point of {experiment.name}", key)
+    table.end()
+    return made
 
 
 def _models(table: Table) -> tuple[str, ...]:
@@ -382,6 +417,8 @@ def _claim(table: Table, experiments: tuple[Experiment, ...], fidelity: tuple[st
     source = table.text("source")
     own = source == OWN or source.startswith(f"{OWN},")
     grade, differs = _fidelity(table, ("", "") if own else fidelity)
+    if own and grade:
+        raise table.fail("a goal of one's own has no grade; remove grade and differs", "grade")
     experiment = _named_experiment(table, experiments)
     which = _where(table, "which", experiment)
     versus = _where(table, "versus", experiment)
@@ -391,6 +428,7 @@ def _claim(table: Table, experiments: tuple[Experiment, ...], fidelity: tuple[st
     claim = Claim(
         text=table.text("text"),
         source=source,
+        paper=table.text("paper", ""),
         reading=table.text("reading", ""),
         experiment=experiment.name,
         metric=table.choice("metric", METRICS),

@@ -87,10 +87,9 @@ class Table:
             key, _names, 'a list of different names, such as ["rb", "minrtt"]', default
         )
 
-    def value(self, key: str, right: str) -> Value:
+    def value(self, key: str, right: str, default: Any = _REQUIRED) -> Any:
         """Take a number or a name."""
-        made: Value = self.take(key, _value, right, _REQUIRED)
-        return made
+        return self.take(key, _value, right, default)
 
     def values(self, key: str, default: Any = _REQUIRED) -> list[Value]:
         """Take a list of numbers or names."""
