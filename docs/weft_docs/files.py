@@ -97,6 +97,7 @@ def page(root: Path) -> str:
         parts += [f"### {title}", markdown.text(about), markdown.table(["key", "what"], rows)]
     parts += ["## An experiment", "`weft experiment` writes these beside the plots."]
     parts += ["### flows.parquet", _docstring(root / "workloads/weft_scenarios/flows.py")]
+    parts += ["### percentiles.csv", _docstring(root / "workloads/weft_scenarios/pooled.py")]
     parts += ["### results.csv", "A column for each axis, `seed`, and these numbers of every run:"]
     parts += [_quantities(root / "workloads/weft_scenarios/quantities.py")]
     parts += ["## topology.json", "The network, as all programs read it."]

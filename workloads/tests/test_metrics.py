@@ -57,6 +57,21 @@ def test_flows_that_are_not_queries_have_no_query_metrics(tmp_path: Path) -> Non
     assert "query_mean_ms" not in measure(folder_of_a_run(tmp_path, [1, 2])).metrics
 
 
+def test_flows_of_the_warm_up_are_in_no_metric(tmp_path: Path) -> None:
+    warm = folder_of_a_run(tmp_path, [90, 90, 1, 3], gap_ms=1, warmup_ns=2_000_000)
+    measured = measure(warm)
+    assert measured.metrics["fct_mean_ms"] == 2
+    assert measured.metrics["fct_max_ms"] == 3
+    assert max(measured.curves["fct_ms"][1]) == 3
+
+
+def test_jains_index_is_one_for_equal_rates_and_a_share_for_one_of_many(tmp_path: Path) -> None:
+    assert measure(folder_of_a_run(tmp_path, [2, 2, 2])).metrics["jain_index"] == 1
+    unequal = measure(folder_of_a_run(tmp_path, [1, 100_000_000, 100_000_000])).metrics
+    assert unequal["jain_index"] == pytest.approx(1 / 3, rel=1e-3)
+    assert "jain_index" not in measure(folder_of_a_run(tmp_path, [2, 2], gap_ms=1)).metrics
+
+
 def test_the_offered_load_follows_from_sizes_and_start_times(tmp_path: Path) -> None:
     # 1000 B every 10 ms are 0.8 Mbit/s; one host, or each of four, has 1 Mbit/s.
     one = folder_of_a_run(tmp_path, [1, 2, 3], 10, traffic="many-to-one", load=0.5)

@@ -142,7 +142,7 @@ def _series(scenario: Scenario, experiment: Experiment) -> Axis:
 def _data(experiment: Experiment, series: Axis, results: Results, table: pl.DataFrame) -> _Data:
     axes = experiment.axes
     mine = table.filter((pl.col("experiment") == experiment.name) & pl.col("fct_ns").is_not_null())
-    texts = [_as_text(axis, mine) for axis in axes]
+    texts = [flows.as_text(axis, mine).alias(f"at {axis.name}") for axis in axes]
     mine = mine.with_columns(*texts, (pl.col("fct_ns") / 1e6).alias("fct_ms"))
     others = [axis.name for axis in axes if axis.name != series.name and len(axis.points) > 1]
     there = mine.select([f"at {name}" for name in others]).unique(maintain_order=True)
@@ -163,15 +163,6 @@ def _data(experiment: Experiment, series: Axis, results: Results, table: pl.Data
         results.curves.filter(pl.col("experiment") == experiment.name),
         results.of(experiment.name),
     )
-
-
-def _as_text(axis: Axis, table: pl.DataFrame) -> pl.Expr:
-    """Give the column of an axis as text, as the other tables have it."""
-    source = pl.col(flows.column(axis.name))
-    if table.schema[flows.column(axis.name)] != pl.Float64:
-        return source.alias(f"at {axis.name}")
-    texts = {float(v): point_text(v) for v in axis.values() if not isinstance(v, str)}
-    return source.replace_strict(texts, return_dtype=pl.String).alias(f"at {axis.name}")
 
 
 def _panels(data: _Data, draw: _Draw) -> Figure:

@@ -12,7 +12,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from weft_scenarios import flows, installation, machine, matrix, plot, results, results_page, tables
+from weft_scenarios import (
+    flows,
+    installation,
+    machine,
+    matrix,
+    plot,
+    pooled,
+    results,
+    results_page,
+    tables,
+)
 from weft_scenarios.check import check
 from weft_scenarios.claims import judge
 from weft_scenarios.errors import ScenarioError
@@ -177,8 +187,10 @@ class _Keeper:
         )
         folders = [(r, self.store.folder / key) for r, key in keyed if key in outcome.done]
         try:
-            results.write(one.folder, Results(found.runs, found.curves, about))
-            flows.write(one.folder, flows.collect(one.scenario, folders))
+            table = flows.collect(one.scenario, folders)
+            percentiles = pooled.collect(one.scenario, table)
+            results.write(one.folder, Results(found.runs, found.curves, about, percentiles))
+            flows.write(one.folder, table)
             write_whole(one.folder / "scenario.toml", one.scenario.source_file.text)
         except OSError as error:
             why = error.strerror or error  # Polars gives no strerror.

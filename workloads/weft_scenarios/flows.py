@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of all flows of an experiment: a row per flow, with the point of its run.
 
+Flows that arrived during a run's warm-up are left out.
+
 | column                | unit | what                                                            |
 |-----------------------|------|-----------------------------------------------------------------|
 | `experiment`, `seed`  |      | name of the experiment in the file, and seed                    |
@@ -19,16 +21,18 @@
 """
 
 import io
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
 
+from weft_scenarios import warmup
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import write_whole
 from weft_scenarios.results import point_text
 from weft_scenarios.run import Run
-from weft_scenarios.scenario import Scenario
+from weft_scenarios.scenario import Axis, Scenario
 
 FILE = "flows.parquet"
 
@@ -63,6 +67,8 @@ def collect(scenario: Scenario, done: Iterable[tuple[Run, Path]]) -> pl.DataFram
             is_number = axes[name] == pl.Float64
             at[column(name)] = float(value) if is_number else point_text(value)
         flows = pl.read_csv(folder / "flows.csv", schema_overrides=_COLUMNS)
+        info = json.loads((folder / "run.json").read_text())
+        flows = warmup.measured(flows, info)
         absent = [pl.lit(None, kind).alias(n) for n, kind in _COLUMNS.items() if n not in flows]
         labels = [pl.lit(at[name], kind).alias(name) for name, kind in schema.items()]
         parts.append(flows.with_columns(absent).select(*labels, *_COLUMNS))
@@ -74,6 +80,15 @@ def column(axis: str) -> str:
     """Name the column of an axis."""
     taken = {*_COLUMNS, "run", "slowdown"}
     return f"at_{axis}" if axis in taken else axis
+
+
+def as_text(axis: Axis, table: pl.DataFrame) -> pl.Expr:
+    """Give the column of an axis as text, as the other tables have it."""
+    source = pl.col(column(axis.name))
+    if table.schema[column(axis.name)] != pl.Float64:
+        return source
+    texts = {float(v): point_text(v) for v in axis.values() if not isinstance(v, str)}
+    return source.replace_strict(texts, return_dtype=pl.String)
 
 
 def _axes(scenario: Scenario) -> _Schema:

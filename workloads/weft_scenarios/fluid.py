@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from weft_scenarios import warmup
 from weft_scenarios.curves import number
 from weft_scenarios.evidence import PACKET_BYTES
 
@@ -41,7 +42,8 @@ class Phase(NamedTuple):
 def metrics(info: Mapping[str, Any], flows: pl.DataFrame) -> dict[str, float]:
     """Compare FCTs with both models; gives nothing for other fabrics than leaf-spines.
 
-    Spines may change during the run. `flows` are the rows of flows.csv of completed flows.
+    Spines may change during the run. `flows` are the rows of flows.csv of completed flows; those of
+    the warm-up are in the way of the others, and are not compared.
     """
     lab = info.get("lab", {})
     topology = lab.get("topology", {})
@@ -57,10 +59,12 @@ def metrics(info: Mapping[str, Any], flows: pl.DataFrame) -> dict[str, float]:
     # Added to transmission times: propagation delays, and a last packet's way through switches.
     host_rate = topology["host_rate_bps"] / 8 * _PAYLOAD_SHARE
     delay_s = flows["ideal_fct_ns"].to_numpy() / 1e9 - octets / host_rate
-    fct_s = flows["fct_ns"] / 1e9
+    timed = flows.select(pl.col("start_ns"), pl.col("fct_ns") / 1e9)
+    fct_s = warmup.measured(timed, info)["fct_ns"]
     found = {}
     for name, share in (("even", _evenly), ("shortest", _shortest_first)):
-        least_s = pl.Series(_fct_s(start_s, octets, links, phases, share) + delay_s)
+        all_s = pl.Series("least_s", _fct_s(start_s, octets, links, phases, share) + delay_s)
+        least_s = warmup.measured(flows.with_columns(all_s), info)["least_s"]
         found[f"fct_mean_by_{name}"] = number(fct_s.mean()) / number(least_s.mean())
         found[f"fct_p99_by_{name}"] = _p99(fct_s) / _p99(least_s)
     return found

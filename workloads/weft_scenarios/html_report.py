@@ -34,7 +34,6 @@ from weft_scenarios import (
 from weft_scenarios.claims import Verdict, judge
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import write_whole
-from weft_scenarios.quantities import CURVES, METRICS
 from weft_scenarios.results import About, Results
 from weft_scenarios.scenario import Plot, Scenario
 
@@ -93,10 +92,9 @@ def _pictures(
     for picture in one.plots:
         figure = plot.figure(one, picture, found)
         if figure is not None:
-            quantity = (METRICS | CURVES)[picture.quantity]
             rows = tuple(tables.of_plot(one, picture, found))
             about = tuple(v for v in verdicts if _concerns(v, picture))
-            caption = f"{quantity.axis_label()}."
+            caption = f"{tables.quantity(picture).axis_label()}."
             yield _Picture(picture.name, picture.title, caption, figure, about, rows)
     for chart in charts.of(one, found, flows.read(folder)):
         with matplotlib.style.context(style.SHEET):

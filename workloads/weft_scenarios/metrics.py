@@ -13,7 +13,17 @@ from typing import Any
 
 import polars as pl
 
-from weft_scenarios import control_loop, curves, evidence, fluid, rb_model, samples, steady, theory
+from weft_scenarios import (
+    control_loop,
+    curves,
+    evidence,
+    fluid,
+    rb_model,
+    samples,
+    steady,
+    theory,
+    warmup,
+)
 from weft_scenarios.curves import Curve, course, number, quantiles
 from weft_scenarios.errors import ScenarioError
 
@@ -21,7 +31,7 @@ _SHORT_BYTES, _LONG_BYTES = 100_000, 1_000_000
 """Flows below are short, flows from there on are long."""
 
 
-_MODULES = (control_loop, curves, evidence, fluid, rb_model, samples, steady, theory)
+_MODULES = (control_loop, curves, evidence, fluid, rb_model, samples, steady, theory, warmup)
 """Modules that compute metrics, besides this one."""
 
 
@@ -85,15 +95,17 @@ def _measure(folder: Path) -> Measured:
     info = json.loads((folder / "run.json").read_text())
     flows = pl.read_csv(folder / "flows.csv", schema_overrides={"error": pl.String})
     queues = pl.read_csv(folder / "queues.csv")
-    completed = flows.filter(pl.col("fct_ns").is_not_null())
+    arrived = flows.filter(pl.col("fct_ns").is_not_null())
+    flows, completed = warmup.measured(flows, info), warmup.measured(arrived, info)
     if completed.is_empty():
         raise ScenarioError(f"{folder}: no flow completed")
     receivers = flows["dst"].unique().sort().to_list()
     last_hop = queues.filter(pl.col("peer").is_in(receivers))
     workload = info.get("workload", {})
     metrics = _of_flows(completed) | _of_classes(completed, workload) | _of_load(flows, info)
+    metrics |= _of_fairness(completed)
     metrics |= _of_queries(flows, workload) | _of_model(info, metrics["subflows_mean"])
-    metrics |= fluid.metrics(info, completed)
+    metrics |= fluid.metrics(info, arrived)
     metrics |= _of_queues(queues, last_hop, metrics["completion_ms"])
     metrics |= steady.metrics(info, completed, last_hop)
     drawn = {
@@ -138,6 +150,20 @@ def _of_flows(flows: pl.DataFrame) -> dict[str, float]:
     if len(long):
         metrics["rate_long_mbps"] = number((long["bytes"] * 8e3 / long["fct_ns"]).mean())
     return metrics
+
+
+def _of_fairness(flows: pl.DataFrame) -> dict[str, float]:
+    """Give Jain's index of the rates of flows that ask for the same: 1 if all get the same.
+
+    Jain, Chiu and Hawe, DEC-TR-301, 1984. Flows that begin together, and have one size or were
+    stopped together.
+    """
+    begin_together = flows["start_ns"].n_unique() == 1
+    are_equal = flows["bytes"].n_unique() == 1 or flows["fct_ns"].n_unique() == 1
+    if len(flows) < 2 or not (begin_together and are_equal):
+        return {}
+    rates = flows["bytes"] / flows["fct_ns"]
+    return {"jain_index": number(rates.sum()) ** 2 / (len(flows) * number((rates**2).sum()))}
 
 
 def _of_load(flows: pl.DataFrame, info: Mapping[str, Any]) -> dict[str, float]:

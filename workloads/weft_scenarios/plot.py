@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from weft_scenarios import style
+from weft_scenarios import style, tables
 from weft_scenarios.quantities import CURVES, METRICS
 from weft_scenarios.results import Results, chosen, point_text
 from weft_scenarios.scenario import Axis, Experiment, Plot, Scenario
@@ -70,6 +70,8 @@ def caption(scenario: Scenario, plot: Plot, results: Results) -> str:
     shown = {
         "cdf": f"{seeds} together",
         "course": f"the first of {seeds}",
+        "sizes": f"99th percentile, dotted the median, of the flows of {seeds} together; bands are "
+        "95% confidence intervals over seeds",
     }.get(plot.kind, f"{seeds}; whiskers are 95% confidence intervals of the mean")
     paper = " Diamonds are the paper's numbers." if plot.paper else ""
     return f"{plot.title}: {shown}.{paper}"
@@ -78,12 +80,7 @@ def caption(scenario: Scenario, plot: Plot, results: Results) -> str:
 def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
     """Draw a plot; None if there are no results for it."""
     experiment = scenario.experiment(plot.experiment)
-    frame = results.curves if plot.x is None else results.runs
-    frame = chosen(frame.filter(pl.col("experiment") == plot.experiment), plot.where)
-    if plot.x is None:
-        frame = frame.filter(pl.col("curve") == plot.quantity)
-    else:
-        frame = frame.filter(pl.col(plot.quantity).is_not_null())
+    frame = _shown(plot, results)
     if frame.is_empty():
         return None
     experiment = _of_measured(experiment, plot.x, frame)
@@ -104,6 +101,17 @@ def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
             title = None if series.name == "scheduler" else series.label
             legend(drawn, grid, title, stretch)
     return drawn
+
+
+def _shown(plot: Plot, results: Results) -> pl.DataFrame:
+    """Give the rows of results that a plot shows."""
+    if plot.kind == "sizes":
+        return tables.tenths(plot, results)
+    frame = results.curves if plot.x is None else results.runs
+    frame = chosen(frame.filter(pl.col("experiment") == plot.experiment), plot.where)
+    if plot.x is None:
+        return frame.filter(pl.col("curve") == plot.quantity)
+    return frame.filter(pl.col(plot.quantity).is_not_null())
 
 
 def panels(
@@ -248,12 +256,35 @@ def _draw_series(
     number: int,
     count: int,
 ) -> None:
-    if plot.kind == "cdf":
+    if plot.kind == "sizes":
+        _draw_sizes(axes, look, frame)
+    elif plot.kind == "cdf":
         _draw_cdf(axes, look, frame)
     elif plot.kind == "course":
         _draw_course(axes, look, frame, CURVES[plot.quantity].holds)
     else:
         _draw_points(axes, plot, experiment, look, frame, number, count)
+
+
+def _draw_sizes(axes: Axes, look: style.Look, frame: pl.DataFrame) -> None:
+    """Draw the 99th percentile and the median of ten classes of size."""
+    how: dict[str, Any] = {"color": look.colour, "marker": look.marker, "markersize": 3.0}
+    places = frame["number"].to_list()
+    axes.plot(places, frame["p99"], linestyle="-", label=look.name, **how)
+    axes.plot(places, frame["p50"], linestyle=":", **how)
+    known = frame.filter(pl.col("p99_low").is_not_null())
+    ends = (known["p99_low"].to_list(), known["p99_high"].to_list())
+    axes.fill_between(known["number"].to_list(), *ends, color=look.colour, alpha=0.15, linewidth=0)
+    largest = [_size(octets) for octets in frame["to_bytes"].to_list()]
+    axes.set_xticks(places, largest, rotation=45, ha="right", rotation_mode="anchor")
+
+
+def _size(octets: float) -> str:
+    """Format a size with two digits."""
+    for unit, factor in (("MB", 1e6), ("kB", 1e3)):
+        if octets >= factor:
+            return f"{tables.number(octets / factor, 2)} {unit}"
+    return f"{octets:.0f} B"
 
 
 def _draw_cdf(axes: Axes, look: style.Look, frame: pl.DataFrame) -> None:
@@ -425,6 +456,8 @@ def _label(grid: Sequence[Axes], plot: Plot, experiment: Experiment) -> None:
             axes.set_xlim(left=0)
         elif plot.kind == "course":
             axes.set_xlabel("Time (ms)")
+        elif plot.kind == "sizes":
+            axes.set_xlabel("Largest flow of each tenth")
         else:
             axes.set_xlabel(_axis(experiment, plot.x).label)
         if plot.kind != "cdf" and "y" not in plot.log:
@@ -436,5 +469,4 @@ def _label(grid: Sequence[Axes], plot: Plot, experiment: Experiment) -> None:
     if plot.kind == "cdf":
         name_height(grid[0], "Share at most (%)")
     else:
-        names = CURVES if plot.kind == "course" else METRICS
-        name_height(grid[0], names[plot.quantity].axis_label())
+        name_height(grid[0], tables.quantity(plot).axis_label())

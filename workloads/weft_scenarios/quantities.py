@@ -45,6 +45,7 @@ METRICS: dict[str, Quantity] = {
     "query_p99_ms": Quantity("99th percentile of queries' times", "ms"),
     "deadline_missed_percent": Quantity("Queries that missed their deadline", "%"),
     "goodput_mbps": Quantity("Goodput", "Mbit/s"),
+    "jain_index": Quantity("Jain's index of equal flows' rates", ""),
     "offered_load": Quantity("Payload offered, by the hosts' links", ""),
     "subflows_mean": Quantity("Subflows of a connection at its end", ""),
     "timeouts_per_flow": Quantity("Timeouts per flow", ""),
@@ -115,3 +116,11 @@ CURVES: dict[str, Quantity] = {
     "data_ack_kb": Quantity("Data ACK of the first connection", "kB"),
 }
 """Distributions over flows or packets, and time series."""
+
+POOLED: dict[str, Quantity] = {
+    "fct_ms": Quantity("FCT", "ms"),
+    "slowdown": Quantity("FCT by that on an idle fabric", ""),
+}
+"""Of the flows of all seeds together; `pooled.py` computes them."""
+POOLED_COLUMNS = ("sizes", "from_bytes", "to_bytes", "quantity", "flow_count", "seed_count")
+"""Columns of their table, besides axes and percentiles."""

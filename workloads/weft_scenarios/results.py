@@ -5,6 +5,7 @@
 |-----------------|----------------------------------------------------------------------|
 | `flows.parquet` | a row per flow; see `flows.py`                                       |
 | `results.csv`   | a row per run: experiment, axes, seed, every metric; empty = no value |
+| `percentiles.csv` | a row per point and size class, if asked for; see `pooled.py`      |
 | `curves.csv`    | a row per point of a curve: experiment, axes, seed, curve, x, y      |
 | `about.json`    | versions, machine, progress, failed runs; see `About`                |
 | `scenario.toml` | a copy of the scenario file: every parameter                         |
@@ -61,6 +62,8 @@ class Results:
     runs: pl.DataFrame
     curves: pl.DataFrame
     about: About
+    percentiles: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """Of the flows of all seeds together; see `pooled.py`."""
 
     def of(self, experiment: str, where: Where | None = None) -> pl.DataFrame:
         """Give the runs of an experiment at the selected points."""
@@ -89,6 +92,9 @@ def point_text(value: Value) -> str:
 
 _POINTS: dict[str, type[pl.DataType]] = {"curve": pl.String, "x": pl.Float64, "y": pl.Float64}
 """Columns of the table of curves, after those that identify the run."""
+
+
+_PERCENTILES = "percentiles.csv"
 
 
 def collect(
@@ -142,6 +148,11 @@ def write(folder: Path, results: Results) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / "results.csv", results.runs.write_csv(float_precision=6))
     write_whole(folder / "curves.csv", results.curves.write_csv(float_precision=6))
+    if results.percentiles.is_empty():
+        (folder / _PERCENTILES).unlink(missing_ok=True)
+    else:
+        text = results.percentiles.write_csv(float_precision=6)
+        write_whole(folder / _PERCENTILES, text)
     write_whole(folder / "about.json", json.dumps(asdict(results.about), indent=1) + "\n")
 
 
@@ -156,6 +167,8 @@ def read(scenario: Scenario, folder: Path) -> Results:
         curves = pl.read_csv(folder / "curves.csv", schema_overrides=schema | _POINTS)
         missing = [name for name in schema if name not in runs.columns]
         # Older results lack newer metrics.
+        file = folder / _PERCENTILES
+        some = pl.read_csv(file, schema_overrides=axes) if file.exists() else pl.DataFrame()
         newer = [name for name in METRICS if name not in runs.columns]
         runs = runs.with_columns(pl.lit(None, pl.Float64).alias(name) for name in newer)
     except (OSError, ValueError, TypeError, pl.exceptions.PolarsError):
@@ -165,4 +178,4 @@ def read(scenario: Scenario, folder: Path) -> Results:
             f"{folder}: no results of {scenario.name} as it is now: run `make scenario "
             f"SCENARIO={scenario.name}` first"
         )
-    return Results(runs, curves, about)
+    return Results(runs, curves, about, some)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from weft_scenarios import plot, tables
 from weft_scenarios.claims import OUTCOMES, Judged, Verdict, judge
-from weft_scenarios.quantities import CURVES, METRICS
+from weft_scenarios.quantities import METRICS
 from weft_scenarios.results import Results
 from weft_scenarios.scenario import Claim, Scenario
 
@@ -132,14 +132,24 @@ def _body(
             parts.append(f"![{picture.title}]({file.name})")
             rows = tables.of_plot(scenario, picture, measured)
             if rows:
-                quantity = (METRICS | CURVES)[picture.quantity]
-                title = f"{picture.title}: {quantity.axis_label()}"
-                table = tables.markdown(rows)
-                parts.append(f"<details><summary>{title}</summary>\n\n{table}\n\n</details>")
+                title = f"{picture.title}: {tables.quantity(picture).axis_label()}"
+                parts.append(_folded(title, rows))
+    for experiment in scenario.experiments:
+        if percentiles := tables.of_percentiles(experiment, measured):
+            title = (
+                f"{experiment.name}: percentiles of the flows of all seeds together, with 95% "
+                "confidence intervals over seeds"
+            )
+            parts.append(_folded(title, percentiles))
     if measured.about.failed:
         failed = "\n".join(f"- {line}" for line in measured.about.failed)
         parts.append(f"Runs that gave nothing:\n\n{failed}")
     return "\n\n".join(parts)
+
+
+def _folded(title: str, rows: Sequence[tables.Row]) -> str:
+    table = tables.markdown(rows)
+    return f"<details><summary>{title}</summary>\n\n{table}\n\n</details>"
 
 
 def _effort(measured: Results) -> str:

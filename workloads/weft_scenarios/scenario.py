@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from weft_scenarios.errors import ScenarioError
-from weft_scenarios.quantities import CURVES, METRICS
+from weft_scenarios.quantities import CURVES, METRICS, POOLED, POOLED_COLUMNS
 from weft_scenarios.seeds import AT_LEAST, AT_MOST, OF, Seeds
 from weft_scenarios.toml_positions import Source
 from weft_scenarios.toml_reader import Table, Value
@@ -20,14 +20,14 @@ from weft_scenarios.toml_reader import Table, Value
 FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
 """Folder of the scenario files."""
 
-_TAKEN = {"experiment", "seed", "curve", "x", "y", *METRICS}
+_TAKEN = {"experiment", "seed", "curve", "x", "y", *METRICS, *POOLED, *POOLED_COLUMNS}
 """Columns of the result tables, besides those of axes."""
 RELATIONS = ("<=", ">=")
 GRADES = ("A", "B", "C")
 """How faithful the setting of a claim is: the paper's, one that differs, not comparable."""
 OWN = "goal"
 """Source of a claim that is no paper's."""
-KINDS = ("line", "bars", "cdf", "course")
+KINDS = ("line", "bars", "cdf", "course", "sizes")
 
 Where = Mapping[str, tuple[Value, ...]]
 """A selection of points, by axis."""
@@ -86,6 +86,8 @@ class Experiment:
     seeds: Seeds
     seconds: float
     evidence: bool
+    percentiles: str
+    """Axis whose points' pooled percentiles are compared; empty if none are wanted."""
     quick: Quick | None
     full: Full | None
 
@@ -267,6 +269,7 @@ def _experiment(table: Table, flags: Mapping[str, str]) -> Experiment:
         seeds=_seeds(table),
         seconds=table.number("seconds"),
         evidence=table.switch("evidence", False),
+        percentiles=table.choice("percentiles", [axis.name for axis in axes], ""),
         quick=_quick(table.table("quick"), axes),
         full=_full(table.table("full")),
     )
@@ -348,21 +351,25 @@ def _full(table: Table | None) -> Full | None:
 def _plot(table: Table, experiments: tuple[Experiment, ...]) -> Plot:
     experiment = _named_experiment(table, experiments)
     kind = table.choice("kind", KINDS, "line")
-    curves = kind in ("cdf", "course")
+    names = [axis.name for axis in experiment.axes]
+    quantities = {"cdf": CURVES, "course": CURVES, "sizes": POOLED}.get(kind, METRICS)
     plot = Plot(
         name=table.text("name"),
         title=table.text("title"),
         experiment=experiment.name,
         kind=kind,
-        quantity=table.choice("quantity", CURVES if curves else METRICS),
+        quantity=table.choice("quantity", quantities),
         models=_models(table),
-        x=None if curves else table.choice("x", [axis.name for axis in experiment.axes]),
-        series=table.choice("series", [axis.name for axis in experiment.axes], "scheduler"),
-        facet=table.choice("facet", [axis.name for axis in experiment.axes], None),
+        x=table.choice("x", names) if quantities is METRICS else None,
+        series=table.choice("series", names, "scheduler"),
+        facet=table.choice("facet", names, None),
         where=_where(table, "where", experiment) or {},
         log=table.choice("log", ["", "x", "y", "xy"], ""),
         paper=tuple(_paper_value(row, experiment, kind) for row in table.tables("paper")),
     )
+    if kind == "sizes" and plot.series != experiment.percentiles:
+        right = f"percentiles = {plot.series!r} in the experiment"
+        raise table.fail(f"flows by size are compared along the series: give {right}", "series")
     x_axis = experiment.axis(plot.x or "")
     is_scale = x_axis and all(not isinstance(value, str) for value in x_axis.values())
     if plot.models and not (kind == "line" and is_scale):
@@ -372,8 +379,8 @@ def _plot(table: Table, experiments: tuple[Experiment, ...]) -> Plot:
 
 
 def _paper_value(table: Table, experiment: Experiment, kind: str) -> PaperValue:
-    if kind == "course":
-        raise table.fail("a time series has no values of the paper; draw lines, bars or a cdf")
+    if kind in ("course", "sizes"):
+        raise table.fail(f"kind = {kind!r} shows no numbers of a paper; draw lines, bars or a cdf")
     right = "the share in percent" if kind == "cdf" else "a point of the plot's x axis"
     made = PaperValue(
         table.value("at", right),

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Formats numbers and tables, for the terminal and for RESULTS.md."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from weft_scenarios.quantities import CURVES, METRICS
+from weft_scenarios.quantities import CURVES, METRICS, POOLED, Quantity
 from weft_scenarios.results import Results, chosen, point_text
 from weft_scenarios.scenario import Experiment, Plot, Scenario
 from weft_scenarios.stats import Spread, spread
@@ -53,12 +53,88 @@ def of_plot(scenario: Scenario, plot: Plot, results: Results) -> list[Row]:
     experiment = scenario.experiment(plot.experiment)
     if plot.kind == "course":
         return []
+    if plot.kind == "sizes":
+        return _of_tenths(experiment, plot, results)
     if plot.x is None:
         return _of_distribution(experiment, plot, results)
     frame = results.of(plot.experiment, plot.where)
     frame = frame.filter(pl.col(plot.quantity).is_not_null())
     across = [name for name in (plot.facet, plot.x) if name]
     return _rows(experiment, plot, frame, across, METRICS[plot.quantity].axis_label())
+
+
+def quantity(plot: Plot) -> Quantity:
+    """Give what a plot shows."""
+    return {"cdf": CURVES, "course": CURVES, "sizes": POOLED}.get(plot.kind, METRICS)[plot.quantity]
+
+
+def tenths(plot: Plot, results: Results) -> pl.DataFrame:
+    """Give the pooled percentiles of a plot, by tenths of the flows; column `number` is which."""
+    frame = results.percentiles
+    if frame.is_empty():
+        return frame
+    frame = frame.filter(
+        (pl.col("experiment") == plot.experiment)
+        & (pl.col("quantity") == plot.quantity)
+        & pl.col("sizes").str.starts_with("tenth ")
+    )
+    number_of = pl.col("sizes").str.strip_prefix("tenth ").cast(pl.Int64).alias("number")
+    return chosen(frame, plot.where).with_columns(number_of)
+
+
+def _of_tenths(experiment: Experiment, plot: Plot, results: Results) -> list[Row]:
+    frame = tenths(plot, results)
+    if frame.is_empty():
+        return []
+    series = _there(experiment, plot.series, frame)
+    across = [*([plot.facet] if plot.facet else []), "number"]
+    rows: list[Row] = [[*across[:-1], "Flows (B)", *series]]
+    for point in frame.partition_by(across, maintain_order=True):
+        by_series = {row[plot.series]: row for row in point.rows(named=True)}
+        ends = (min(point["from_bytes"].to_list()), max(point["to_bytes"].to_list()))
+        bounds = " to ".join(map(str, ends))
+        first = [point[plot.facet][0]] if plot.facet else []
+        cells = [_median_and_p99(by_series[name]) if name in by_series else "" for name in series]
+        rows.append([*first, bounds, *cells])
+    return rows
+
+
+def _median_and_p99(row: Mapping[str, float | None]) -> str:
+    return f"{_percentile(row, 'p50')}, {_percentile(row, 'p99')}"
+
+
+def of_percentiles(experiment: Experiment, results: Results) -> list[Row]:
+    """Give the pooled FCT percentiles of an experiment; none if it has none."""
+    frame = results.percentiles
+    if not experiment.percentiles or frame.is_empty():
+        return []
+    frame = frame.filter(
+        (pl.col("experiment") == experiment.name)
+        & (pl.col("quantity") == "fct_ms")
+        & ~pl.col("sizes").str.starts_with("tenth ")
+    )
+    names = {"p50": "Median", "p95": "95%", "p99": "99%", "p999": "99.9%"}
+    shown = [name for name in names if frame[name].is_not_null().any()]
+    axes = [axis.name for axis in experiment.axes]
+    head = [axis.label for axis in experiment.axes]
+    rows: list[Row] = [[*head, "Flows", "Number", *(f"{names[name]} (ms)" for name in shown)]]
+    order = {axis: _there(experiment, axis, frame) for axis in axes}
+    for row in sorted(
+        frame.rows(named=True),
+        key=lambda row: [order[axis].index(row[axis]) for axis in axes],
+    ):
+        cells = [_percentile(row, name) for name in shown]
+        rows.append([*(row[axis] for axis in axes), row["sizes"], str(row["flow_count"]), *cells])
+    return rows
+
+
+def _percentile(row: Mapping[str, float | None], name: str) -> str:
+    value, low, high = (row[key] for key in (name, f"{name}_low", f"{name}_high"))
+    if value is None:
+        return "-"
+    if low is None or high is None:
+        return number(value)
+    return f"{number(value)} [{number(low)} to {number(high)}]"
 
 
 def _of_distribution(experiment: Experiment, plot: Plot, results: Results) -> list[Row]:

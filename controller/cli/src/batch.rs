@@ -14,8 +14,9 @@ use weft_load::results::Results;
 use weft_text::units::format_duration;
 use weft_text::usage::{EXIT_USAGE, NotOffered};
 
+use crate::notices;
 use crate::progress::RunBar;
-use crate::shared_args::{BatchLabArgs, FlowArgs, classes_notice};
+use crate::shared_args::{BatchLabArgs, FlowArgs};
 use crate::topo::MachineArgs;
 use crate::{Failure, Outcome, display, outdir, switch_args};
 
@@ -64,7 +65,8 @@ pub async fn run(args: Args) -> Outcome {
         return Ok(());
     };
     display::out(switch_args::notice(&spec).unwrap_or_default())?;
-    display::out(classes_notice(&spec, &workload, scheduler).unwrap_or_default())?;
+    display::out(notices::of_classes(&spec, &workload, scheduler).unwrap_or_default())?;
+    display::out(notices::of_load(spec.topology.as_ref(), &workload).unwrap_or_default())?;
     let done = execute(
         &spec,
         out.path(),

@@ -17,8 +17,9 @@ use weft_load::report;
 use weft_load::results::Results;
 
 use crate::batch::{Done, RESULTS, execute};
+use crate::notices;
 use crate::progress::RunBar;
-use crate::shared_args::{BatchLabArgs, classes_notice};
+use crate::shared_args::BatchLabArgs;
 use crate::topo::{MachineArgs, MemoryArgs};
 use crate::{Failure, Outcome, display, is_interrupt, outdir, switch_args};
 
@@ -83,10 +84,12 @@ pub async fn run(args: Args) -> Outcome {
             out: out.join(scheduler),
         });
     }
-    let notice = jobs.first().and_then(|job| switch_args::notice(&job.spec));
-    display::out(notice.unwrap_or_default())?;
+    if let Some(job) = jobs.first() {
+        display::out(switch_args::notice(&job.spec).unwrap_or_default())?;
+        display::out(notices::of_load(job.spec.topology.as_ref(), &workload).unwrap_or_default())?;
+    }
     for job in &jobs {
-        let notice = classes_notice(&job.spec, &workload, &job.scheduler);
+        let notice = notices::of_classes(&job.spec, &workload, &job.scheduler);
         display::out(notice.unwrap_or_default())?;
     }
     let at_once = args.jobs.map_or_else(cpus, usize::from);

@@ -15,6 +15,7 @@ mod explain;
 mod fabric_args;
 mod generator;
 mod installation;
+mod notices;
 mod outdir;
 mod progress;
 mod query;

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use weft_lab::{BatchSpec, ClockMode, LabSpec};
 use weft_load::args::{SchedulerArgs, WorkloadArgs};
-use weft_load::ideal_fabric::Protocol;
 
 use crate::capture_args::CaptureArgs;
 use crate::fabric_args::FabricArgs;
@@ -88,17 +87,4 @@ impl BatchLabArgs {
         self.switch.apply(&mut spec)?;
         Ok(spec)
     }
-}
-
-/// Who writes no classes into packets, where switches serve by them.
-pub fn classes_notice(spec: &LabSpec, workload: &WorkloadArgs, scheduler: &str) -> Option<String> {
-    spec.topology.as_ref()?.common().priorities?;
-    let who = match (workload.protocol, scheduler) {
-        (Protocol::Tcp, _) => "plain TCP",
-        (Protocol::Mptcp, "default") => "the scheduler default, the kernel's own,",
-        _ => return None,
-    };
-    Some(format!(
-        "{who} writes no classes: with --priorities its data are all in the last one\n"
-    ))
 }

@@ -22,6 +22,7 @@ use weft_load::results::{
     SubflowRow, Tables, TopologySummary, Workload,
 };
 use weft_load::shell::{self, Progress, Run, Sockets};
+use weft_text::units::format_duration;
 use weft_text::usage::{EXIT_USAGE, NotOffered, one_line};
 use weft_topology::Topology;
 
@@ -117,6 +118,17 @@ fn run(args: &RunDocument, traffic: &Traffic) -> Result<ExitCode> {
     if plan.is_empty() {
         bail!("no flow arrives in that time; give a longer --duration or a higher --load");
     }
+    if let Some(warmup_ns) = args.workload.warmup
+        && plan.iter().all(|flow| flow.start_ns < warmup_ns)
+    {
+        let last_ns = plan.iter().map(|flow| flow.start_ns).max().unwrap_or(0);
+        bail!(
+            "--warmup {}: the last flow arrives after {} already; give a shorter warm-up or more \
+             flows",
+            format_duration(warmup_ns as f64),
+            format_duration(last_ns as f64)
+        );
+    }
     let other = args
         .workload
         .background
@@ -194,6 +206,7 @@ fn settings(
             _ => None,
         },
         precision: args.workload.precision.map(|percent| percent / 100.0),
+        warmup_ns: args.workload.warmup.unwrap_or(0),
     }
 }
 
@@ -374,6 +387,7 @@ fn more(flags: &WorkloadArgs, traffic: &Traffic) -> More {
         scale: flags.scale,
         jitter_ns: flags.jitter,
         precision_percent: flags.precision,
+        warmup_ns: flags.warmup,
         background_tcp: flags.background.background_tcp,
         background_udp: flags.background.background_udp,
         udp_rate_bps: flags.background.udp_rate,

@@ -20,6 +20,9 @@ pub use background::BackgroundArgs;
 pub use document::RunDocument;
 pub use traffic::{Extent, Mix, Pairs, Traffic, Volume};
 
+/// Load if `--load` is not given.
+pub const DEFAULT_LOAD: f64 = 0.3;
+
 /// Which hosts talk to which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -121,6 +124,12 @@ pub struct WorkloadArgs {
     /// In a lab, this is virtual time
     #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     pub duration: Option<u64>,
+
+    /// Leave flows that arrive before this time out of all results, so that queues and windows
+    /// are those of a network that has been busy for a while: random, permutation and
+    /// many-to-one. They are sent, and are in flows.csv
+    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
+    pub warmup: Option<u64>,
 
     /// Number of objects of a page, all of one size [default: 100]
     #[arg(long, value_name = "COUNT")]

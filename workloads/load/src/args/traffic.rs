@@ -4,10 +4,11 @@
 
 use std::path::PathBuf;
 
-use super::{TrafficKind, WorkloadArgs};
+use super::{DEFAULT_LOAD, TrafficKind, WorkloadArgs};
 use crate::distribution::Distribution;
 pub use crate::plan::{Extent, Mix, Pairs, Traffic, Volume};
 use crate::plan::{Starts, parse_flows};
+use weft_text::units::format_duration;
 
 /// Most flows of a run that goes on until its mean is known.
 const PRECISE_FLOWS: u32 = 20_000;
@@ -83,7 +84,7 @@ impl WorkloadArgs {
 
     fn poisson(&self, pairs: Pairs, scale: f64) -> Result<Traffic, String> {
         let (name, sizes) = read_distribution(self.workload.as_deref())?;
-        let load = self.load.unwrap_or(0.3);
+        let load = self.load.unwrap_or(DEFAULT_LOAD);
         if !(load > 0.0 && load <= 1.0) {
             return Err(format!(
                 "--load {load}: give a share of the host links' rate above 0 and at \
@@ -95,6 +96,16 @@ impl WorkloadArgs {
             .is_some_and(|percent| percent.is_nan() || percent <= 0.0)
         {
             return Err("--precision: give percent above 0, such as 5".to_owned());
+        }
+        if let (Some(warmup_ns), Some(ns)) = (self.warmup, self.duration)
+            && warmup_ns >= ns
+        {
+            return Err(format!(
+                "--warmup {}: flows arrive for {} only; give a shorter warm-up or a longer \
+                 --duration",
+                format_duration(warmup_ns as f64),
+                format_duration(ns as f64)
+            ));
         }
         let default = if self.precision.is_some() {
             PRECISE_FLOWS
@@ -163,7 +174,7 @@ impl WorkloadArgs {
             AllToAll, Bulk, Incast, ManyToOne, Mixed, Page, Permutation, Queries, Random, Replay,
         };
         const POISSON: &[TrafficKind] = &[Random, Permutation, ManyToOne];
-        let flags: [(&str, bool, &[TrafficKind]); 16] = [
+        let flags: [(&str, bool, &[TrafficKind]); 17] = [
             ("--workload", self.workload.is_some(), POISSON),
             ("--load", self.load.is_some(), POISSON),
             (
@@ -172,6 +183,7 @@ impl WorkloadArgs {
                 &[Random, Permutation, ManyToOne, Bulk, Mixed, Queries],
             ),
             ("--precision", self.precision.is_some(), POISSON),
+            ("--warmup", self.warmup.is_some(), POISSON),
             ("--senders", self.senders.is_some(), &[Incast]),
             (
                 "--interarrival",
@@ -299,6 +311,13 @@ mod tests {
         let error = |line| parse(line).traffic().unwrap_err();
         assert!(error("--load 30").contains("above 0 and at most 1, such as 0.3"));
         assert!(error("--load nan").contains("such as 0.3"));
+        let warmup = error("--duration 1s --warmup 1s");
+        assert_eq!(
+            warmup,
+            "--warmup 1.00 s: flows arrive for 1.00 s only; give a shorter warm-up or a longer \
+             --duration"
+        );
+        assert!(error("--traffic bulk --warmup 1s").contains("--warmup belongs to --traffic"));
         assert_eq!(error("--flows 0"), "--flows 0: give at least 1");
         assert!(error("--workload webserach").contains("neither one of websearch, datamining"));
         assert_eq!(

@@ -53,6 +53,8 @@ pub struct Settings {
     /// Start no more flows once the mean FCT is known this precisely: half of its 95% confidence
     /// interval, relative to the mean.
     pub precision: Option<f64>,
+    /// Flows that arrive before count for nothing.
+    pub warmup_ns: u64,
 }
 
 /// An action for the event loop.

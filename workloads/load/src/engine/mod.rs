@@ -202,7 +202,7 @@ impl Engine {
             self.actions.push_back(Action::Finish { connection, flow });
             let fct_ns = now - epoch_ns - self.plan[flow].start_ns;
             self.end_flow(flow, Outcome::Done { fct_ns });
-            self.stop_when_precise(fct_ns);
+            self.stop_when_precise(flow, fct_ns);
         }
         match self.settings.connections {
             Connections::Persistent => self.release(connection),
@@ -420,7 +420,10 @@ impl Engine {
     }
 
     /// Skips flows that haven't started, once the mean is precise enough.
-    fn stop_when_precise(&mut self, fct_ns: u64) {
+    fn stop_when_precise(&mut self, flow: usize, fct_ns: u64) {
+        if self.plan[flow].start_ns < self.settings.warmup_ns {
+            return;
+        }
         let precision = self.precision.as_mut();
         if precision.is_some_and(|precision| precision.is_reached_by(fct_ns as f64)) {
             self.plan.truncate(self.next);

@@ -21,6 +21,7 @@ fn settings(connections: Connections) -> Settings {
         settle_ns: SETTLE_NS,
         stop_ns: None,
         precision: None,
+        warmup_ns: 0,
     }
 }
 
@@ -380,6 +381,20 @@ fn no_more_flows_start_once_the_mean_is_known() {
             .iter()
             .all(|outcome| matches!(outcome, Outcome::Done { .. }))
     );
+}
+
+#[test]
+fn flows_of_the_warm_up_do_not_count_for_the_mean() {
+    let settings = Settings {
+        precision: Some(0.05),
+        warmup_ns: 50_000_000,
+        ..settings(Connections::Persistent)
+    };
+    let plan = (0..5_000).map(|i| flow(1, 1_000 + i % 7, i * 1_000_000));
+    let mut engine = Engine::new(plan.collect(), settings, 0);
+    drive(&mut engine, 0);
+    // 200 as without it, and the 50 before.
+    assert_eq!(engine.into_outcomes().0.len(), 250);
 }
 
 proptest! {

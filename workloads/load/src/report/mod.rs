@@ -47,8 +47,7 @@ struct Class {
 impl Class {
     fn flows(self, results: &Results) -> impl Iterator<Item = &FlowRow> {
         results
-            .flows
-            .iter()
+            .measured()
             .filter(move |flow| self.above < flow.bytes && flow.bytes <= self.up_to)
     }
 }
@@ -85,15 +84,14 @@ struct Totals {
 
 impl Totals {
     fn of(results: &Results) -> Self {
-        let sum = |count: fn(&FlowRow) -> u64| results.flows.iter().map(count).sum();
+        let sum = |count: fn(&FlowRow) -> u64| results.measured().map(count).sum();
         Self {
-            failed: results.flows.iter().filter(|f| f.fct_ns.is_none()).count(),
+            failed: results.measured().filter(|f| f.fct_ns.is_none()).count(),
             switches: results.switches,
             retransmissions: sum(|flow| flow.retransmissions),
             timeouts: sum(|flow| flow.timeouts),
             reinjected: results
-                .flows
-                .iter()
+                .measured()
                 .filter(|flow| flow.reinjected_bytes > 0)
                 .count(),
         }
@@ -147,8 +145,12 @@ pub fn run_table(results: &Results) -> String {
     let lost = totals
         .lost()
         .map_or_else(String::new, |lost| format!("   lost: {lost}"));
+    let warmup = match results.flows.len() - results.measured().count() {
+        0 => String::new(),
+        left_out => format!("flows of the warm-up, left out: {left_out}\n"),
+    };
     format!(
-        "{table}drops: {}{lost}   retransmissions: {}   timeouts: {}   flows with reinjections: {}{failed}\n",
+        "{table}{warmup}drops: {}{lost}   retransmissions: {}   timeouts: {}   flows with reinjections: {}{failed}\n",
         totals.dropped_text(),
         totals.retransmissions,
         totals.timeouts,
@@ -308,6 +310,26 @@ mod tests {
             lines[4].join(" "),
             "drops: 12 retransmissions: 12 timeouts: 4 flows with reinjections: 4 FAILED FLOWS: 1"
         );
+    }
+
+    #[test]
+    fn flows_of_the_warm_up_are_in_no_number_and_are_counted() {
+        let mut run = results("rb", 1);
+        run.info.workload.more.warmup_ns = Some(1_000);
+        for flow in &mut run.flows[1..] {
+            flow.start_ns = 1_000;
+        }
+        let text = run_table(&run);
+        let first = text.lines().nth(1).unwrap();
+        assert!(
+            first.starts_with("up to 100 KB") && first.contains(" 1 "),
+            "{first}"
+        );
+        assert!(
+            text.contains("\nflows of the warm-up, left out: 1\n"),
+            "{text}"
+        );
+        assert!(text.contains("retransmissions: 9 "), "{text}");
     }
 
     #[test]

@@ -124,6 +124,9 @@ pub struct More {
     /// Half of the confidence interval that ended the run, in percent of the mean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision_percent: Option<f64>,
+    /// Flows that arrived before are in no result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warmup_ns: Option<u64>,
     /// Size of a short flow of a mix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_bytes: Option<u64>,
@@ -447,6 +450,14 @@ pub struct SwitchTotals {
 }
 
 impl Results {
+    /// The flows that count: those that arrived after the warm-up.
+    pub fn measured(&self) -> impl Iterator<Item = &FlowRow> {
+        let from_ns = self.info.workload.more.warmup_ns.unwrap_or(0);
+        self.flows
+            .iter()
+            .filter(move |flow| flow.start_ns >= from_ns)
+    }
+
     /// Reads the folder at `path`.
     ///
     /// # Errors
