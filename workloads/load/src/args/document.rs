@@ -93,7 +93,7 @@ mod tests {
             "--traffic bulk --flows 60 --bytes 20MB",
             "--traffic bulk --duration 20s",
             "--traffic page --objects 107 --bytes 3.5MB --parallel 4",
-            "--scheduler-options weft_rescue_ms=0,weft_listen=N",
+            "--scheduler-options weft_rescue_ms=0,weft_listen=N,weft_thresholds_kb=30/75/140",
             "--traffic permutation --precision 5 --scale 0.01 --duration 1s --warmup 100ms",
             "--traffic many-to-one --load 0.9",
             "--traffic all-to-all --jitter 10us",

@@ -189,8 +189,8 @@ pub struct WorkloadArgs {
     #[arg(long, value_name = "NAME", value_parser = parse_congestion)]
     pub congestion: Option<String>,
 
-    /// Parameters of the schedulers' kernel module, such as weft_rescue_ms=0,weft_listen=0;
-    /// `modinfo` explains them
+    /// Parameters of the schedulers' kernel module, such as weft_rescue_ms=0,weft_listen=0, or
+    /// weft_thresholds_kb=30/75/140 for one with several values; `modinfo` explains them
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = parse_scheduler_option)]
     pub scheduler_options: Vec<SchedulerOption>,
 
@@ -214,7 +214,7 @@ pub struct WorkloadArgs {
 pub struct SchedulerOption {
     /// Its name, such as `weft_rescue_ms`.
     pub name: String,
-    /// What to set it to.
+    /// What to set it to; several values with slashes between them.
     pub value: String,
 }
 
@@ -366,10 +366,12 @@ fn parse_scheduler_option(text: &str) -> Result<SchedulerOption, String> {
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     };
     match text.split_once('=') {
-        Some((name, value)) if is_word(name) && is_word(value) => Ok(SchedulerOption {
-            name: name.to_owned(),
-            value: value.to_owned(),
-        }),
+        Some((name, value)) if is_word(name) && value.split('/').all(is_word) => {
+            Ok(SchedulerOption {
+                name: name.to_owned(),
+                value: value.to_owned(),
+            })
+        }
         _ => Err(format!(
             "{text:?} is no option of a scheduler; they are like weft_rescue_ms=0"
         )),

@@ -102,7 +102,8 @@ impl Hosts {
                     option_names()
                 )));
             }
-            std::fs::write(file, &option.value)
+            // The kernel has commas between the values of an array; here they end an option.
+            std::fs::write(file, option.value.replace('/', ","))
                 .with_context(|| format!("scheduler option {option}"))?;
         }
         Ok(())
