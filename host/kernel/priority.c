@@ -73,9 +73,9 @@ static u8 class_of(struct mptcp_sock *msk, unsigned int classes)
 	bool is_idle = READ_ONCE(msk->snd_una) == msk->snd_nxt;
 	u64 left = weft_size_left(&conn->size, &view, is_idle);
 
-	/* how much the application has to write yet is unknown */
+	/* an application that waits to write more: its end is unknown */
 	if (sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags))
-		return classes - 1;
+		left = max(left, weft_size_written(&conn->size, &view));
 	weft_thresholds(most_kb, weft_thresholds_kb, classes);
 	return weft_class_of(left, most_kb, classes);
 }

@@ -19,6 +19,18 @@
 static unsigned int weft_even_kb = 4000;
 
 /**
+ * weft_size_written() - how much has been written since a connection was last idle
+ * @size: its state
+ * @conn: connection
+ *
+ * Return: bytes.
+ */
+u64 weft_size_written(const struct weft_size *size, const struct weft_conn_view *conn)
+{
+	return conn->next_seq + conn->unsent_bytes - size->start_seq;
+}
+
+/**
  * weft_size_left() - estimate how much a connection has left to send
  * @size: its state, updated
  * @conn: connection
@@ -29,15 +41,13 @@ static unsigned int weft_even_kb = 4000;
 u64 weft_size_left(struct weft_size *size, const struct weft_conn_view *conn,
 		   bool is_idle)
 {
-	u64 written;
-
 	if (is_idle) {
 		size->start_seq = conn->next_seq;
 		size->most_unsent_bytes = 0;
 	}
 	size->most_unsent_bytes = max(size->most_unsent_bytes, conn->unsent_bytes);
-	written = conn->next_seq + conn->unsent_bytes - size->start_seq;
-	return max(conn->unsent_bytes, written - size->most_unsent_bytes);
+	return max(conn->unsent_bytes,
+		   weft_size_written(size, conn) - size->most_unsent_bytes);
 }
 
 /**

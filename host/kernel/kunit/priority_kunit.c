@@ -68,6 +68,24 @@ static void an_end_that_is_unknown_counts_as_what_was_sent(struct kunit *test)
 	weft_conn_release(msk);
 }
 
+static void one_that_waits_to_write_more_counts_as_what_it_has_written(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct sock *ssk = capable_subflow(test, msk);
+	struct socket *socket = kunit_kzalloc(test, sizeof(*socket), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, socket);
+	weft_priorities = 8;
+	((struct sock *)msk)->sk_socket = socket;
+	set_bit(SOCK_NOSPACE, &socket->flags);
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 100000), DSCP_OF_CLASS_3);
+	msk->snd_nxt += 6000000;
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 100000), DSCP_OF_CLASS_7);
+	((struct sock *)msk)->sk_socket = NULL;
+	weft_priorities = 0;
+	weft_conn_release(msk);
+}
+
 static void without_classes_nothing_is_written(struct kunit *test)
 {
 	struct mptcp_sock *msk = new_connection(test);
@@ -97,6 +115,7 @@ static struct kunit_case priority_cases[] = {
 	KUNIT_CASE(data_have_the_class_of_what_is_left),
 	KUNIT_CASE(the_ecn_bits_stay),
 	KUNIT_CASE(an_end_that_is_unknown_counts_as_what_was_sent),
+	KUNIT_CASE(one_that_waits_to_write_more_counts_as_what_it_has_written),
 	KUNIT_CASE(without_classes_nothing_is_written),
 	KUNIT_CASE(fewer_classes_have_some_of_the_thresholds),
 	{}
