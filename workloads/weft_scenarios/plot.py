@@ -223,7 +223,9 @@ def _draw_paper(
 ) -> None:
     """Draw the numbers that the paper gives, in the colours of whose they are."""
     order = [point_text(value) for value in _axis(experiment, plot.x).values()]
-    for number, given in enumerate(plot.paper):
+    how: dict[str, Any] = {"marker": "D", "markersize": 6, "markeredgecolor": "black"}
+    how |= {"linestyle": "none", "zorder": 4, "clip_on": False}
+    for given in plot.paper:
         name = None if given.series is None else point_text(given.series)
         if name is not None and name not in series:
             continue
@@ -234,17 +236,10 @@ def _draw_paper(
             own = plot.x == plot.series or name is None
             index, count = (0, 1) if own else (series.index(name or ""), len(series))
             x = _bar_place(order.index(point_text(given.at)), index, count)
-        axes.plot(
-            x,
-            y,
-            marker="D",
-            markersize=6,
-            markerfacecolor="white" if name is None else looks[name].colour,
-            markeredgecolor="black",
-            linestyle="none",
-            label="the paper's" if number == 0 else None,
-            zorder=4,
-        )
+        colour = "white" if name is None else looks[name].colour
+        axes.plot(x, y, markerfacecolor=colour, **how)
+    if plot.paper:
+        axes.plot([], [], markerfacecolor="white", label="the paper's", **how)
 
 
 def _draw_series(

@@ -21,7 +21,7 @@ _HEAD = """\
 What the papers claim, what this repository measures, and whether the claim holds on today's kernel.
 A row is a figure with its first claim; its page has the plots, all claims, the setting and what
 differs from the paper's, the command, the kernel and the revision. *Stale* are results of another
-revision than the newest, or of claims that were read in another way.
+revision than the newest of their table, or of claims that were read in another way.
 [How to read it](#how-to-read-it) says what grades and verdicts mean.
 `make results` writes all this from the last runs, and keeps what it says of scenarios that were
 not run here; only the paragraphs headed *Setting*, *Grade* and *Why* are written by hand, in
@@ -32,7 +32,8 @@ _OWN_HEAD = """\
 ## Weft's own scheduler
 
 `weft-baselines` compares `weft` with what data centers run: DCTCP, small timeouts, one path by a
-hash, flowlets and spraying. In `weft` and `weft-means` all transports run over CUBIC, drop-tail
+hash, flowlets and spraying; `weft-steady` with the best of them, for ten seconds and more after
+a warm-up. In `weft` and `weft-means` all transports run over CUBIC, drop-tail
 queues and a minimum RTO of 200 ms; beside DCTCP most of those margins are gone.
 """
 
@@ -115,16 +116,19 @@ def write(scenarios: Sequence[Scenario], runs: Path, target: Path) -> Written:
 
 
 def _index(pages: Mapping[str, tuple[Page, Scenario]], missing: Sequence[str]) -> str:
-    newest = _newest({revision for page, _ in pages.values() for revision in page.revisions()})
-    rows = {name: _row(page, scenario, newest) for name, (page, scenario) in pages.items()}
-    own = [row for name, row in rows.items() if pages[name][1].source == _OWN]
-    others = [row for name, row in rows.items() if pages[name][1].source != _OWN]
-    parts = [_HEAD, tables.markdown([_COLUMNS, *others])]
+    own = [both for both in pages.values() if both[1].source == _OWN]
+    others = [both for both in pages.values() if both[1].source != _OWN]
+    parts = [_HEAD, _table(others)]
     if own:
-        parts += [_OWN_HEAD, tables.markdown([_COLUMNS, *own])]
+        parts += [_OWN_HEAD, _table(own)]
     if missing:
         parts.append(f"Not run yet: {', '.join(missing)}.")
     return "\n\n".join(part.strip() for part in (*parts, _HOW)) + "\n"
+
+
+def _table(pages: Sequence[tuple[Page, Scenario]]) -> str:
+    newest = _newest({revision for page, _ in pages for revision in page.revisions()})
+    return tables.markdown([_COLUMNS, *(_row(*both, newest) for both in pages)])
 
 
 def _row(page: Page, scenario: Scenario, newest: str | None) -> list[str]:
