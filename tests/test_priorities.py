@@ -26,11 +26,14 @@ def fcts_ms(weft: Weft, out: Path, flags: str) -> list[tuple[int, float]]:
     return [(int(flow["bytes"]), int(flow["fct_ns"]) / 1e6) for flow in flows]
 
 
-@pytest.mark.parametrize("scheduler", ["weft", "minrtt"])
+@pytest.mark.parametrize(
+    "transport",
+    ["--scheduler weft", "--scheduler minrtt", "--protocol tcp --routing spray"],
+)
 def test_with_classes_flows_end_sooner_and_short_ones_most(
-    weft: Weft, tmp_path: Path, scheduler: str
+    weft: Weft, tmp_path: Path, transport: str
 ) -> None:
-    flags = f"{WEBSEARCH} --scheduler {scheduler}"
+    flags = f"{WEBSEARCH} {transport}"
     without = fcts_ms(weft, tmp_path / "without", flags)
     classes = fcts_ms(weft, tmp_path / "classes", f"{flags} --priorities 8")
 
@@ -79,7 +82,7 @@ def test_classes_that_cannot_be_are_one_clear_line(weft: Weft) -> None:
     ("flags", "who"),
     [
         ("--scheduler default", "the scheduler default"),
-        ("--protocol tcp", "plain TCP"),
+        ("--protocol tcp", ""),
         ("--scheduler weft", ""),
     ],
 )

@@ -10,14 +10,12 @@ use weft_load::ideal_fabric::Protocol;
 /// Who writes no classes into packets, where switches serve by them.
 pub fn of_classes(spec: &LabSpec, workload: &WorkloadArgs, scheduler: &str) -> Option<String> {
     spec.topology.as_ref()?.common().priorities?;
-    let who = match (workload.protocol, scheduler) {
-        (Protocol::Tcp, _) => "plain TCP",
-        (Protocol::Mptcp, "default") => "the scheduler default, the kernel's own,",
-        _ => return None,
-    };
-    Some(format!(
-        "{who} writes no classes: with --priorities its data are all in the last one\n"
-    ))
+    if (workload.protocol, scheduler) != (Protocol::Mptcp, "default") {
+        return None;
+    }
+    let said = "the scheduler default, the kernel's own, writes no classes: with --priorities its \
+                data are all in the last one\n";
+    Some(said.to_owned())
 }
 
 /// A load that the paths between racks do not carry. `--load` is a share of the hosts' links,

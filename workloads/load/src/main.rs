@@ -142,6 +142,11 @@ fn run(args: &RunDocument, traffic: &Traffic) -> Result<ExitCode> {
         congestion: args.workload.congestion.clone(),
         send_buffer_bytes: args.workload.send_buffer,
         receive_buffer_bytes: args.workload.receive_buffer,
+        // MPTCP's are the kernel's.
+        classes: match args.workload.protocol {
+            Protocol::Tcp => topology.priorities,
+            Protocol::Mptcp => None,
+        },
         port: args.port,
         sample_ns: args.workload.sample,
     };

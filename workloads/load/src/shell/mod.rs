@@ -10,6 +10,7 @@
 //! (`SO_RCVLOWAT`), and senders write as much as the kernel accepts.
 
 mod background;
+mod classes;
 mod connection;
 mod counters;
 mod ends;
@@ -64,6 +65,9 @@ pub struct Sockets {
     pub send_buffer_bytes: Option<u32>,
     /// `SO_RCVBUF`; `None` keeps the kernel's autotuning.
     pub receive_buffer_bytes: Option<u32>,
+    /// Number of classes that senders write into their packets; `None` leaves that to the
+    /// kernel.
+    pub classes: Option<u8>,
     /// Port that receivers listen on.
     pub port: u16,
     /// Interval at which the subflows of all flows are sampled.
@@ -354,6 +358,8 @@ impl Shell {
             to_send: 0,
             to_receive: 0,
             low_water: 1,
+            classes: self.sockets.classes,
+            class: None,
             before: Counters::default(),
         };
         self.connections.insert(id, connection);

@@ -187,17 +187,40 @@ pub(super) fn is_exhausted(error: &io::Error) -> bool {
 /// Sets an integer option of level `SOL_SOCKET`.
 pub(super) fn set_socket_option(fd: BorrowedFd, name: libc::c_int, value: u32) -> io::Result<()> {
     let value = libc::c_int::try_from(value).unwrap_or(libc::c_int::MAX);
+    set_option(fd, libc::SOL_SOCKET, name, value)
+}
+
+fn set_option(
+    fd: BorrowedFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
     // SAFETY: `value` is an int, as these options take, and outlives the call.
     check(unsafe {
         libc::setsockopt(
             fd.as_raw_fd(),
-            libc::SOL_SOCKET,
+            level,
             name,
             (&raw const value).cast(),
             size_of::<libc::c_int>() as libc::socklen_t,
         )
     })?;
     Ok(())
+}
+
+/// Sets the DSCP of what a socket sends, as the upper bits of `octet`; TCP keeps the ECN bits.
+pub(super) fn set_traffic_class(fd: BorrowedFd, octet: u8) -> io::Result<()> {
+    match socket_domain(fd)? {
+        libc::AF_INET6 => set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, octet.into()),
+        _ => set_option(fd, libc::IPPROTO_IP, libc::IP_TOS, octet.into()),
+    }
+}
+
+fn socket_domain(fd: BorrowedFd) -> io::Result<libc::c_int> {
+    let mut domain = [0; size_of::<libc::c_int>()];
+    socket_option(fd, libc::SOL_SOCKET, libc::SO_DOMAIN, &mut domain)?;
+    Ok(libc::c_int::from_ne_bytes(domain))
 }
 
 /// The kernel's `tcp_info` of a TCP socket, as bytes; newer kernels give more.
