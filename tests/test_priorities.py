@@ -78,6 +78,21 @@ def test_classes_that_cannot_be_are_one_clear_line(weft: Weft) -> None:
         assert "2..=8" in done.stderr
 
 
+def test_sizes_can_be_told_of_where_there_are_classes_only(weft: Weft, tmp_path: Path) -> None:
+    told = ["run", "--flows", "20", "--tell-sizes"]
+    for number, given in enumerate(("", "--protocol tcp --ip 6")):
+        flags = ["--priorities", "8", *given.split(), "--out", str(tmp_path / str(number))]
+        weft.run(*told, *flags)
+    for given, said in (
+        ("", "there are no classes to tell of; give --priorities too"),
+        ("--priorities 8 --ip 6", "leave out --ip 6"),
+    ):
+        done = weft.try_run(*told, *given.split(), "--out", str(tmp_path / "x"))
+        assert done.returncode == 1
+        assert "--tell-sizes: " in done.stderr
+        assert said in done.stderr
+
+
 @pytest.mark.parametrize(
     ("flags", "who"),
     [

@@ -6,7 +6,8 @@
  * classes as a switch has queues.
  *
  * What is left is what weft_size.c estimates. A connection whose end is not known yet
- * counts as one that goes on for as long as it has (PIAS: Bai et al., NSDI 2015). What
+ * counts as one that goes on for as long as it has (PIAS: Bai et al., NSDI 2015), unless
+ * its application, which waits to write more, has set a class on its socket. What
  * is sent again because a subflow holds it up is urgent (class 0), for everything after
  * it waits for it. Switches see themselves that handshakes and ACKs are (priority.p4).
  *
@@ -61,6 +62,18 @@ static void mark(struct sock *ssk, u8 class)
 	WRITE_ONCE(ssk->sk_priority, SK_PRIORITY(class));
 }
 
+/*
+ * The class that an application which knows what it has left to write has set on its socket
+ * (IP_TOS); 0 if it has set none.
+ */
+static u8 told_class(const struct sock *sk, unsigned int classes)
+{
+	u8 dscp = READ_ONCE(inet_sk(sk)->tos) >> DSCP_SHIFT;
+	u8 class = dscp >> 2;
+
+	return dscp == dscp_of_class(class) && class < classes ? class : 0;
+}
+
 static u8 class_of(struct mptcp_sock *msk, unsigned int classes)
 {
 	const struct sock *sk = (const struct sock *)msk;
@@ -73,9 +86,14 @@ static u8 class_of(struct mptcp_sock *msk, unsigned int classes)
 	bool is_idle = READ_ONCE(msk->snd_una) == msk->snd_nxt;
 	u64 left = weft_size_left(&conn->size, &view, is_idle);
 
-	/* an application that waits to write more: its end is unknown */
-	if (sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags))
+	/* an application that waits to write more: its end is unknown, unless it tells */
+	if (sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags)) {
+		u8 told = told_class(sk, classes);
+
+		if (told)
+			return told;
 		left = max(left, weft_size_written(&conn->size, &view));
+	}
 	weft_thresholds(most_kb, weft_thresholds_kb, classes);
 	return weft_class_of(left, most_kb, classes);
 }

@@ -68,19 +68,46 @@ static void an_end_that_is_unknown_counts_as_what_was_sent(struct kunit *test)
 	weft_conn_release(msk);
 }
 
-static void one_that_waits_to_write_more_counts_as_what_it_has_written(struct kunit *test)
+/* A connection whose application waits to write more. */
+static struct mptcp_sock *waiting_connection(struct kunit *test)
 {
 	struct mptcp_sock *msk = new_connection(test);
-	struct sock *ssk = capable_subflow(test, msk);
 	struct socket *socket = kunit_kzalloc(test, sizeof(*socket), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, socket);
-	weft_priorities = 8;
 	((struct sock *)msk)->sk_socket = socket;
 	set_bit(SOCK_NOSPACE, &socket->flags);
+	return msk;
+}
+
+static void one_that_waits_to_write_more_counts_as_what_it_has_written(struct kunit *test)
+{
+	struct mptcp_sock *msk = waiting_connection(test);
+	struct sock *ssk = capable_subflow(test, msk);
+
+	weft_priorities = 8;
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 100000), DSCP_OF_CLASS_3);
 	msk->snd_nxt += 6000000;
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 100000), DSCP_OF_CLASS_7);
+	((struct sock *)msk)->sk_socket = NULL;
+	weft_priorities = 0;
+	weft_conn_release(msk);
+}
+
+static void one_that_waits_and_tells_its_class_has_that(struct kunit *test)
+{
+	struct mptcp_sock *msk = waiting_connection(test);
+	struct sock *ssk = capable_subflow(test, msk);
+
+	weft_priorities = 8;
+	inet_sk((struct sock *)msk)->tos = DSCP_OF_CLASS_7 << 2;
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 100000), DSCP_OF_CLASS_7);
+	/* a class that there is not */
+	weft_priorities = 4;
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 10000), DSCP_OF_CLASS_1);
+	/* a DSCP that is no class */
+	inet_sk((struct sock *)msk)->tos = IPTOS_LOWDELAY;
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 10000), DSCP_OF_CLASS_1);
 	((struct sock *)msk)->sk_socket = NULL;
 	weft_priorities = 0;
 	weft_conn_release(msk);
@@ -116,6 +143,7 @@ static struct kunit_case priority_cases[] = {
 	KUNIT_CASE(the_ecn_bits_stay),
 	KUNIT_CASE(an_end_that_is_unknown_counts_as_what_was_sent),
 	KUNIT_CASE(one_that_waits_to_write_more_counts_as_what_it_has_written),
+	KUNIT_CASE(one_that_waits_and_tells_its_class_has_that),
 	KUNIT_CASE(without_classes_nothing_is_written),
 	KUNIT_CASE(fewer_classes_have_some_of_the_thresholds),
 	{}

@@ -142,11 +142,7 @@ fn run(args: &RunDocument, traffic: &Traffic) -> Result<ExitCode> {
         congestion: args.workload.congestion.clone(),
         send_buffer_bytes: args.workload.send_buffer,
         receive_buffer_bytes: args.workload.receive_buffer,
-        // MPTCP's are the kernel's.
-        classes: match args.workload.protocol {
-            Protocol::Tcp => topology.priorities,
-            Protocol::Mptcp => None,
-        },
+        classes: classes_of_applications(&args.workload, &topology)?,
         port: args.port,
         sample_ns: args.workload.sample,
     };
@@ -213,6 +209,21 @@ fn settings(
         precision: args.workload.precision.map(|percent| percent / 100.0),
         warmup_ns: args.workload.warmup.unwrap_or(0),
     }
+}
+
+/// How many classes applications write; MPTCP's are the kernel's, unless they are to tell sizes.
+fn classes_of_applications(workload: &WorkloadArgs, topology: &Topology) -> Result<Option<u8>> {
+    if workload.tell_sizes && topology.priorities.is_none() {
+        bail!("--tell-sizes: there are no classes to tell of; give --priorities too");
+    }
+    if workload.tell_sizes && workload.protocol == Protocol::Mptcp && topology.ipv6 {
+        bail!(
+            "--tell-sizes: Linux takes no class for an MPTCP socket over IPv6 (IPV6_TCLASS); leave \
+             out --ip 6"
+        );
+    }
+    let is_told = workload.tell_sizes || workload.protocol == Protocol::Tcp;
+    Ok(topology.priorities.filter(|_| is_told))
 }
 
 /// Plain TCP has no scheduler to set.
@@ -392,6 +403,7 @@ fn more(flags: &WorkloadArgs, traffic: &Traffic) -> More {
         scale: flags.scale,
         jitter_ns: flags.jitter,
         precision_percent: flags.precision,
+        tell_sizes: flags.tell_sizes,
         warmup_ns: flags.warmup,
         background_tcp: flags.background.background_tcp,
         background_udp: flags.background.background_udp,

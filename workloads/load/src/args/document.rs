@@ -95,7 +95,7 @@ mod tests {
             "--traffic page --objects 107 --bytes 3.5MB --parallel 4",
             "--scheduler-options weft_rescue_ms=0,weft_listen=N,weft_thresholds_kb=30/75/140",
             "--traffic permutation --precision 5 --scale 0.01 --duration 1s --warmup 100ms",
-            "--traffic many-to-one --load 0.9",
+            "--traffic many-to-one --load 0.9 --tell-sizes",
             "--traffic all-to-all --jitter 10us",
             "--traffic mixed --short-bytes 2MB --long-share 0.25",
             "--traffic queries --fan-out 4 --deadline 10ms",

@@ -189,6 +189,11 @@ pub struct WorkloadArgs {
     #[arg(long, value_name = "NAME", value_parser = parse_congestion)]
     pub congestion: Option<String>,
 
+    /// With --priorities, let the applications of MPTCP flows tell the kernel how much they have
+    /// left to write (IP_TOS), which it otherwise estimates. Plain TCP's always do
+    #[arg(long)]
+    pub tell_sizes: bool,
+
     /// Parameters of the schedulers' kernel module, such as weft_rescue_ms=0,weft_listen=0, or
     /// weft_thresholds_kb=30/75/140 for one with several values; `modinfo` explains them
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = parse_scheduler_option)]

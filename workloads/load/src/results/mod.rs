@@ -124,6 +124,9 @@ pub struct More {
     /// Half of the confidence interval that ended the run, in percent of the mean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision_percent: Option<f64>,
+    /// Whether applications of MPTCP flows told the kernel how much they had left to write.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub tell_sizes: bool,
     /// Flows that arrived before are in no result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup_ns: Option<u64>,
