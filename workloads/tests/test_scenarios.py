@@ -221,6 +221,15 @@ def test_points_that_are_only_in_the_full_set_are_left_out_of_the_others(tmp_pat
     assert seconds(quick=False, full=True) == {1: 1.0, 16: 3.0, 99: 1.0}
 
 
+def test_a_flag_that_takes_no_value_is_true(tmp_path: Path) -> None:
+    one = read(tmp_path, SMALL.replace('{ traffic = "incast" }', "{ tell-sizes = true }"))
+    words = next(iter(matrix.runs(one, quick=True))).arguments()
+    after = words[words.index("--tell-sizes") + 1 :]
+    assert not after or after[0].startswith("--")
+    with pytest.raises(ScenarioError, match="flags of `weft run`"):
+        read(tmp_path, SMALL.replace('{ traffic = "incast" }', "{ tell-sizes = false }"))
+
+
 def test_a_scenario_of_which_every_run_has_failed_has_no_numbers_to_show(tmp_path: Path) -> None:
     its = scenario.read("rb-fig13")
     planned = [(run, "no lab") for run in matrix.runs(its, quick=True)]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run of one lab, and which runs of an experiment are needed."""
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -34,7 +35,8 @@ class Run:
     def arguments(self) -> list[str]:
         """Give the arguments of `weft`, except --out."""
         flags = self.all_flags().items()
-        return ["run", *(word for name, value in flags for word in (f"--{name}", value))]
+        words = ((f"--{name}", value) if value else (f"--{name}",) for name, value in flags)
+        return ["run", *itertools.chain.from_iterable(words)]
 
     def __str__(self) -> str:
         """Give a short name for messages."""

@@ -166,9 +166,13 @@ def _names(value: Any) -> list[str] | None:
 
 
 def _flags(value: Any) -> dict[str, str] | None:
-    if not isinstance(value, dict) or any(_value(item) is None for item in value.values()):
+    if not isinstance(value, dict):
         return None
-    return {key: str(item) for key, item in value.items()}
+    # One that takes no value, such as --tell-sizes, is true, and empty from here on.
+    made = {key: "" if item is True else _value(item) for key, item in value.items()}
+    if any(item is None for item in made.values()):
+        return None
+    return {key: str(item) for key, item in made.items()}
 
 
 def _mapping(value: Any) -> dict[str, Any] | None:
