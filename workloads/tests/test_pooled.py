@@ -96,6 +96,17 @@ def test_tenths_are_the_same_for_all_that_are_compared(tmp_path: Path) -> None:
     assert one.experiments[0].percentiles == "scheduler"
 
 
+def test_a_size_that_many_flows_have_is_in_one_class(tmp_path: Path) -> None:
+    half = pl.when(pl.col("bytes") <= 50_000).then(6_000).otherwise(pl.col("bytes"))
+    _, table = made(tmp_path, flows(lambda *_: 1, 5, 100).with_columns(half.alias("bytes")))
+    tenths = table.filter(pl.col("sizes").str.starts_with("tenth")).filter(
+        (pl.col("scheduler") == "rb") & (pl.col("quantity") == "fct_ms")
+    )
+    assert tenths["flow_count"].sum() == 500
+    assert tenths.filter(pl.col("to_bytes") == 6_000)["flow_count"].to_list() in ([250], [])
+    assert len(tenths) < 10
+
+
 def test_flows_of_one_size_have_no_tenths(tmp_path: Path) -> None:
     equal = flows(lambda *_: 1, 5, 100).with_columns(pl.lit(225_000).alias("bytes"))
     _, table = made(tmp_path, equal)
@@ -114,6 +125,9 @@ def test_flows_by_size_are_drawn_and_tabulated(tmp_path: Path) -> None:
     found = Results(runs, curves, about, table)
     drawn = plot.figure(one, one.plots[1], found)
     assert drawn
+    drawn.draw_without_rendering()
+    labels = [label.get_text() for label in drawn.axes[0].get_xticklabels()]
+    assert labels[:2] == ["10 kB", "20 kB"]
     solid = next(line for line in drawn.axes[0].lines if line.get_linestyle() == "-")
     assert len(np.asarray(solid.get_xdata())) == 10
     rows = tables.of_plot(one, one.plots[1], found)

@@ -437,7 +437,7 @@ def _grouped(value: float, _place: int) -> str:
 def _label(grid: Sequence[Axes], plot: Plot, experiment: Experiment) -> None:
     for axes in grid:
         axes.yaxis.set_major_formatter(FuncFormatter(_grouped))
-        if plot.x is None:
+        if plot.kind in ("cdf", "course"):
             axes.xaxis.set_major_formatter(FuncFormatter(_grouped))
         if "x" in plot.log:
             axes.set_xscale("symlog", linthresh=_LINEAR)

@@ -22,6 +22,7 @@ Bootstrap Methods and their Application, section 3.8).
 | `p50_low`, `p50_high`, . | the same | ends of their intervals; empty with fewer than 5 seeds    |
 
 A `tenth` holds a tenth of the flows of a point of the other axes, by size: the first the smallest.
+Where many flows have one size, it holds those of several tenths, which are left out.
 """
 
 from collections.abc import Iterator
@@ -83,14 +84,19 @@ def table(flows: pl.DataFrame, experiment: Experiment, series: str) -> pl.DataFr
 
 
 def _tenths(sizes: pl.Series) -> dict[str, tuple[int, int]]:
-    """Give the bounds of ten classes with as many flows each; none if all have one size."""
-    bounds = np.unique(np.quantile(sizes.to_numpy(), np.linspace(0, 1, TENTHS + 1)).astype(int))
-    if len(bounds) < TENTHS + 1:
+    """Give the bounds of ten classes with as many flows each.
+
+    Where many flows have one size, a class has those of its neighbours too, which are left out; if
+    all have one size, there are none.
+    """
+    bounds = np.quantile(sizes.to_numpy(), np.linspace(0, 1, TENTHS + 1)).astype(int)
+    if bounds[0] == bounds[-1]:
         return {}
     bounds[-1] += 1
     return {
         f"tenth {number + 1}": (int(bounds[number]), int(bounds[number + 1]))
         for number in range(TENTHS)
+        if bounds[number] < bounds[number + 1]
     }
 
 
