@@ -118,10 +118,9 @@ fn run(args: &RunDocument, traffic: &Traffic) -> Result<ExitCode> {
     if plan.is_empty() {
         bail!("no flow arrives in that time; give a longer --duration or a higher --load");
     }
-    if let Some(warmup_ns) = args.workload.warmup
-        && plan.iter().all(|flow| flow.start_ns < warmup_ns)
-    {
-        let last_ns = plan.iter().map(|flow| flow.start_ns).max().unwrap_or(0);
+    let warmup_ns = args.workload.warmup.unwrap_or(0);
+    let last_ns = plan.iter().map(|flow| flow.start_ns).max().unwrap_or(0);
+    if last_ns < warmup_ns {
         bail!(
             "--warmup {}: the last flow arrives after {} already; give a shorter warm-up or more \
              flows",

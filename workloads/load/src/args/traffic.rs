@@ -97,14 +97,13 @@ impl WorkloadArgs {
         {
             return Err("--precision: give percent above 0, such as 5".to_owned());
         }
-        if let (Some(warmup_ns), Some(ns)) = (self.warmup, self.duration)
-            && warmup_ns >= ns
-        {
+        let (warmup_ns, arrivals_ns) = (self.warmup.unwrap_or(0), self.duration);
+        if arrivals_ns.is_some_and(|ns| ns <= warmup_ns) {
             return Err(format!(
                 "--warmup {}: flows arrive for {} only; give a shorter warm-up or a longer \
                  --duration",
                 format_duration(warmup_ns as f64),
-                format_duration(ns as f64)
+                format_duration(arrivals_ns.unwrap_or(0) as f64)
             ));
         }
         let default = if self.precision.is_some() {
