@@ -131,7 +131,7 @@ def test_no_folder_for_the_memory_of_a_lab_is_reported_with_the_reason_for_each(
 ) -> None:
     no_room = (
         "mount -t tmpfs -o size=64m none /dev/shm;"
-        "mount --bind /tmp /tmp; mount -o remount,bind,noexec /tmp"
+        "mount --rbind /tmp /tmp; mount -o remount,bind,noexec /tmp"
     )
     done = run(checkout, CHECK_LAB, prepare=no_room, TMPDIR="/none")
     line = line_of(done, "no room for the lab's memory of 2048 MiB ")
