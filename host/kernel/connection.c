@@ -467,8 +467,7 @@ static void view_conn(struct mptcp_sock *msk, struct weft_conn_view *conn)
 	conn->next_seq = next;
 	conn->unsent_bytes = READ_ONCE(msk->write_seq) - next;
 	conn->window_bytes = after64(end, next) ? end - next : 0;
-	conn->app_is_blocked = sk->sk_socket &&
-		test_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	conn->app_is_blocked = weft_app_is_blocked(msk);
 	conn->send_window_bytes =
 		min_t(u64, after64(end, una) ? end - una : 0,
 		      READ_ONCE(sk->sk_sndbuf));

@@ -76,7 +76,6 @@ static u8 told_class(const struct sock *sk, unsigned int classes)
 
 static u8 class_of(struct mptcp_sock *msk, unsigned int classes)
 {
-	const struct sock *sk = (const struct sock *)msk;
 	unsigned int most_kb[WEFT_THRESHOLDS_MAX];
 	struct weft_conn *conn = weft_conn(msk);
 	struct weft_conn_view view = {
@@ -87,8 +86,8 @@ static u8 class_of(struct mptcp_sock *msk, unsigned int classes)
 	u64 left = weft_size_left(&conn->size, &view, is_idle);
 
 	/* an application that waits to write more: its end is unknown, unless it tells */
-	if (sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags)) {
-		u8 told = told_class(sk, classes);
+	if (weft_app_is_blocked(msk)) {
+		u8 told = told_class((const struct sock *)msk, classes);
 
 		if (told)
 			return told;

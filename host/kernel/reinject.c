@@ -20,11 +20,9 @@
  */
 bool weft_sender_is_blocked(const struct mptcp_sock *msk)
 {
-	const struct sock *sk = (const struct sock *)msk;
-
 	if (READ_ONCE(msk->write_seq) != READ_ONCE(msk->snd_nxt))
 		return !after64(READ_ONCE(msk->wnd_end), READ_ONCE(msk->snd_nxt));
-	return sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	return weft_app_is_blocked(msk);
 }
 
 /**

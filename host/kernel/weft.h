@@ -245,6 +245,17 @@ enum weft_rank weft_rank(struct mptcp_subflow_context *subflow);
 int weft_slot(const struct weft_conn *conn,
 	      const struct mptcp_subflow_context *subflow);
 
+/**
+ * weft_app_is_blocked() - whether the application waits for room to write more
+ * @msk: connection
+ */
+static inline bool weft_app_is_blocked(const struct mptcp_sock *msk)
+{
+	const struct sock *sk = (const struct sock *)msk;
+
+	return sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+}
+
 /* priority.c */
 void weft_mark_data(struct mptcp_sock *msk, struct sock *ssk);
 void weft_mark_urgent(struct sock *ssk);

@@ -27,7 +27,7 @@ static u8 dscp_after(struct mptcp_sock *msk, struct sock *ssk, u64 unsent_bytes)
 
 static void data_have_the_class_of_what_is_left(struct kunit *test)
 {
-	struct mptcp_sock *msk = new_connection(test);
+	struct mptcp_sock *msk = test->priv;
 	struct sock *ssk = capable_subflow(test, msk);
 
 	weft_priorities = 8;
@@ -35,13 +35,11 @@ static void data_have_the_class_of_what_is_left(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 100000), DSCP_OF_CLASS_3);
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 15000), DSCP_OF_CLASS_1);
 	KUNIT_EXPECT_EQ(test, ssk->sk_priority, WEFT_CLASSES_MAX + 1);
-	weft_priorities = 0;
-	weft_conn_release(msk);
 }
 
 static void the_ecn_bits_stay(struct kunit *test)
 {
-	struct mptcp_sock *msk = new_connection(test);
+	struct mptcp_sock *msk = test->priv;
 	struct sock *ssk = capable_subflow(test, msk);
 
 	weft_priorities = 8;
@@ -50,13 +48,11 @@ static void the_ecn_bits_stay(struct kunit *test)
 	weft_mark_urgent(ssk);
 	KUNIT_EXPECT_EQ(test, inet_sk(ssk)->tos & INET_ECN_MASK, INET_ECN_ECT_0);
 	KUNIT_EXPECT_EQ(test, inet_sk(ssk)->tos >> DSCP_SHIFT, dscp_of_class(0));
-	weft_priorities = 0;
-	weft_conn_release(msk);
 }
 
 static void an_end_that_is_unknown_counts_as_what_was_sent(struct kunit *test)
 {
-	struct mptcp_sock *msk = new_connection(test);
+	struct mptcp_sock *msk = test->priv;
 	struct sock *ssk = capable_subflow(test, msk);
 
 	weft_priorities = 8;
@@ -64,41 +60,35 @@ static void an_end_that_is_unknown_counts_as_what_was_sent(struct kunit *test)
 	/* 10 kB at a time, of which the last are not acknowledged */
 	msk->snd_nxt += 6000000;
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 10000), DSCP_OF_CLASS_7);
-	weft_priorities = 0;
-	weft_conn_release(msk);
 }
 
-/* A connection whose application waits to write more. */
-static struct mptcp_sock *waiting_connection(struct kunit *test)
+static void let_application_wait(struct kunit *test, struct mptcp_sock *msk)
 {
-	struct mptcp_sock *msk = new_connection(test);
 	struct socket *socket = kunit_kzalloc(test, sizeof(*socket), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, socket);
 	((struct sock *)msk)->sk_socket = socket;
 	set_bit(SOCK_NOSPACE, &socket->flags);
-	return msk;
 }
 
 static void one_that_waits_to_write_more_counts_as_what_it_has_written(struct kunit *test)
 {
-	struct mptcp_sock *msk = waiting_connection(test);
+	struct mptcp_sock *msk = test->priv;
 	struct sock *ssk = capable_subflow(test, msk);
 
+	let_application_wait(test, msk);
 	weft_priorities = 8;
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 100000), DSCP_OF_CLASS_3);
 	msk->snd_nxt += 6000000;
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 100000), DSCP_OF_CLASS_7);
-	((struct sock *)msk)->sk_socket = NULL;
-	weft_priorities = 0;
-	weft_conn_release(msk);
 }
 
 static void one_that_waits_and_tells_its_class_has_that(struct kunit *test)
 {
-	struct mptcp_sock *msk = waiting_connection(test);
+	struct mptcp_sock *msk = test->priv;
 	struct sock *ssk = capable_subflow(test, msk);
 
+	let_application_wait(test, msk);
 	weft_priorities = 8;
 	inet_sk((struct sock *)msk)->tos = DSCP_OF_CLASS_7 << 2;
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 100000), DSCP_OF_CLASS_7);
@@ -108,24 +98,20 @@ static void one_that_waits_and_tells_its_class_has_that(struct kunit *test)
 	/* a DSCP that is no class */
 	inet_sk((struct sock *)msk)->tos = IPTOS_LOWDELAY;
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 10000), DSCP_OF_CLASS_1);
-	((struct sock *)msk)->sk_socket = NULL;
-	weft_priorities = 0;
-	weft_conn_release(msk);
 }
 
 static void without_classes_nothing_is_written(struct kunit *test)
 {
-	struct mptcp_sock *msk = new_connection(test);
+	struct mptcp_sock *msk = test->priv;
 	struct sock *ssk = capable_subflow(test, msk);
 
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 100000), 0);
 	KUNIT_EXPECT_EQ(test, ssk->sk_priority, 0);
-	weft_conn_release(msk);
 }
 
 static void fewer_classes_have_some_of_the_thresholds(struct kunit *test)
 {
-	struct mptcp_sock *msk = new_connection(test);
+	struct mptcp_sock *msk = test->priv;
 	struct sock *ssk = capable_subflow(test, msk);
 
 	weft_priorities = 2;
@@ -134,8 +120,6 @@ static void fewer_classes_have_some_of_the_thresholds(struct kunit *test)
 	weft_priorities = 4;
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 45000), DSCP_OF_CLASS_1);
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 10000000), DSCP_OF_CLASS_3);
-	weft_priorities = 0;
-	weft_conn_release(msk);
 }
 
 static struct kunit_case priority_cases[] = {
@@ -149,8 +133,22 @@ static struct kunit_case priority_cases[] = {
 	{}
 };
 
+static int new_connection_of_test(struct kunit *test)
+{
+	test->priv = new_connection(test);
+	return 0;
+}
+
+static void no_classes_after_test(struct kunit *test)
+{
+	weft_priorities = 0;
+	weft_conn_release(test->priv);
+}
+
 static struct kunit_suite priority_suite = {
 	.name		= "weft_priority",
+	.init		= new_connection_of_test,
+	.exit		= no_classes_after_test,
 	.test_cases	= priority_cases,
 };
 kunit_test_suite(priority_suite);
