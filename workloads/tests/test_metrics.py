@@ -65,6 +65,19 @@ def test_flows_of_the_warm_up_are_in_no_metric(tmp_path: Path) -> None:
     assert max(measured.curves["fct_ms"][1]) == 3
 
 
+def test_what_switches_sent_is_divided_by_the_time_of_the_whole_run(tmp_path: Path) -> None:
+    def sent_mbps(name: str, **workload: object) -> float:
+        (tmp_path / name).mkdir()
+        folder = folder_of_a_run(tmp_path / name, [90, 1, 1, 1], gap_ms=1, **workload)
+        with (folder / "queues.csv").open("a") as queues:
+            queues.write("1000000,leaf1,3,spine1,5,9,90,900000,0\n")
+        return measure(folder).metrics["path1_mbps"]
+
+    whole = sent_mbps("whole")
+    assert whole == pytest.approx(900_000 * 8 / 90e3)
+    assert sent_mbps("warm", warmup_ns=1_000_000) == whole
+
+
 def test_jains_index_is_one_for_equal_rates_and_a_share_for_one_of_many(tmp_path: Path) -> None:
     assert measure(folder_of_a_run(tmp_path, [2, 2, 2])).metrics["jain_index"] == 1
     unequal = measure(folder_of_a_run(tmp_path, [1, 100_000_000, 100_000_000])).metrics

@@ -27,7 +27,7 @@ from weft_scenarios import (
 from weft_scenarios.curves import Curve, course, number, quantiles
 from weft_scenarios.errors import ScenarioError
 
-_SHORT_BYTES, _LONG_BYTES = 100_000, 1_000_000
+SHORT_BYTES, LONG_BYTES = 100_000, 1_000_000
 """Flows below are short, flows from there on are long."""
 
 
@@ -106,7 +106,9 @@ def _measure(folder: Path) -> Measured:
     metrics |= _of_fairness(completed)
     metrics |= _of_queries(flows, workload) | _of_model(info, metrics["subflows_mean"])
     metrics |= fluid.metrics(info, arrived)
-    metrics |= _of_queues(queues, last_hop, metrics["completion_ms"])
+    # What switches and the controller did is that of the whole run.
+    span_ms = _span_ns(arrived) / 1e6
+    metrics |= _of_queues(queues, last_hop, span_ms)
     metrics |= steady.metrics(info, completed, last_hop)
     drawn = {
         "fct_ms": quantiles(completed["fct_ns"] / 1e6),
@@ -114,7 +116,7 @@ def _measure(folder: Path) -> Measured:
     }
     for numbers, courses in (
         samples.read(folder),
-        control_loop.read(folder, metrics["completion_ms"]),
+        control_loop.read(folder, span_ms),
     ):
         metrics |= numbers
         drawn |= courses
@@ -125,10 +127,15 @@ def _measure(folder: Path) -> Measured:
     return Measured(metrics, drawn, info["kernel"], info.get("revision") or "unknown", code())
 
 
+def _span_ns(flows: pl.DataFrame) -> float:
+    """Give the time from the first start to the last end."""
+    end_ns = (flows["start_ns"] + flows["fct_ns"]).max()
+    return number(end_ns) - number(flows["start_ns"].min())
+
+
 def _of_flows(flows: pl.DataFrame) -> dict[str, float]:
     fct_ms = flows["fct_ns"] / 1e6
-    end_ns = (flows["start_ns"] + flows["fct_ns"]).max()
-    span_ns = number(end_ns) - number(flows["start_ns"].min())
+    span_ns = _span_ns(flows)
     metrics = {
         "fct_mean_ms": number(fct_ms.mean()),
         "fct_median_ms": number(fct_ms.median()),
@@ -142,11 +149,11 @@ def _of_flows(flows: pl.DataFrame) -> dict[str, float]:
         "retransmitted_packets": number(flows["retransmissions"].sum()),
         "reinjected_bytes": number(flows["reinjected_bytes"].sum()),
     }
-    short_ms = fct_ms.filter(flows["bytes"] < _SHORT_BYTES)
+    short_ms = fct_ms.filter(flows["bytes"] < SHORT_BYTES)
     if len(short_ms):
         metrics["fct_short_mean_ms"] = number(short_ms.mean())
         metrics["fct_short_p99_ms"] = number(short_ms.quantile(0.99, "nearest"))
-    long = flows.filter(pl.col("bytes") >= _LONG_BYTES)
+    long = flows.filter(pl.col("bytes") >= LONG_BYTES)
     if len(long):
         metrics["rate_long_mbps"] = number((long["bytes"] * 8e3 / long["fct_ns"]).mean())
     return metrics
@@ -191,7 +198,7 @@ def _of_classes(flows: pl.DataFrame, workload: Mapping[str, Any]) -> dict[str, f
     """
     bound = (workload.get("short_bytes") or 0) + 1
     if workload.get("short_bytes") is None:
-        bound = _LONG_BYTES * (workload.get("scale") or 1.0)
+        bound = LONG_BYTES * (workload.get("scale") or 1.0)
     is_small = flows["bytes"] < bound
     small_ms = (flows["fct_ns"] / 1e6).filter(is_small)
     large = flows.filter(~is_small)
