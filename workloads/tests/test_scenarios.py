@@ -108,6 +108,12 @@ def test_plain_tcp_is_a_protocol_not_a_scheduler(tmp_path: Path) -> None:
         ),
         (
             'x = "flows"',
+            'x = "flows"\npaper = [{ at = 1, series = 16, value = 1 }]',
+            26,
+            "plot fct: paper 1: series = 16 is no point of one's scheduler",
+        ),
+        (
+            'x = "flows"',
             'x = "flows"\npaper = [{ at = 1, series = "weft", value = 1 }]',
             26,
             "plot fct: paper 1: series = 'weft' is no point of one",

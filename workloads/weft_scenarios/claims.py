@@ -27,7 +27,7 @@ import polars as pl
 from weft_scenarios.quantities import METRICS
 from weft_scenarios.results import Results, chosen, point_text
 from weft_scenarios.scenario import Axis, Claim, Scenario, Where
-from weft_scenarios.stats import LEVEL, Spread, holm, p_value, ratio_interval, spread
+from weft_scenarios.stats import LEVEL, SEEDS_MIN, Spread, holm, p_value, ratio_interval, spread
 
 OUTCOMES = HOLDS, FAILS, OPEN, NOT_DECIDED, NOTHING = (
     "holds",
@@ -40,8 +40,6 @@ OUTCOMES = HOLDS, FAILS, OPEN, NOT_DECIDED, NOTHING = (
 REFUTED, NOT_MEASURED = "does not hold", "not measured"
 """Of a claim as a whole, besides."""
 VERDICTS = (HOLDS, REFUTED, OPEN, NOT_DECIDED, NOTHING, NOT_MEASURED)
-SEEDS_MIN = 5
-"""With fewer different seeds a claim is not decided."""
 Place = Mapping[str, str]
 
 

@@ -29,12 +29,13 @@ from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import write_whole
 from weft_scenarios.installation import ROOT, Installation
 from weft_scenarios.progress import Progress
-from weft_scenarios.results import Results
 from weft_scenarios.run import Run
 from weft_scenarios.runner import Failed, Outcome, Runner
 from weft_scenarios.scenario import Scenario
 from weft_scenarios.store import Store
 
+_RUNNING = "running"
+"""State of results while runs are missing; see `results.About`."""
 _CHECKPOINT_S = 60.0
 """Real time between two writes of intermediate results."""
 _OK, _FAILED, INTERRUPTED = 0, 1, 130
@@ -160,7 +161,7 @@ class _Keeper:
     def checkpoint(self, outcome: Outcome) -> None:
         """Write intermediate results, unless the last ones are recent."""
         if time.monotonic() - self.written > _CHECKPOINT_S:
-            self.write(replace(outcome, stopped="running"))
+            self.write(replace(outcome, stopped=_RUNNING))
 
     def write(self, outcome: Outcome) -> None:
         """Write the results of every scenario that has runs."""
@@ -188,8 +189,10 @@ class _Keeper:
         folders = [(r, self.store.folder / key) for r, key in keyed if key in outcome.done]
         try:
             table = flows.collect(one.scenario, folders)
-            percentiles = pooled.collect(one.scenario, table)
-            results.write(one.folder, Results(found.runs, found.curves, about, percentiles))
+            if about.state != _RUNNING:
+                # Resampling takes seconds, which a look at what there is so far need not.
+                found = replace(found, percentiles=pooled.collect(one.scenario, table))
+            results.write(one.folder, replace(found, about=about))
             flows.write(one.folder, table)
             write_whole(one.folder / "scenario.toml", one.scenario.source_file.text)
         except OSError as error:

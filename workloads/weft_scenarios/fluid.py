@@ -59,12 +59,12 @@ def metrics(info: Mapping[str, Any], flows: pl.DataFrame) -> dict[str, float]:
     # Added to transmission times: propagation delays, and a last packet's way through switches.
     host_rate = topology["host_rate_bps"] / 8 * _PAYLOAD_SHARE
     delay_s = flows["ideal_fct_ns"].to_numpy() / 1e9 - octets / host_rate
-    timed = flows.select(pl.col("start_ns"), pl.col("fct_ns") / 1e9)
-    fct_s = warmup.measured(timed, info)["fct_ns"]
+    counts = warmup.is_over(flows, info)
+    fct_s = flows["fct_ns"].filter(counts) / 1e9
     found = {}
     for name, share in (("even", _evenly), ("shortest", _shortest_first)):
-        all_s = pl.Series("least_s", _fct_s(start_s, octets, links, phases, share) + delay_s)
-        least_s = warmup.measured(flows.with_columns(all_s), info)["least_s"]
+        all_s = pl.Series(_fct_s(start_s, octets, links, phases, share) + delay_s)
+        least_s = all_s.filter(counts)
         found[f"fct_mean_by_{name}"] = number(fct_s.mean()) / number(least_s.mean())
         found[f"fct_p99_by_{name}"] = _p99(fct_s) / _p99(least_s)
     return found

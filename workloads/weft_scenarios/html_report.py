@@ -257,6 +257,7 @@ def _data(folder: Path) -> str:
     files = {
         flows.FILE: "one row per flow",
         "results.csv": "one row per run",
+        results.PERCENTILES: "percentiles of the flows of all seeds together",
         "curves.csv": "distributions and time series of every run",
         "about.json": "versions, machine, failed runs",
         "scenario.toml": "the experiment",

@@ -25,23 +25,27 @@ A `tenth` holds a tenth of the flows of a point of the other axes, by size: the 
 Where many flows have one size, it holds those of several tenths, which are left out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from weft_scenarios.flows import as_text
+from weft_scenarios.metrics import LONG_BYTES, SHORT_BYTES
 from weft_scenarios.quantities import POOLED
 from weft_scenarios.scenario import Experiment, Scenario
-from weft_scenarios.stats import LEVEL
+from weft_scenarios.stats import LEVEL, SEEDS_MIN
 
 PERCENTILES = {"p50": (0.5, 1), "p95": (0.95, 20), "p99": (0.99, 100), "p999": (0.999, 10_000)}
 """Share of flows below, and the number of flows from which on it is given."""
-SEEDS_MIN = 5
-"""Intervals over fewer seeds would say little."""
 TENTHS = 10
-_CLASSES = {"all": (0, 1 << 62), "below 100 kB": (0, 100_000), "from 1 MB": (1_000_000, 1 << 62)}
+_MOST_BYTES = 1 << 62
+_CLASSES = {
+    "all": (0, _MOST_BYTES),
+    "below 100 kB": (0, SHORT_BYTES),
+    "from 1 MB": (LONG_BYTES, _MOST_BYTES),
+}
 _RESAMPLES = 2_000
 _CELLS_AT_ONCE = 4_000_000
 """Bounds the memory that resampling takes."""
@@ -52,17 +56,15 @@ Numbers = NDArray[np.float64]
 def collect(scenario: Scenario, flows: pl.DataFrame) -> pl.DataFrame:
     """Compute the table for the experiments that ask for it, from that of flows.parquet."""
     parts = [
-        table(flows, experiment, experiment.percentiles)
-        for experiment in scenario.experiments
-        if experiment.percentiles
+        table(flows, experiment) for experiment in scenario.experiments if experiment.percentiles
     ]
     return pl.concat(parts, how="diagonal") if parts else pl.DataFrame()
 
 
-def table(flows: pl.DataFrame, experiment: Experiment, series: str) -> pl.DataFrame:
+def table(flows: pl.DataFrame, experiment: Experiment) -> pl.DataFrame:
     """Compute the rows of one experiment.
 
-    Tenths are the same for all points of the axis `series`, so that they can be compared.
+    Tenths are the same for all points of the axis that it compares.
     """
     axes = [axis.name for axis in experiment.axes]
     done = flows.filter(
@@ -74,7 +76,7 @@ def table(flows: pl.DataFrame, experiment: Experiment, series: str) -> pl.DataFr
     if done.is_empty():
         return pl.DataFrame()
     rows = []
-    cells = [axis for axis in axes if axis != series]
+    cells = [axis for axis in axes if axis != experiment.percentiles]
     for cell in done.partition_by(cells, maintain_order=True) if cells else [done]:
         classes = _CLASSES | _tenths(cell["bytes"])
         for point in cell.partition_by(axes, maintain_order=True):
@@ -123,17 +125,21 @@ def percentiles(flows: pl.DataFrame, quantity: str) -> dict[str, float | None]:
     ordered = flows.select("seed", quantity).sort(quantity)
     values = ordered[quantity].to_numpy()
     seeds, of_seed = np.unique(ordered["seed"].to_numpy(), return_inverse=True)
-    once = np.ones((1, len(seeds)))
-    draws, counts = _resampled(len(seeds))
+    draws, counts = np.ones((1, len(seeds))), np.zeros(1, dtype=int)
+    if len(seeds) >= SEEDS_MIN:
+        resampled, how_often = _resampled(len(seeds))
+        draws, counts = np.vstack([draws, resampled]), np.append(counts, how_often)
+    known = {name: share for name, (share, least) in PERCENTILES.items() if len(values) >= least}
     found: dict[str, float | None] = {}
-    for name, (share, least) in PERCENTILES.items():
-        is_known = len(values) >= least
-        found[name] = float(_quantile(values, of_seed, once, share)[0]) if is_known else None
-        ends: list[float | None] = [None, None]
-        if is_known and len(seeds) >= SEEDS_MIN:
-            resampled = np.repeat(_quantile(values, of_seed, draws, share), counts)
-            ends = [float(q) for q in np.quantile(resampled, [LEVEL / 2, 1 - LEVEL / 2])]
-        found[f"{name}_low"], found[f"{name}_high"] = ends
+    for name in PERCENTILES:
+        found |= dict.fromkeys((name, f"{name}_low", f"{name}_high"))
+    measured = _quantiles(values, of_seed, draws, known.values())
+    for name, of_draws in zip(known, measured, strict=True):
+        # The first draw has every seed once; it is what was measured.
+        found[name] = float(of_draws[0])
+        if len(draws) > 1:
+            ends = np.quantile(np.repeat(of_draws, counts), [LEVEL / 2, 1 - LEVEL / 2])
+            found[f"{name}_low"], found[f"{name}_high"] = map(float, ends)
     return found
 
 
@@ -145,13 +151,14 @@ def _resampled(count: int) -> tuple[Numbers, NDArray[np.intp]]:
     return draws.astype(float), counts
 
 
-def _quantile(ordered: Numbers, of_seed: NDArray[np.intp], draws: Numbers, share: float) -> Numbers:
-    """Give, for each draw, the smallest value that this share of its flows does not exceed."""
+def _quantiles(
+    ordered: Numbers, of_seed: NDArray[np.intp], draws: Numbers, shares: Collection[float]
+) -> list[Numbers]:
+    """Give, for each share and draw, the smallest value that this share does not exceed."""
     step = max(_CELLS_AT_ONCE // len(ordered), 1)
-    parts = []
+    parts: list[list[Numbers]] = []
     for first in range(0, len(draws), step):
         sums = np.cumsum(draws[first : first + step, of_seed], axis=1)
-        wanted = share * sums[:, -1:]
-        parts.append((sums < wanted - 1e-9).sum(axis=1))
-    found: Numbers = ordered[np.minimum(np.concatenate(parts), len(ordered) - 1)]
-    return found
+        below = [(sums < share * sums[:, -1:] - 1e-9).sum(axis=1) for share in shares]
+        parts.append([ordered[np.minimum(number, len(ordered) - 1)] for number in below])
+    return [np.concatenate(of_share) for of_share in zip(*parts, strict=True)]

@@ -124,3 +124,8 @@ POOLED: dict[str, Quantity] = {
 """Of the flows of all seeds together; `pooled.py` computes them."""
 POOLED_COLUMNS = ("sizes", "from_bytes", "to_bytes", "quantity", "flow_count", "seed_count")
 """Columns of their table, besides axes and percentiles."""
+
+
+def shown_by(kind: str) -> dict[str, Quantity]:
+    """Give the quantities that a kind of plot can show."""
+    return {"cdf": CURVES, "course": CURVES, "sizes": POOLED}.get(kind, METRICS)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Result files of a scenario, from which tables, plots and verdicts are made.
 
-| file            | what                                                                 |
-|-----------------|----------------------------------------------------------------------|
-| `flows.parquet` | a row per flow; see `flows.py`                                       |
-| `results.csv`   | a row per run: experiment, axes, seed, every metric; empty = no value |
-| `percentiles.csv` | a row per point and size class, if asked for; see `pooled.py`      |
-| `curves.csv`    | a row per point of a curve: experiment, axes, seed, curve, x, y      |
-| `about.json`    | versions, machine, progress, failed runs; see `About`                |
-| `scenario.toml` | a copy of the scenario file: every parameter                         |
+| file              | what                                                                  |
+|-------------------|-----------------------------------------------------------------------|
+| `flows.parquet`   | a row per flow; see `flows.py`                                        |
+| `results.csv`     | a row per run: experiment, axes, seed, every metric; empty = no value |
+| `percentiles.csv` | a row per point and size class, if asked for; see `pooled.py`         |
+| `curves.csv`      | a row per point of a curve: experiment, axes, seed, curve, x, y       |
+| `about.json`      | versions, machine, progress, failed runs; see `About`                 |
+| `scenario.toml`   | a copy of the scenario file: every parameter                          |
 """
 
 import json
@@ -94,7 +94,7 @@ _POINTS: dict[str, type[pl.DataType]] = {"curve": pl.String, "x": pl.Float64, "y
 """Columns of the table of curves, after those that identify the run."""
 
 
-_PERCENTILES = "percentiles.csv"
+PERCENTILES = "percentiles.csv"
 
 
 def collect(
@@ -149,10 +149,9 @@ def write(folder: Path, results: Results) -> None:
     write_whole(folder / "results.csv", results.runs.write_csv(float_precision=6))
     write_whole(folder / "curves.csv", results.curves.write_csv(float_precision=6))
     if results.percentiles.is_empty():
-        (folder / _PERCENTILES).unlink(missing_ok=True)
+        (folder / PERCENTILES).unlink(missing_ok=True)
     else:
-        text = results.percentiles.write_csv(float_precision=6)
-        write_whole(folder / _PERCENTILES, text)
+        write_whole(folder / PERCENTILES, results.percentiles.write_csv(float_precision=6))
     write_whole(folder / "about.json", json.dumps(asdict(results.about), indent=1) + "\n")
 
 
@@ -166,9 +165,9 @@ def read(scenario: Scenario, folder: Path) -> Results:
         runs = pl.read_csv(folder / "results.csv", schema_overrides=schema | numbers)
         curves = pl.read_csv(folder / "curves.csv", schema_overrides=schema | _POINTS)
         missing = [name for name in schema if name not in runs.columns]
+        file = folder / PERCENTILES
+        pooled = pl.read_csv(file, schema_overrides=axes) if file.exists() else pl.DataFrame()
         # Older results lack newer metrics.
-        file = folder / _PERCENTILES
-        some = pl.read_csv(file, schema_overrides=axes) if file.exists() else pl.DataFrame()
         newer = [name for name in METRICS if name not in runs.columns]
         runs = runs.with_columns(pl.lit(None, pl.Float64).alias(name) for name in newer)
     except (OSError, ValueError, TypeError, pl.exceptions.PolarsError):
@@ -178,4 +177,4 @@ def read(scenario: Scenario, folder: Path) -> Results:
             f"{folder}: no results of {scenario.name} as it is now: run `make scenario "
             f"SCENARIO={scenario.name}` first"
         )
-    return Results(runs, curves, about, some)
+    return Results(runs, curves, about, pooled)

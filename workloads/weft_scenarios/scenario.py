@@ -7,12 +7,12 @@ workloads/scenarios/README.md explains the keys of a file.
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from weft_scenarios.errors import ScenarioError
-from weft_scenarios.quantities import CURVES, METRICS, POOLED, POOLED_COLUMNS
+from weft_scenarios.quantities import METRICS, POOLED, POOLED_COLUMNS, shown_by
 from weft_scenarios.seeds import AT_LEAST, AT_MOST, OF, Seeds
 from weft_scenarios.toml_positions import Source
 from weft_scenarios.toml_reader import Table, Value
@@ -352,7 +352,7 @@ def _plot(table: Table, experiments: tuple[Experiment, ...]) -> Plot:
     experiment = _named_experiment(table, experiments)
     kind = table.choice("kind", KINDS, "line")
     names = [axis.name for axis in experiment.axes]
-    quantities = {"cdf": CURVES, "course": CURVES, "sizes": POOLED}.get(kind, METRICS)
+    quantities = shown_by(kind)
     plot = Plot(
         name=table.text("name"),
         title=table.text("title"),
@@ -365,8 +365,10 @@ def _plot(table: Table, experiments: tuple[Experiment, ...]) -> Plot:
         facet=table.choice("facet", names, None),
         where=_where(table, "where", experiment) or {},
         log=table.choice("log", ["", "x", "y", "xy"], ""),
-        paper=tuple(_paper_value(row, experiment, kind) for row in table.tables("paper")),
+        paper=(),
     )
+    paper = tuple(_paper_value(row, experiment, plot) for row in table.tables("paper"))
+    plot = replace(plot, paper=paper)
     if kind == "sizes" and plot.series != experiment.percentiles:
         right = f"percentiles = {plot.series!r} in the experiment"
         raise table.fail(f"flows by size are compared along the series: give {right}", "series")
@@ -378,21 +380,23 @@ def _plot(table: Table, experiments: tuple[Experiment, ...]) -> Plot:
     return plot
 
 
-def _paper_value(table: Table, experiment: Experiment, kind: str) -> PaperValue:
-    if kind in ("course", "sizes"):
-        raise table.fail(f"kind = {kind!r} shows no numbers of a paper; draw lines, bars or a cdf")
-    right = "the share in percent" if kind == "cdf" else "a point of the plot's x axis"
+def _paper_value(table: Table, experiment: Experiment, plot: Plot) -> PaperValue:
+    if plot.kind in ("course", "sizes"):
+        raise table.fail(
+            f"kind = {plot.kind!r} shows no numbers of a paper; draw lines, bars or a cdf"
+        )
+    right = "the share in percent" if plot.kind == "cdf" else "a point of the plot's x axis"
     made = PaperValue(
         table.value("at", right),
         table.value("series", "a point of the plot's series", None),
         table.number("value"),
     )
-    if kind == "cdf" and not (isinstance(made.at, int | float) and 0 <= made.at <= 100):
+    if plot.kind == "cdf" and not (isinstance(made.at, int | float) and 0 <= made.at <= 100):
         raise table.fail(f"at = {made.at}: the share in percent is from 0 to 100", "at")
-    points = {value for axis in experiment.axes for value in axis.values()}
-    for key, point in (("at", made.at), ("series", made.series)):
-        if not (key == "at" and kind == "cdf") and point is not None and point not in points:
-            raise table.fail(f"{key} = {point!r} is no point of {experiment.name}", key)
+    for key, point, name in (("at", made.at, plot.x), ("series", made.series, plot.series)):
+        axis = experiment.axis(name or "")
+        if name and point is not None and (axis is None or point not in axis.values()):
+            raise table.fail(f"{key} = {point!r} is no point of {experiment.name}'s {name}", key)
     table.end()
     return made
 

@@ -12,6 +12,8 @@ from scipy.stats import t as students_t
 
 LEVEL = 0.05
 """Probability of an error that is accepted: 95% confidence."""
+SEEDS_MIN = 5
+"""With fewer different seeds nothing is decided."""
 
 
 @dataclass(frozen=True)

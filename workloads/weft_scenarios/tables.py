@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from weft_scenarios.quantities import CURVES, METRICS, POOLED, Quantity
+from weft_scenarios.quantities import CURVES, METRICS, Quantity, shown_by
 from weft_scenarios.results import Results, chosen, point_text
 from weft_scenarios.scenario import Experiment, Plot, Scenario
 from weft_scenarios.stats import Spread, spread
@@ -65,7 +65,7 @@ def of_plot(scenario: Scenario, plot: Plot, results: Results) -> list[Row]:
 
 def quantity(plot: Plot) -> Quantity:
     """Give what a plot shows."""
-    return {"cdf": CURVES, "course": CURVES, "sizes": POOLED}.get(plot.kind, METRICS)[plot.quantity]
+    return shown_by(plot.kind)[plot.quantity]
 
 
 def tenths(plot: Plot, results: Results) -> pl.DataFrame:
@@ -87,13 +87,14 @@ def _of_tenths(experiment: Experiment, plot: Plot, results: Results) -> list[Row
     if frame.is_empty():
         return []
     series = _there(experiment, plot.series, frame)
-    across = [*([plot.facet] if plot.facet else []), "number"]
-    rows: list[Row] = [[*across[:-1], "Flows (B)", *series]]
+    facet = experiment.axis(plot.facet or "")
+    across = [*([facet.name] if facet else []), "number"]
+    rows: list[Row] = [[*([facet.label] if facet else []), "Flows (B)", *series]]
     for point in frame.partition_by(across, maintain_order=True):
         by_series = {row[plot.series]: row for row in point.rows(named=True)}
         ends = (min(point["from_bytes"].to_list()), max(point["to_bytes"].to_list()))
         bounds = " to ".join(map(str, ends))
-        first = [point[plot.facet][0]] if plot.facet else []
+        first = [point[facet.name][0]] if facet else []
         cells = [_median_and_p99(by_series[name]) if name in by_series else "" for name in series]
         rows.append([*first, bounds, *cells])
     return rows

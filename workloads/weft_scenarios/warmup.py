@@ -7,7 +7,11 @@ from typing import Any
 import polars as pl
 
 
+def is_over(flows: pl.DataFrame, info: Mapping[str, Any]) -> pl.Series:
+    """Say of rows of flows.csv whether they arrived after the warm-up of run.json."""
+    return flows["start_ns"] >= (info.get("workload", {}).get("warmup_ns") or 0)
+
+
 def measured(flows: pl.DataFrame, info: Mapping[str, Any]) -> pl.DataFrame:
-    """Keep the rows of flows.csv that count: those that arrived after the warm-up of run.json."""
-    end_ns = info.get("workload", {}).get("warmup_ns") or 0
-    return flows.filter(pl.col("start_ns") >= end_ns)
+    """Keep the rows of flows.csv that count."""
+    return flows.filter(is_over(flows, info))
