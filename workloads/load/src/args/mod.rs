@@ -127,7 +127,7 @@ pub struct WorkloadArgs {
 
     /// Leave flows that arrive before this time out of all results, so that queues and windows
     /// are those of a network that has been busy for a while: random, permutation and
-    /// many-to-one. They are sent, and are in flows.csv
+    /// many-to-one. They are sent, and are in flows.csv and in what switches count
     #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     pub warmup: Option<u64>,
 

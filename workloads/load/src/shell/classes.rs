@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Classes of packets of plain TCP: an application that knows what it sends says so.
+//! Classes of packets that applications set: one that knows what it sends says so.
 //!
-//! MPTCP's packets have the class that the kernel writes (`host/kernel/priority.c`). Plain TCP
-//! has no scheduler that could; here the sender sets it whenever it writes, by what is left of
-//! its flow. That is what pFabric and Homa take for granted, and so a baseline for what classes
-//! bring without several paths.
+//! MPTCP's packets have the class that the kernel writes (`host/kernel/priority.c`), which
+//! heeds that of the application while it does not know the end of a flow. Plain TCP has no
+//! scheduler that could estimate anything. The sender sets the class whenever it writes, by
+//! what is left of its flow. That is what pFabric and Homa take for granted, and so a baseline
+//! for what classes bring without several paths.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -14,21 +15,35 @@ use weft_topology::{CLASSES_MAX, class_of, dscp_of_class};
 
 use super::sys;
 
-/// Puts what a socket sends from now on into the class of what its flow has left to send.
-///
-/// `before` is the class that the socket has; gives the one that it has now.
-pub(super) fn mark(
-    socket: BorrowedFd,
-    bytes_left: u64,
+/// The class of what a socket sends.
+#[derive(Debug)]
+pub(super) struct Marking {
     classes: u8,
-    before: Option<u8>,
-) -> io::Result<Option<u8>> {
-    let class = class_of(bytes_left, classes);
-    if before != Some(class) {
-        sys::set_traffic_class(socket, dscp_of_class(class) << 2)?;
-        // The bands of the host's own queue, as the kernel's module sets them.
-        let band = u32::from(CLASSES_MAX + class);
-        sys::set_socket_option(socket, libc::SO_PRIORITY, band)?;
+    ipv6: bool,
+    /// The one that the socket has; `None` before the first.
+    class: Option<u8>,
+}
+
+impl Marking {
+    /// Of a socket that has none yet, over IPv4 or IPv6.
+    pub(super) fn new(classes: u8, ipv6: bool) -> Self {
+        Self {
+            classes,
+            ipv6,
+            class: None,
+        }
     }
-    Ok(Some(class))
+
+    /// Puts what the socket sends from now on into the class of what its flow has left to send.
+    pub(super) fn mark(&mut self, socket: BorrowedFd, bytes_left: u64) -> io::Result<()> {
+        let class = class_of(bytes_left, self.classes);
+        if self.class != Some(class) {
+            sys::set_traffic_class(socket, self.ipv6, dscp_of_class(class) << 2)?;
+            // The bands of the host's own queue, as the kernel's module sets them.
+            let band = u32::from(CLASSES_MAX + class);
+            sys::set_socket_option(socket, libc::SO_PRIORITY, band)?;
+            self.class = Some(class);
+        }
+        Ok(())
+    }
 }

@@ -8,9 +8,10 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use nix::sys::socket::{self, MsgFlags};
 
+use super::classes::Marking;
 use super::counters::Counters;
 use super::subflows::{self, SubflowState};
-use super::{Sockets, classes, sys};
+use super::{Sockets, sys};
 use crate::engine::FlowId;
 
 /// Unread bytes that wake a receiver. Unread data closes the window, and reading it opens the
@@ -34,10 +35,8 @@ pub(super) struct Connection {
     pub(super) to_send: u64,
     pub(super) to_receive: u64,
     pub(super) low_water: u64,
-    /// Number of classes that the sender writes into packets; `None` if it writes none.
-    pub(super) classes: Option<u8>,
-    /// The class of what it sends now.
-    pub(super) class: Option<u8>,
+    /// How the sender sets classes; `None` if it sets none.
+    pub(super) marking: Option<Marking>,
     /// The counters at the start of the flow.
     pub(super) before: Counters,
 }
@@ -84,9 +83,8 @@ impl Connection {
     pub(super) fn fill_send_buffer(&mut self, zeroes: &[u8]) -> io::Result<()> {
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
         while self.to_send > 0 {
-            if let Some(classes) = self.classes {
-                let socket = self.sender.as_fd();
-                self.class = classes::mark(socket, self.to_send, classes, self.class)?;
+            if let Some(marking) = &mut self.marking {
+                marking.mark(self.sender.as_fd(), self.to_send)?;
             }
             let chunk = &zeroes[..self.to_send.min(zeroes.len() as u64) as usize];
             match socket::send(self.sender.as_raw_fd(), chunk, flags) {

@@ -13,6 +13,7 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::socket::{self, Backlog, sockopt};
 use weft_topology::Topology;
 
+use super::classes::Marking;
 use super::ends::{end, sockaddr};
 use super::{Sockets, sys};
 use crate::args::SchedulerOption;
@@ -88,6 +89,12 @@ impl Hosts {
             }
         }
         Ok(())
+    }
+
+    /// How a sender sets classes; `None` if it sets none.
+    pub(super) fn marking(&self, sockets: &Sockets) -> Option<Marking> {
+        let classes = sockets.classes?;
+        Some(Marking::new(classes, self.ipv6))
     }
 
     /// Sets options of the schedulers, for all hosts and for existing connections too. They are not

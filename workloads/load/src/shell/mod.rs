@@ -358,8 +358,7 @@ impl Shell {
             to_send: 0,
             to_receive: 0,
             low_water: 1,
-            classes: self.sockets.classes,
-            class: None,
+            marking: self.hosts.marking(&self.sockets),
             before: Counters::default(),
         };
         self.connections.insert(id, connection);

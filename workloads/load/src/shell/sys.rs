@@ -210,17 +210,13 @@ fn set_option(
 }
 
 /// Sets the DSCP of what a socket sends, as the upper bits of `octet`; TCP keeps the ECN bits.
-pub(super) fn set_traffic_class(fd: BorrowedFd, octet: u8) -> io::Result<()> {
-    match socket_domain(fd)? {
-        libc::AF_INET6 => set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, octet.into()),
-        _ => set_option(fd, libc::IPPROTO_IP, libc::IP_TOS, octet.into()),
-    }
-}
-
-fn socket_domain(fd: BorrowedFd) -> io::Result<libc::c_int> {
-    let mut domain = [0; size_of::<libc::c_int>()];
-    socket_option(fd, libc::SOL_SOCKET, libc::SO_DOMAIN, &mut domain)?;
-    Ok(libc::c_int::from_ne_bytes(domain))
+pub(super) fn set_traffic_class(fd: BorrowedFd, ipv6: bool, octet: u8) -> io::Result<()> {
+    let (level, name) = if ipv6 {
+        (libc::IPPROTO_IPV6, libc::IPV6_TCLASS)
+    } else {
+        (libc::IPPROTO_IP, libc::IP_TOS)
+    };
+    set_option(fd, level, name, octet.into())
 }
 
 /// The kernel's `tcp_info` of a TCP socket, as bytes; newer kernels give more.
