@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The module: MPTCP schedulers, selected by net.mptcp.scheduler or the socket option
- * MPTCP_SCHEDULER, and the netlink family by which the controller sets patterns.
+ * MPTCP_SCHEDULER, and the netlink family by which the controller sets patterns and
+ * thresholds.
  */
 #include <linux/module.h>
 
+#include "thresholds.h"
 #include "weft.h"
 
 struct mptcp_sched_ops *const weft_schedulers[] = {
@@ -31,9 +33,12 @@ static int __init weft_init(void)
 	err = weft_tables_register();
 	if (err)
 		return err;
-	err = weft_netlink_init();
+	err = weft_thresholds_register();
 	if (err)
 		goto unregister_tables;
+	err = weft_netlink_init();
+	if (err)
+		goto unregister_thresholds;
 	for (i = 0; weft_schedulers[i]; i++) {
 		err = mptcp_register_scheduler(weft_schedulers[i]);
 		if (err)
@@ -44,6 +49,8 @@ static int __init weft_init(void)
 unregister_schedulers:
 	weft_unregister(i);
 	weft_netlink_exit();
+unregister_thresholds:
+	weft_thresholds_unregister();
 unregister_tables:
 	weft_tables_unregister();
 	return err;
@@ -53,8 +60,9 @@ static void __exit weft_exit(void)
 {
 	weft_unregister(ARRAY_SIZE(weft_schedulers) - 1);
 	weft_netlink_exit();
+	weft_thresholds_unregister();
 	weft_tables_unregister();
-	/* patterns that kfree_rcu() frees later need no code of this module */
+	/* patterns and thresholds that kfree_rcu() frees later need no code of this module */
 }
 
 module_init(weft_init);

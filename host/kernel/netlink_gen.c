@@ -17,6 +17,11 @@ static const struct netlink_range_validation weft_a_ttl_ns_range = {
 	.max	= WEFT_TTL_NS_MAX,
 };
 
+static const struct netlink_range_validation weft_a_threshold_range = {
+	.min	= 1,
+	.max	= WEFT_THRESHOLD_BYTES_MAX,
+};
+
 const struct nla_policy weft_path_nl_policy[WEFT_PATH_A_MAX + 1] = {
 	[WEFT_PATH_A_LOCAL] = { .type = NLA_BE32 },
 	[WEFT_PATH_A_GAP] = NLA_POLICY_MAX(NLA_U32, WEFT_SEQUENCE_MAX),
@@ -26,6 +31,10 @@ const struct nla_policy weft_path_nl_policy[WEFT_PATH_A_MAX + 1] = {
 
 const struct nla_policy weft_paths_nl_policy[WEFT_A_MAX + 1] = {
 	[WEFT_A_PATH] = NLA_POLICY_NESTED(weft_path_nl_policy),
+};
+
+const struct nla_policy weft_thresholds_nl_policy[WEFT_A_MAX + 1] = {
+	[WEFT_A_THRESHOLD] = NLA_POLICY_FULL_RANGE(NLA_U64, &weft_a_threshold_range),
 };
 
 static const struct nla_policy weft_pattern_set_nl_policy[WEFT_A_MAX + 1] = {
@@ -41,6 +50,12 @@ static const struct nla_policy weft_pattern_set_nl_policy[WEFT_A_MAX + 1] = {
 static const struct nla_policy weft_pattern_del_nl_policy[WEFT_A_MAX + 1] = {
 	[WEFT_A_PREFIX] = { .type = NLA_BE32 },
 	[WEFT_A_PREFIX_LEN] = NLA_POLICY_MAX(NLA_U8, 32),
+};
+
+static const struct nla_policy weft_thresholds_set_nl_policy[WEFT_A_MAX + 1] = {
+	[WEFT_A_VERSION] = NLA_POLICY_FULL_RANGE(NLA_U64, &weft_a_version_range),
+	[WEFT_A_TTL_NS] = NLA_POLICY_FULL_RANGE(NLA_U64, &weft_a_ttl_ns_range),
+	[WEFT_A_THRESHOLDS] = NLA_POLICY_NESTED(weft_thresholds_nl_policy),
 };
 
 static const struct genl_split_ops weft_nl_ops[] = {
@@ -72,6 +87,23 @@ static const struct genl_split_ops weft_nl_ops[] = {
 		.cmd		= WEFT_CMD_PATTERN_RENEW,
 		.doit		= weft_nl_pattern_renew_doit,
 		.flags		= GENL_UNS_ADMIN_PERM | GENL_CMD_CAP_DO,
+	},
+	{
+		.cmd		= WEFT_CMD_THRESHOLDS_SET,
+		.doit		= weft_nl_thresholds_set_doit,
+		.policy		= weft_thresholds_set_nl_policy,
+		.maxattr	= WEFT_A_MAX,
+		.flags		= GENL_UNS_ADMIN_PERM | GENL_CMD_CAP_DO,
+	},
+	{
+		.cmd		= WEFT_CMD_THRESHOLDS_DEL,
+		.doit		= weft_nl_thresholds_del_doit,
+		.flags		= GENL_UNS_ADMIN_PERM | GENL_CMD_CAP_DO,
+	},
+	{
+		.cmd		= WEFT_CMD_THRESHOLDS_GET,
+		.dumpit		= weft_nl_thresholds_get_dumpit,
+		.flags		= GENL_CMD_CAP_DUMP,
 	},
 };
 

@@ -7,7 +7,9 @@
  *
  * What is left is what weft_size.c estimates. A connection whose end is not known yet
  * counts as one that goes on for as long as it has (PIAS: Bai et al., NSDI 2015), unless
- * its application, which waits to write more, has set a class on its socket. What
+ * its application, which waits to write more, has set a class on its socket. The
+ * thresholds are the controller's, which sees how much is sent in which class, or
+ * built-in ones. What
  * is sent again because a subflow holds it up is urgent (class 0), for everything after
  * it waits for it. Switches see themselves that handshakes and ACKs are (priority.p4).
  *
@@ -18,6 +20,7 @@
 #include <net/tcp.h>
 
 #include "priority.h"
+#include "thresholds.h"
 #include "weft.h"
 
 static unsigned int weft_priorities;
@@ -31,7 +34,7 @@ static unsigned int weft_thresholds_kb[WEFT_THRESHOLDS_MAX] = {
 };
 module_param_array(weft_thresholds_kb, uint, NULL, 0644);
 MODULE_PARM_DESC(weft_thresholds_kb,
-		 "all schedulers: kB left to send up to which a packet is in class 1, 2, ..., of eight; of fewer classes, some of them count (15,45,150,500,1500,5000)");
+		 "all schedulers: kB left to send up to which a packet is in class 1, 2, ..., of eight, unless the controller says otherwise; of fewer classes, some of them count (15,45,150,500,1500,5000)");
 
 /* Of a pool for local use (RFC 2474, section 6); dscp_of_class() in topology/model. */
 static u8 dscp_of_class(u8 class)
@@ -74,9 +77,23 @@ static u8 told_class(const struct sock *sk, unsigned int classes)
 	return dscp == dscp_of_class(class) && class < classes ? class : 0;
 }
 
+static u8 class_with(const struct net *net, u64 bytes_left, unsigned int classes)
+{
+	u64 built_in[WEFT_THRESHOLDS_MAX];
+	const struct weft_thresholds *ones;
+	u8 class;
+
+	rcu_read_lock();
+	ones = weft_thresholds_live(net, classes - 2);
+	if (!ones)
+		weft_thresholds(built_in, weft_thresholds_kb, classes);
+	class = weft_class_of(bytes_left, ones ? ones->most_bytes : built_in, classes);
+	rcu_read_unlock();
+	return class;
+}
+
 static u8 class_of(struct mptcp_sock *msk, unsigned int classes)
 {
-	unsigned int most_kb[WEFT_THRESHOLDS_MAX];
 	struct weft_conn *conn = weft_conn(msk);
 	struct weft_conn_view view = {
 		.next_seq = msk->snd_nxt,
@@ -93,11 +110,15 @@ static u8 class_of(struct mptcp_sock *msk, unsigned int classes)
 			return told;
 		left = max(left, weft_size_written(&conn->size, &view));
 	}
-	weft_thresholds(most_kb, weft_thresholds_kb, classes);
-	return weft_class_of(left, most_kb, classes);
+	return class_with(sock_net((const struct sock *)msk), left, classes);
 }
 
-static unsigned int class_count(void)
+/**
+ * weft_class_count() - how many classes are written into DSCP
+ *
+ * Return: 0, or from 2 to WEFT_CLASSES_MAX.
+ */
+unsigned int weft_class_count(void)
 {
 	unsigned int classes = READ_ONCE(weft_priorities);
 
@@ -111,7 +132,7 @@ static unsigned int class_count(void)
  */
 void weft_mark_data(struct mptcp_sock *msk, struct sock *ssk)
 {
-	unsigned int classes = class_count();
+	unsigned int classes = weft_class_count();
 
 	if (classes)
 		mark(ssk, class_of(msk, classes));
@@ -123,6 +144,6 @@ void weft_mark_data(struct mptcp_sock *msk, struct sock *ssk)
  */
 void weft_mark_urgent(struct sock *ssk)
 {
-	if (class_count())
+	if (weft_class_count())
 		mark(ssk, 0);
 }

@@ -3,44 +3,45 @@
 #ifndef _WEFT_PRIORITY_H
 #define _WEFT_PRIORITY_H
 
+#include "include/uapi/weft.h"
 #include "view.h"
 
-#define WEFT_CLASSES_MAX	8U
 /* Class 0 is for what is urgent whatever is left, and the last class has no bound. */
-#define WEFT_THRESHOLDS_MAX	(WEFT_CLASSES_MAX - 2)
+#define WEFT_CLASSES_MAX	(WEFT_THRESHOLDS_MAX + 2U)
 
 /**
  * weft_class_of() - the class of data, by what their connection has left to send
  * @bytes_left: from this packet on
- * @most_kb: for each class from 1, except the last, the most that is left; rising
+ * @most_bytes: for each class from 1, except the last, the most that is left; rising
  * @classes: at least 2
  *
  * Return: from 1, the least left, to @classes - 1.
  */
-static inline u8 weft_class_of(u64 bytes_left, const unsigned int *most_kb,
+static inline u8 weft_class_of(u64 bytes_left, const u64 *most_bytes,
 			       unsigned int classes)
 {
 	unsigned int class;
 
 	for (class = 1; class < classes - 1; class++)
-		if (bytes_left <= 1000ULL * most_kb[class - 1])
+		if (bytes_left <= most_bytes[class - 1])
 			break;
 	return class;
 }
 
 /**
  * weft_thresholds() - fewer classes of the same span
- * @most_kb: result, entries for @classes
+ * @most_bytes: result, entries for @classes
  * @all_kb: entries for WEFT_CLASSES_MAX classes
  * @classes: from 2 to WEFT_CLASSES_MAX
  */
-static inline void weft_thresholds(unsigned int *most_kb, const unsigned int *all_kb,
+static inline void weft_thresholds(u64 *most_bytes, const unsigned int *all_kb,
 				   unsigned int classes)
 {
 	unsigned int i;
 
 	for (i = 0; i + 2 < classes; i++)
-		most_kb[i] = all_kb[(i + 1) * (WEFT_CLASSES_MAX - 1) / (classes - 1) - 1];
+		most_bytes[i] = 1000ULL * all_kb[(i + 1) * (WEFT_CLASSES_MAX - 1) /
+						 (classes - 1) - 1];
 }
 
 #endif /* _WEFT_PRIORITY_H */

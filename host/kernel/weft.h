@@ -5,6 +5,8 @@
  *	main.c		module: registers the schedulers
  *	connection.c	state of a connection, usable subflows, accounting
  *	priority.c	writes what is left to send into DSCP
+ *	thresholds.c	the controller's thresholds between these classes, per
+ *			namespace
  *	reinject.c	sends data again that a subflow holds up
  *	pattern.c	RTTs -> gaps -> sequence (no kernel in it)
  *	view.h		what a decision sees of a connection (no kernel in it)
@@ -257,6 +259,7 @@ static inline bool weft_app_is_blocked(const struct mptcp_sock *msk)
 }
 
 /* priority.c */
+unsigned int weft_class_count(void);
 void weft_mark_data(struct mptcp_sock *msk, struct sock *ssk);
 void weft_mark_urgent(struct sock *ssk);
 

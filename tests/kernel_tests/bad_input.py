@@ -22,6 +22,7 @@ from kernel_tests.genetlink import (
 )
 from kernel_tests.pattern_family import (
     DEL,
+    DEL_THRESHOLDS,
     GAP,
     LOCAL,
     LOWEST_RTT_NS,
@@ -31,12 +32,15 @@ from kernel_tests.pattern_family import (
     PREFIX_LEN,
     RTT_NS,
     SEQUENCE,
+    THRESHOLD,
+    THRESHOLDS,
     TTL_NS,
     VERSION,
     WAIT_UNIT_NS,
     PatternFamily,
     path,
     pattern,
+    thresholds,
 )
 from kernel_tests.pattern_numbers import TTL_NS_MAX
 from kernel_tests.tap import Tap
@@ -217,6 +221,63 @@ BAD = (
 )
 
 
+SIX = (1, 2, 3, 4, 5, 6)
+
+BAD_THRESHOLDS = (
+    *(
+        Bad(
+            f"thresholds without {name}",
+            {key: value for key, value in thresholds(*SIX).items() if key != kind},
+            errno.EINVAL,
+            missing=kind,
+        )
+        for kind, name in {
+            VERSION: "a version",
+            TTL_NS: "a time to live",
+            THRESHOLDS: "thresholds",
+        }.items()
+    ),
+    Bad("no threshold", thresholds(), errno.EINVAL, "no threshold", THRESHOLDS),
+    Bad("seven", thresholds(*SIX, 7), errno.E2BIG, "more than 6 thresholds", THRESHOLDS),
+    Bad("a threshold of 0", thresholds(0, 1), errno.ERANGE, about=THRESHOLDS),
+    Bad("one above a terabyte", thresholds(10**12 + 1), errno.ERANGE, about=THRESHOLDS),
+    Bad(
+        "thresholds out of order",
+        thresholds(1, 3, 2),
+        errno.EINVAL,
+        "thresholds have to rise",
+        THRESHOLDS,
+    ),
+    Bad("two equal ones", thresholds(1, 1), errno.EINVAL, "thresholds have to rise", THRESHOLDS),
+    Bad(
+        "a threshold of four bytes",
+        thresholds(1) | {THRESHOLDS: nest(THRESHOLDS, u32(THRESHOLD, 1))},
+        errno.EINVAL,
+        about=THRESHOLDS,
+    ),
+    Bad(
+        "thresholds that live for ever",
+        thresholds(*SIX, ttl_ns=2**64 - 1),
+        errno.ERANGE,
+        about=TTL_NS,
+    ),
+    Bad(
+        "thresholds for six classes, where there are eight",
+        thresholds(1, 2, 3, 4),
+        errno.EINVAL,
+        "4 thresholds make 6 classes, and weft_priorities is 8",
+        THRESHOLDS,
+    ),
+    Bad(
+        "an older version than that in use",
+        thresholds(*SIX),
+        errno.ESTALE,
+        "thresholds of a newer version have not expired yet",
+        VERSION,
+    ),
+)
+
+
 def offset_of(message: bytes, kind: int) -> range:
     """Give the byte range of an attribute in a message; empty if it has none."""
     at = HEADER.size + GENERIC_HEADER.size
@@ -228,9 +289,8 @@ def offset_of(message: bytes, kind: int) -> range:
     return range(0)
 
 
-def check_bad(tap: Tap, family: PatternFamily, bad: Bad) -> None:
-    """Send it; the error has to be the expected one, and no pattern may be set."""
-    message = family.set(bad.attributes)
+def check_bad(tap: Tap, family: PatternFamily, bad: Bad, message: bytes) -> None:
+    """Send it; the error has to be the expected one."""
     said = family.netlink.call(message)
     right = said.errno == bad.errno and said.missing == bad.missing
     if bad.message:
@@ -258,6 +318,20 @@ def check_deletes(tap: Tap, family: PatternFamily) -> None:
         "deleting with half of a prefix is refused, naming the other half",
         said,
     )
+
+
+def check_thresholds(tap: Tap, family: PatternFamily) -> None:
+    """Thresholds that are wrong leave those in use as they are."""
+    classes = Path("/sys/module/weft/parameters/weft_priorities")
+    classes.write_text("8")
+    said = family.netlink.call(family.set_thresholds(thresholds(*SIX, version=2)))
+    tap.check(said.errno == 0, "good thresholds are accepted", said)
+    for bad in BAD_THRESHOLDS:
+        check_bad(tap, family, bad, family.set_thresholds(bad.attributes))
+    tap.check(family.thresholds() == list(SIX), "and they are as they were", family.thresholds())
+    family.netlink.call(family.message(DEL_THRESHOLDS, b""))
+    tap.check(family.thresholds() == [], "they can be deleted", family.thresholds())
+    classes.write_text("0")
 
 
 def check_message_ends(tap: Tap, family: PatternFamily) -> None:
@@ -308,7 +382,8 @@ def main() -> None:
         said = family.netlink.call(family.set(pattern()))
         tap.check(said.errno == 0, "a good pattern is accepted", said)
         for bad in BAD:
-            check_bad(tap, family, bad)
+            check_bad(tap, family, bad, family.set(bad.attributes))
+        check_thresholds(tap, family)
         check_deletes(tap, family)
         check_message_ends(tap, family)
         check_scheduler_names(tap)

@@ -45,17 +45,21 @@ from kernel_tests.genetlink import (
 )
 from kernel_tests.pattern_family import (
     DEL,
+    DEL_THRESHOLDS,
     FLOWS,
     GET,
+    GET_THRESHOLDS,
     OF_CONTROLLER,
     PREFIX,
     PREFIX_LEN,
     RENEW,
     SET,
+    SET_THRESHOLDS,
     SOURCE,
     PatternFamily,
     path,
     pattern,
+    thresholds,
 )
 from kernel_tests.pattern_numbers import NAME, TTL_NS_MAX, VERSION_MAX
 from kernel_tests.sockets import connect, delete_module, load_module, settle
@@ -150,14 +154,20 @@ class Fuzzer:
 
     def valid_message(self) -> bytes:
         """Draw a valid message."""
-        command = self.random.choice([SET, SET, SET, DEL, GET, FLOWS, RENEW])
+        command = self.random.choice(
+            [SET, SET, SET, SET_THRESHOLDS, DEL, DEL_THRESHOLDS, GET, GET_THRESHOLDS, FLOWS, RENEW]
+        )
         chosen = self.drawn_pattern()
         if command == SET:
             return request(self.kind, SET, b"".join(chosen.values()))
         if command == DEL:
             return request(self.kind, DEL, chosen[PREFIX] + chosen[PREFIX_LEN])
-        if command == RENEW:
-            return request(self.kind, RENEW, b"")
+        if command == SET_THRESHOLDS:
+            sizes = sorted(self.random.sample(range(1, 10**7), self.random.randint(1, 6)))
+            lived = {"ttl_ns": self.random.choice([1, 5_000_000, TTL_NS_MAX])}
+            return request(self.kind, command, b"".join(thresholds(*sizes, **lived).values()))
+        if command in (RENEW, DEL_THRESHOLDS):
+            return request(self.kind, command, b"")
         return request(self.kind, command, b"", REQUEST | DUMP)
 
     def abandoned_dump(self) -> None:
@@ -167,7 +177,12 @@ class Fuzzer:
             self.socket.call(request(self.kind, SET, body))
         dumping = GenericSocket()
         dumping.socket.send(
-            request(self.kind, self.random.choice([GET, FLOWS]), b"", REQUEST | DUMP)
+            request(
+                self.kind,
+                self.random.choice([GET, FLOWS, GET_THRESHOLDS]),
+                b"",
+                REQUEST | DUMP,
+            )
         )
         if self.random.random() < 0.5:
             dumping.socket.recv(4096)

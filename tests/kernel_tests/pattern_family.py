@@ -30,6 +30,9 @@ from kernel_tests.pattern_numbers import (
 
 SET, DEL, GET = Command.PATTERN_SET, Command.PATTERN_DEL, Command.PATTERN_GET
 FLOWS, RENEW = Command.FLOW_GET, Command.PATTERN_RENEW
+SET_THRESHOLDS, DEL_THRESHOLDS = Command.THRESHOLDS_SET, Command.THRESHOLDS_DEL
+GET_THRESHOLDS = Command.THRESHOLDS_GET
+THRESHOLDS, THRESHOLD = Message.THRESHOLDS, Message.THRESHOLD
 PREFIX, PREFIX_LEN, VERSION = Message.PREFIX, Message.PREFIX_LEN, Message.VERSION
 TTL_NS, PATHS, PATH = Message.TTL_NS, Message.PATHS, Message.PATH
 SEQUENCE, WAIT_UNIT_NS = Message.SEQUENCE, Message.WAIT_UNIT_NS
@@ -66,6 +69,15 @@ def pattern(
     }
 
 
+def thresholds(*most_bytes: int, version: int = 1, ttl_ns: int = TTL_NS_MAX) -> dict[int, bytes]:
+    """Give the attributes of a THRESHOLDS_SET."""
+    return {
+        VERSION: u64(VERSION, version),
+        TTL_NS: u64(TTL_NS, ttl_ns),
+        THRESHOLDS: nest(THRESHOLDS, *(u64(THRESHOLD, one) for one in most_bytes)),
+    }
+
+
 class PatternFamily:
     """The family in the thread's current network namespace."""
 
@@ -82,9 +94,23 @@ class PatternFamily:
         """Give a PATTERN_SET."""
         return self.message(SET, b"".join(attributes.values()))
 
+    def set_thresholds(self, attributes: dict[int, bytes]) -> bytes:
+        """Give a THRESHOLDS_SET."""
+        return self.message(SET_THRESHOLDS, b"".join(attributes.values()))
+
     def patterns(self) -> list[dict[int, bytes]]:
         """Dump the patterns."""
         return self.netlink.dump(self.message(GET, b"", REQUEST | DUMP))
+
+    def thresholds(self) -> list[int]:
+        """Give the thresholds that were set last, in bytes; none if none were."""
+        found = self.netlink.dump(self.message(GET_THRESHOLDS, b"", REQUEST | DUMP))
+        return [
+            int(struct.unpack("=Q", body)[0])
+            for one in found
+            for kind, body in attributes(one[THRESHOLDS])
+            if kind == THRESHOLD
+        ]
 
     def flows(self) -> list[dict[int, bytes]]:
         """Dump the connections."""

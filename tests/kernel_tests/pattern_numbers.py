@@ -13,6 +13,8 @@ SEQUENCE_MAX = 256
 WAIT_UNIT_NS_MAX = 10000
 TTL_NS_MAX = 60000000000
 VERSION_MAX = 9223372036854775807
+THRESHOLDS_MAX = 6
+THRESHOLD_BYTES_MAX = 1000000000000
 
 
 class Command(IntEnum):
@@ -23,6 +25,9 @@ class Command(IntEnum):
     PATTERN_GET = 3
     FLOW_GET = 4
     PATTERN_RENEW = 5
+    THRESHOLDS_SET = 6
+    THRESHOLDS_DEL = 7
+    THRESHOLDS_GET = 8
 
 
 class Source(IntEnum):
@@ -51,6 +56,8 @@ class Message(IntEnum):
     SUBFLOW = 13
     PAD = 14
     WAIT_UNIT_NS = 15
+    THRESHOLDS = 16
+    THRESHOLD = 17
 
 
 class Path(IntEnum):

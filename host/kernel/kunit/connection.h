@@ -16,6 +16,7 @@ static inline struct mptcp_sock *new_connection(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, msk);
 	INIT_LIST_HEAD(&msk->conn_list);
+	sock_net_set((struct sock *)msk, &init_net);
 	weft_conn_init(msk);
 	KUNIT_ASSERT_NOT_NULL(test, msk->sched_data);
 	return msk;

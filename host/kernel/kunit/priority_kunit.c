@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests of priority.c: what is written into the packets of a subflow. */
+#include <linux/delay.h>
+
 #include "connection.h"
 
 #include "../priority.c"
+#include "../thresholds.c"
 #include "../weft_size.c"
 
 #define DSCP_OF_CLASS_1	0x07
 #define DSCP_OF_CLASS_3	0x0f
 #define DSCP_OF_CLASS_7	0x1f
+#define HOUR_NS		(3600ULL * NSEC_PER_SEC)
 
 /* A subflow whose TCP marks its packets as ECN-capable. */
 static struct sock *capable_subflow(struct kunit *test, struct mptcp_sock *msk)
@@ -122,6 +126,70 @@ static void fewer_classes_have_some_of_the_thresholds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 10000000), DSCP_OF_CLASS_3);
 }
 
+static int set_thresholds(struct kunit *test, u64 version, u64 ttl_ns, unsigned int count)
+{
+	struct weft_thresholds *ones = kzalloc(sizeof(*ones), GFP_KERNEL);
+	int err;
+
+	KUNIT_ASSERT_NOT_NULL(test, ones);
+	ones->version = version;
+	ones->ttl_ns = ttl_ns;
+	ones->count = count;
+	while (count--)
+		ones->most_bytes[count] = 1000 * (count + 1);
+	err = weft_thresholds_set(&init_net, ones);
+	if (err)
+		kfree(ones);
+	return err;
+}
+
+static void thresholds_of_the_controller_come_before_built_in_ones(struct kunit *test)
+{
+	struct mptcp_sock *msk = test->priv;
+	struct sock *ssk = capable_subflow(test, msk);
+
+	weft_priorities = 8;
+	KUNIT_ASSERT_EQ(test, set_thresholds(test, 1, HOUR_NS, 6), 0);
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 3000), DSCP_OF_CLASS_3);
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 6001), DSCP_OF_CLASS_7);
+	weft_thresholds_clear(&init_net);
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 3000), DSCP_OF_CLASS_1);
+}
+
+static void thresholds_that_have_expired_do_not_hold(struct kunit *test)
+{
+	struct mptcp_sock *msk = test->priv;
+	struct sock *ssk = capable_subflow(test, msk);
+
+	weft_priorities = 8;
+	KUNIT_ASSERT_EQ(test, set_thresholds(test, 1, 1, 6), 0);
+	usleep_range(10, 100);
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 3000), DSCP_OF_CLASS_1);
+}
+
+static void thresholds_for_another_number_of_classes_do_not_hold(struct kunit *test)
+{
+	struct mptcp_sock *msk = test->priv;
+	struct sock *ssk = capable_subflow(test, msk);
+
+	weft_priorities = 8;
+	KUNIT_ASSERT_EQ(test, set_thresholds(test, 1, HOUR_NS, 2), 0);
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 3000), DSCP_OF_CLASS_1);
+}
+
+static void older_thresholds_replace_newer_ones_only_after_these_expired(struct kunit *test)
+{
+	struct weft_thresholds last;
+
+	KUNIT_ASSERT_EQ(test, set_thresholds(test, 7, HOUR_NS, 6), 0);
+	KUNIT_EXPECT_EQ(test, set_thresholds(test, 6, HOUR_NS, 6), -ESTALE);
+	KUNIT_EXPECT_EQ(test, set_thresholds(test, 7, 1, 6), 0);
+	usleep_range(10, 100);
+	KUNIT_EXPECT_EQ(test, set_thresholds(test, 6, HOUR_NS, 6), 0);
+	KUNIT_ASSERT_TRUE(test, weft_thresholds_copy(&init_net, &last));
+	KUNIT_EXPECT_EQ(test, last.version, 6);
+}
+
 static struct kunit_case priority_cases[] = {
 	KUNIT_CASE(data_have_the_class_of_what_is_left),
 	KUNIT_CASE(the_ecn_bits_stay),
@@ -130,6 +198,10 @@ static struct kunit_case priority_cases[] = {
 	KUNIT_CASE(one_that_waits_and_tells_its_class_has_that),
 	KUNIT_CASE(without_classes_nothing_is_written),
 	KUNIT_CASE(fewer_classes_have_some_of_the_thresholds),
+	KUNIT_CASE(thresholds_of_the_controller_come_before_built_in_ones),
+	KUNIT_CASE(thresholds_that_have_expired_do_not_hold),
+	KUNIT_CASE(thresholds_for_another_number_of_classes_do_not_hold),
+	KUNIT_CASE(older_thresholds_replace_newer_ones_only_after_these_expired),
 	{}
 };
 
@@ -142,11 +214,24 @@ static int new_connection_of_test(struct kunit *test)
 static void no_classes_after_test(struct kunit *test)
 {
 	weft_priorities = 0;
+	weft_thresholds_clear(&init_net);
 	weft_conn_release(test->priv);
+}
+
+static int room_for_thresholds(struct kunit_suite *suite)
+{
+	return weft_thresholds_register();
+}
+
+static void no_room_after_suite(struct kunit_suite *suite)
+{
+	weft_thresholds_unregister();
 }
 
 static struct kunit_suite priority_suite = {
 	.name		= "weft_priority",
+	.suite_init	= room_for_thresholds,
+	.suite_exit	= no_room_after_suite,
 	.init		= new_connection_of_test,
 	.exit		= no_classes_after_test,
 	.test_cases	= priority_cases,

@@ -264,9 +264,9 @@ def has_range(spec: Spec, attribute: Attribute) -> bool:
 def with_range(spec: Spec) -> list[Attribute]:
     """The attributes of requests that need a range of their own."""
     asked = {name for one in spec.operations for name in one.request or ()}
-    sets = [*nested_sets(spec), spec.messages]
-    members = [part for one in sets for part in spec.members(one)]
-    return [one for one in members if has_range(spec, one) and one.name in asked]
+    nested = {part.name for one in nested_sets(spec) for part in spec.members(one)}
+    members = [part for one in spec.numbered_sets() for part in spec.members(one)]
+    return [one for one in members if has_range(spec, one) and one.name in asked | nested]
 
 
 def value_range(spec: Spec, attribute: Attribute) -> Iterator[str]:

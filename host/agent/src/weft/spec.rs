@@ -23,6 +23,10 @@ pub const WAIT_UNIT_NS_MAX: usize = 10000;
 pub const TTL_NS_MAX: u64 = 60_000_000_000;
 /// Largest VERSION; there is always a higher number.
 pub const VERSION_MAX: u64 = 9_223_372_036_854_775_807;
+/// Thresholds between classes; class 0 has none, and the last is open.
+pub const THRESHOLDS_MAX: usize = 6;
+/// Largest THRESHOLD, a terabyte.
+pub const THRESHOLD_BYTES_MAX: u64 = 1_000_000_000_000;
 
 /// What a message is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +43,12 @@ pub enum Command {
     FlowGet = 4,
     /// Restarts the time to live of all patterns.
     PatternRenew = 5,
+    /// Replaces the thresholds between classes; the built-in ones hold before and after.
+    ThresholdsSet = 6,
+    /// The built-in thresholds hold again.
+    ThresholdsDel = 7,
+    /// Dumps the thresholds that were set last, if any.
+    ThresholdsGet = 8,
 }
 
 /// Where the pattern that a flow uses comes from.
@@ -81,7 +91,7 @@ pub mod message {
     pub const PREFIX: Attribute<Set, Ipv4Addr> = Attribute::new(1);
     /// Length of the prefix in bits.
     pub const PREFIX_LEN: Attribute<Set, u8> = Attribute::new(2);
-    /// Version of the pattern; in FLOW_GET, of the pattern that the flow uses.
+    /// Version of the pattern or of the thresholds; in FLOW_GET, of the pattern that the flow uses.
     pub const VERSION: Attribute<Set, u64> = Attribute::new(3);
     /// Time to live, from the last SET or RENEW.
     pub const TTL_NS: Attribute<Set, u64> = Attribute::new(4);
@@ -106,6 +116,11 @@ pub mod message {
     /// Unit of the times that switches write into ACKs: how long the ACK waited, in IPv4's
     /// identification or IPv6's flow label; absent if they write none.
     pub const WAIT_UNIT_NS: Attribute<Set, u32> = Attribute::new(15);
+    /// Thresholds between classes, rising.
+    pub const THRESHOLDS: Attribute<Set, Nest<Set>> = Attribute::new(16);
+    /// The most bytes left to send with which a packet is in class 1, 2, ..., in THRESHOLDS; one
+    /// class more has the packets with more left.
+    pub const THRESHOLD: Attribute<Set, u64> = Attribute::new(17);
 }
 
 /// One local address of a pattern.

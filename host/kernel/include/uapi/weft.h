@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /*
  * Generic netlink family "mptcp_pattern". Sets the allocation patterns of MPTCP
- * connections, and dumps patterns and connections. Everything is per network
- * namespace.
+ * connections and the thresholds between their classes, and dumps these and
+ * connections. Everything is per network namespace.
  *
  * Generated from mptcp_pattern.yaml by `make netlink`; do not edit.
  */
@@ -17,6 +17,8 @@
 #define WEFT_WAIT_UNIT_NS_MAX	10000	/* largest WAIT_UNIT_NS */
 #define WEFT_TTL_NS_MAX		60000000000ULL	/* largest TTL_NS, a minute; so no mistake lasts */
 #define WEFT_VERSION_MAX	9223372036854775807ULL	/* largest VERSION; there is always a higher number */
+#define WEFT_THRESHOLDS_MAX	6	/* thresholds between classes; class 0 has none, and the last is open */
+#define WEFT_THRESHOLD_BYTES_MAX	1000000000000ULL	/* largest THRESHOLD, a terabyte */
 
 /**
  * enum weft_cmd - commands
@@ -29,6 +31,11 @@
  *	of Weft; needs privileges, because a token is enough to join a
  *	connection
  * @WEFT_CMD_PATTERN_RENEW: restarts the time to live of all patterns
+ * @WEFT_CMD_THRESHOLDS_SET: replaces the thresholds between classes;
+ *	the built-in ones hold before and after
+ * @WEFT_CMD_THRESHOLDS_DEL: the built-in thresholds hold again
+ * @WEFT_CMD_THRESHOLDS_GET: dumps the thresholds that were set last, if
+ *	any
  */
 enum weft_cmd {
 	WEFT_CMD_PATTERN_SET = 1,
@@ -36,6 +43,9 @@ enum weft_cmd {
 	WEFT_CMD_PATTERN_GET,
 	WEFT_CMD_FLOW_GET,
 	WEFT_CMD_PATTERN_RENEW,
+	WEFT_CMD_THRESHOLDS_SET,
+	WEFT_CMD_THRESHOLDS_DEL,
+	WEFT_CMD_THRESHOLDS_GET,
 	/* private: */
 	__WEFT_CMD_MAX,
 };
@@ -46,8 +56,8 @@ enum weft_cmd {
  * enum weft_attr - attributes of a message
  * @WEFT_A_PREFIX: IPv4 destination (be32)
  * @WEFT_A_PREFIX_LEN: length of the prefix in bits (u8)
- * @WEFT_A_VERSION: version of the pattern; in FLOW_GET, of the pattern
- *	that the flow uses (u64)
+ * @WEFT_A_VERSION: version of the pattern or of the thresholds; in
+ *	FLOW_GET, of the pattern that the flow uses (u64)
  * @WEFT_A_TTL_NS: time to live, from the last SET or RENEW (u64)
  * @WEFT_A_AGE_NS: time since the last SET or RENEW; GET only (u64)
  * @WEFT_A_PATHS: local addresses of the pattern (nest of WEFT_A_PATH)
@@ -66,6 +76,11 @@ enum weft_cmd {
  * @WEFT_A_WAIT_UNIT_NS: unit of the times that switches write into
  *	ACKs: how long the ACK waited, in IPv4's identification or IPv6's
  *	flow label; absent if they write none (u32)
+ * @WEFT_A_THRESHOLDS: thresholds between classes, rising (nest of
+ *	WEFT_A_THRESHOLD)
+ * @WEFT_A_THRESHOLD: the most bytes left to send with which a packet is
+ *	in class 1, 2, ..., in THRESHOLDS; one class more has the packets
+ *	with more left (u64)
  */
 enum weft_attr {
 	WEFT_A_PREFIX = 1,
@@ -83,6 +98,8 @@ enum weft_attr {
 	WEFT_A_SUBFLOW,
 	WEFT_A_PAD,
 	WEFT_A_WAIT_UNIT_NS,
+	WEFT_A_THRESHOLDS,
+	WEFT_A_THRESHOLD,
 	/* private: */
 	__WEFT_A_MAX,
 };
