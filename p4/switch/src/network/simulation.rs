@@ -140,6 +140,12 @@ impl Network {
         self.events.pop_before(end_ns)
     }
 
+    /// The unit of the timestamps that programs see.
+    #[must_use]
+    pub fn timestamp_unit(&self) -> TimestampUnit {
+        self.unit
+    }
+
     /// When the next event happens, in nanoseconds; `None` if there is none.
     #[must_use]
     pub fn next_event_ns(&self) -> Option<u64> {

@@ -12,6 +12,12 @@ pub enum TimestampUnit {
 }
 
 impl TimestampUnit {
+    /// How many of them are a second.
+    #[must_use]
+    pub fn per_second(self) -> u64 {
+        self.of(1_000_000_000)
+    }
+
     /// `ns` in this unit, rounded down.
     #[must_use]
     pub fn of(self, ns: u64) -> u64 {

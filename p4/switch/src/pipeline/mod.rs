@@ -31,13 +31,13 @@ mod tests;
 pub use compile::error::LoadError;
 pub use model::info::{
     ActionId, ActionInfo, CounterId, CounterInfo, DigestInfo, FieldInfo, KeyInfo, MatchKind,
-    RegisterId, RegisterInfo, TableId, TableInfo,
+    MeterId, MeterInfo, MeterUnit, RegisterId, RegisterInfo, TableId, TableInfo,
 };
 pub use model::intrinsics::DROP_PORT;
 pub use model::program::Program;
 pub use run::api::{
-    ActionCall, CloneSession, CounterValue, Digest, Effects, InFlight, MatchValue, Output,
-    PRIORITIES, QueueMetadata, Replica, TableEntry,
+    ActionCall, CloneSession, CounterValue, Digest, Effects, InFlight, MatchValue, MeterConfig,
+    MeterRates, Output, PRIORITIES, QueueMetadata, Replica, TableEntry,
 };
 pub use run::control_plane::error::StateError;
 pub(crate) use run::externs::Random;

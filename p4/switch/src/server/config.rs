@@ -12,7 +12,7 @@ use weft_p4runtime::p4::v1::ForwardingPipelineConfig;
 use weft_p4runtime::p4::v1::forwarding_pipeline_config::Cookie;
 
 use super::packet::Header;
-use crate::pipeline::{ActionId, CounterId, MatchKind, Program, TableId};
+use crate::pipeline::{ActionId, CounterId, MatchKind, MeterId, Program, TableId};
 
 /// A verified configuration of one switch.
 #[derive(Debug)]
@@ -41,6 +41,7 @@ pub(super) struct Verified {
     pub program: Arc<Program>,
     pub tables: BTreeMap<u32, Table>,
     pub counters: BTreeMap<u32, CounterId>,
+    pub meters: BTreeMap<u32, Meter>,
     /// Digest id to its place in the program.
     pub digests: BTreeMap<u32, usize>,
     pub packet_in: Header,
@@ -56,6 +57,13 @@ pub(super) struct Table {
     pub fields: Vec<Field>,
     pub actions: Vec<Action>,
     pub counted: bool,
+}
+
+/// A meter, as P4Info has it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Meter {
+    pub id: MeterId,
+    pub kind: info::meter_spec::Type,
 }
 
 /// A match field.
@@ -120,6 +128,7 @@ impl Verified {
         let mut verified = Self {
             tables: BTreeMap::new(),
             counters: BTreeMap::new(),
+            meters: BTreeMap::new(),
             digests: BTreeMap::new(),
             packet_in: Header::of(&p4info, "packet_in")?,
             packet_out: Header::of(&p4info, "packet_out")?,
@@ -227,6 +236,15 @@ impl Verified {
             self.counters
                 .insert(id, counter.ok_or_else(|| missing("counter", name))?);
         }
+        for meter in &self.p4info.meters {
+            let (p4_id, name) = identity(meter.preamble.as_ref(), "meter")?;
+            let id = self.program.meter_id(name);
+            let meter = Meter {
+                id: id.ok_or_else(|| missing("meter", name))?,
+                kind: meter.spec.unwrap_or_default().r#type(),
+            };
+            self.meters.insert(p4_id, meter);
+        }
         for digest in &self.p4info.digests {
             let (id, name) = identity(digest.preamble.as_ref(), "digest")?;
             let mut digests = self.program.digests().iter();
@@ -242,7 +260,6 @@ impl Verified {
 fn refuse_unsupported(p4info: &info::P4Info) -> Result<(), Status> {
     let found = [
         ("action_profile", p4info.action_profiles.len()),
-        ("meter", p4info.meters.len()),
         ("direct_meter", p4info.direct_meters.len()),
         ("value_set", p4info.value_sets.len()),
         ("extern", p4info.externs.len()),

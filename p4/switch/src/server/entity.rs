@@ -7,7 +7,11 @@ use weft_p4runtime::p4::v1 as p4;
 use weft_p4runtime::p4::v1::field_match::{Exact, FieldMatchType, Lpm, Range, Ternary};
 
 use super::config::{Action, Config, Field, Table};
-use crate::pipeline::{ActionCall, CounterValue, MatchKind, MatchValue, TableEntry};
+use weft_p4runtime::p4::config::v1::meter_spec::Type as MeterType;
+
+use crate::pipeline::{
+    ActionCall, CounterValue, MatchKind, MatchValue, MeterConfig, MeterRates, TableEntry,
+};
 
 /// The key of an entry: one value for each match field.
 pub(super) fn key(table: &Table, given: &[p4::FieldMatch]) -> Result<Vec<MatchValue>, Status> {
@@ -178,6 +182,86 @@ pub(super) fn counter_data(value: CounterValue) -> p4::CounterData {
     }
 }
 
+/// The configuration of a meter's cell as clients read it back.
+pub(super) fn meter_config(config: MeterConfig) -> p4::MeterConfig {
+    // Clients wrote them, so they are in the format's range.
+    let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let (cir, cburst) = (
+        number(config.committed_rate),
+        number(config.committed_burst),
+    );
+    match config.rates {
+        MeterRates::Two {
+            peak_rate,
+            peak_burst,
+        } => p4::MeterConfig {
+            cir,
+            cburst,
+            pir: number(peak_rate),
+            pburst: number(peak_burst),
+            eburst: 0,
+        },
+        MeterRates::One { excess_burst } => p4::MeterConfig {
+            cir,
+            cburst,
+            pir: cir,
+            pburst: cburst,
+            eburst: number(excess_burst),
+        },
+    }
+}
+
+/// The configuration that a client writes into a cell of a meter of `kind`.
+pub(super) fn meter_rates(
+    kind: MeterType,
+    config: &p4::MeterConfig,
+) -> Result<MeterConfig, Status> {
+    let refused = |text: String| Err(Status::invalid_argument(text));
+    let values = [
+        ("cir", config.cir),
+        ("cburst", config.cburst),
+        ("pir", config.pir),
+        ("pburst", config.pburst),
+        ("eburst", config.eburst),
+    ];
+    for (name, value) in values {
+        if value < 0 {
+            return refused(format!("meter: {name} {value} is negative"));
+        }
+    }
+    let number = |value: i64| value.unsigned_abs();
+    let rates = match kind {
+        MeterType::TwoRateThreeColor => {
+            if config.eburst != 0 {
+                return refused("meter: one of two rates has no eburst".to_owned());
+            }
+            if config.pir < config.cir || config.pburst < config.cburst {
+                return refused("meter: pir and pburst are at least cir and cburst".to_owned());
+            }
+            MeterRates::Two {
+                peak_rate: number(config.pir),
+                peak_burst: number(config.pburst),
+            }
+        }
+        MeterType::SingleRateThreeColor | MeterType::SingleRateTwoColor => {
+            if config.pir != config.cir || config.pburst != config.cburst {
+                return refused("meter: of one rate, pir and pburst are cir and cburst".to_owned());
+            }
+            if kind == MeterType::SingleRateTwoColor && config.eburst != 0 {
+                return refused("meter: one of two colours has no eburst".to_owned());
+            }
+            MeterRates::One {
+                excess_burst: number(config.eburst),
+            }
+        }
+    };
+    Ok(MeterConfig {
+        committed_rate: number(config.cir),
+        committed_burst: number(config.cburst),
+        rates,
+    })
+}
+
 /// The counter value that a client writes.
 pub(super) fn counter_value(data: &p4::CounterData) -> Result<CounterValue, Status> {
     let number = |value: i64| {
@@ -188,4 +272,62 @@ pub(super) fn counter_value(data: &p4::CounterData) -> Result<CounterValue, Stat
         packets: number(data.packet_count)?,
         bytes: number(data.byte_count)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_meter_reads_back_as_it_was_written() {
+        let two = p4::MeterConfig {
+            cir: 1,
+            cburst: 2,
+            pir: 3,
+            pburst: 4,
+            eburst: 0,
+        };
+        let one = p4::MeterConfig {
+            cir: 1,
+            cburst: 2,
+            pir: 1,
+            pburst: 2,
+            eburst: 5,
+        };
+        for (kind, config) in [
+            (MeterType::TwoRateThreeColor, two),
+            (MeterType::SingleRateThreeColor, one),
+        ] {
+            assert_eq!(meter_config(meter_rates(kind, &config).unwrap()), config);
+        }
+    }
+
+    #[test]
+    fn rates_that_make_no_meter_are_refused_with_the_reason() {
+        use MeterType::{SingleRateThreeColor, SingleRateTwoColor, TwoRateThreeColor};
+        let refusal = |kind, change: fn(&mut p4::MeterConfig)| {
+            let mut config = p4::MeterConfig {
+                cir: 1,
+                cburst: 2,
+                pir: 1,
+                pburst: 2,
+                eburst: 0,
+            };
+            change(&mut config);
+            meter_rates(kind, &config).unwrap_err().message().to_owned()
+        };
+        let is_negative = refusal(TwoRateThreeColor, |config| config.cir = -1);
+        assert_eq!(is_negative, "meter: cir -1 is negative");
+        let below = refusal(TwoRateThreeColor, |config| config.pburst = 1);
+        assert_eq!(below, "meter: pir and pburst are at least cir and cburst");
+        let two_rates = refusal(TwoRateThreeColor, |config| config.eburst = 1);
+        assert_eq!(two_rates, "meter: one of two rates has no eburst");
+        let one_rate = refusal(SingleRateThreeColor, |config| config.pir = 2);
+        assert_eq!(
+            one_rate,
+            "meter: of one rate, pir and pburst are cir and cburst"
+        );
+        let two_colors = refusal(SingleRateTwoColor, |config| config.eburst = 1);
+        assert_eq!(two_colors, "meter: one of two colours has no eburst");
+    }
 }

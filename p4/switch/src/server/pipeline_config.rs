@@ -40,9 +40,11 @@ pub(super) fn set(
         .arbiter
         .authorize(request.device_id, &request.role, request.election_id)?;
     let seed = world.seed ^ switch as u64;
+    let ticks_per_s = world.network.timestamp_unit().per_second();
+    let fresh = |config| fresh(config, seed, ticks_per_s);
     match (request.action(), config) {
-        (Action::VerifyAndSave, Some(config)) => device.saved = Some(fresh(config, seed)),
-        (Action::VerifyAndCommit, Some(config)) => commit(world, switch, fresh(config, seed)),
+        (Action::VerifyAndSave, Some(config)) => device.saved = Some(fresh(config)),
+        (Action::VerifyAndCommit, Some(config)) => commit(world, switch, fresh(config)),
         (Action::Commit, _) => {
             let text = "there is no saved configuration to commit";
             let saved = device.saved.take();
@@ -50,7 +52,7 @@ pub(super) fn set(
             commit(world, switch, saved);
         }
         (Action::ReconcileAndCommit, Some(config)) => match &mut device.running {
-            None => commit(world, switch, fresh(config, seed)),
+            None => commit(world, switch, fresh(config)),
             Some(running) if running.config.is_same_program(&config) => {
                 running.config.cookie = config.cookie;
                 device.saved = None;
@@ -67,8 +69,9 @@ pub(super) fn set(
 }
 
 /// A program with its initial state.
-fn fresh(config: Config, seed: u64) -> Saved {
-    let pipeline = Pipeline::new(config.program.clone(), seed);
+fn fresh(config: Config, seed: u64, ticks_per_s: u64) -> Saved {
+    let mut pipeline = Pipeline::new(config.program.clone(), seed);
+    pipeline.set_ticks_per_second(ticks_per_s);
     Saved {
         setup: Setup::new(config),
         pipeline,

@@ -66,6 +66,9 @@ fn read_one(
         Some(Entity::CounterEntry(entry)) => {
             counters(&setup.config, pipeline, entry, &mut found)?;
         }
+        Some(Entity::MeterEntry(entry)) => {
+            meters(&setup.config, pipeline, entry, &mut found)?;
+        }
         Some(Entity::DigestEntry(entry)) => {
             let all = setup.digests.entries();
             let wanted = |e: &p4::DigestEntry| [0, e.digest_id].contains(&entry.digest_id);
@@ -144,16 +147,8 @@ fn counters(
             continue;
         }
         let cells = pipeline.counter(counter);
-        let range = match &wanted.index {
-            None => 0..cells.len(),
-            Some(index) => match usize::try_from(index.index) {
-                Ok(index) if index < cells.len() => index..index + 1,
-                _ => {
-                    let text = format!("counter {counter_id:#010x} has {} cells", cells.len());
-                    return Err(Status::invalid_argument(text));
-                }
-            },
-        };
+        let what = format!("counter {counter_id:#010x}");
+        let range = wanted_cells(wanted.index.as_ref(), cells.len(), &what)?;
         found.extend(range.map(|index| {
             Entity::CounterEntry(p4::CounterEntry {
                 counter_id,
@@ -165,6 +160,55 @@ fn counters(
         }));
     }
     Ok(())
+}
+
+fn meters(
+    config: &Config,
+    pipeline: &Pipeline,
+    wanted: &p4::MeterEntry,
+    found: &mut Vec<Entity>,
+) -> Result<(), Status> {
+    let id = wanted.meter_id;
+    if id != 0 && !config.meters.contains_key(&id) {
+        return Err(Status::not_found(format!("no meter has id {id:#010x}")));
+    }
+    for (&meter_id, meter) in &config.meters {
+        if ![0, meter_id].contains(&id) {
+            continue;
+        }
+        let cells = pipeline.meter(meter.id);
+        let what = format!("meter {meter_id:#010x}");
+        let range = wanted_cells(wanted.index.as_ref(), cells.len(), &what)?;
+        let cells = cells.enumerate().skip(range.start).take(range.len());
+        found.extend(cells.map(|(index, cell)| {
+            Entity::MeterEntry(p4::MeterEntry {
+                meter_id,
+                index: Some(p4::Index {
+                    index: index as i64,
+                }),
+                config: cell.map(entity::meter_config),
+                counter_data: None,
+            })
+        }));
+    }
+    Ok(())
+}
+
+/// The cells that a client asks for: one, or all.
+fn wanted_cells(
+    index: Option<&p4::Index>,
+    cells: usize,
+    what: &str,
+) -> Result<std::ops::Range<usize>, Status> {
+    let Some(index) = index else {
+        return Ok(0..cells);
+    };
+    match usize::try_from(index.index) {
+        Ok(index) if index < cells => Ok(index..index + 1),
+        _ => Err(Status::invalid_argument(format!(
+            "{what} has {cells} cells"
+        ))),
+    }
 }
 
 fn replication(

@@ -39,6 +39,7 @@ fn write_one(
         Some(Entity::TableEntry(entry)) => table_entry(setup, pipeline, kind, entry),
         Some(Entity::DigestEntry(entry)) => digest_entry(setup, kind, entry),
         Some(Entity::CounterEntry(entry)) => counter_entry(setup, pipeline, kind, entry),
+        Some(Entity::MeterEntry(entry)) => meter_entry(setup, pipeline, kind, entry),
         Some(Entity::DirectCounterEntry(entry)) => {
             direct_counter_entry(setup, pipeline, kind, entry)
         }
@@ -207,7 +208,9 @@ fn counter_entry(
     let counter =
         counter.ok_or_else(|| Status::not_found(format!("no counter has id {id:#010x}")))?;
     let cells = pipeline.counter(counter).len();
-    let index = given.index.map(|index| counter_index(index.index, cells));
+    let index = given
+        .index
+        .map(|index| cell_index("counter", index.index, cells));
     let index = index.transpose()?;
     // Without data, the counter does not change.
     let Some(data) = &given.data else {
@@ -226,8 +229,36 @@ fn counter_entry(
     }
 }
 
-fn counter_index(index: i64, cells: usize) -> Result<usize, Status> {
-    let text = || format!("counter index {index}: it has {cells} cells");
+fn meter_entry(
+    setup: &Setup,
+    pipeline: &mut Pipeline,
+    kind: Type,
+    given: &p4::MeterEntry,
+) -> Result<(), Status> {
+    only_modify(kind, "meters")?;
+    let id = given.meter_id;
+    let meter = setup.config.meters.get(&id).copied();
+    let meter = meter.ok_or_else(|| Status::not_found(format!("no meter has id {id:#010x}")))?;
+    let cells = pipeline.meter(meter.id).len();
+    let index = given
+        .index
+        .map(|index| cell_index("meter", index.index, cells));
+    let index = index.transpose()?;
+    // Without a configuration, packets are green again.
+    let config = given.config.as_ref();
+    let config = config.map(|config| entity::meter_rates(meter.kind, config));
+    let config = config.transpose()?;
+    let range = index.map_or(0..cells, |index| index..index + 1);
+    for index in range {
+        pipeline
+            .write_meter(meter.id, index, config)
+            .map_err(state_status)?;
+    }
+    Ok(())
+}
+
+fn cell_index(what: &str, index: i64, cells: usize) -> Result<usize, Status> {
+    let text = || format!("{what} index {index}: it has {cells} cells");
     let index = usize::try_from(index).map_err(|_| Status::invalid_argument(text()))?;
     if index >= cells {
         return Err(Status::out_of_range(text()));

@@ -127,6 +127,14 @@ pub fn compile_op(
                 index: names.exact(value(1))?,
             }
         }
+        "execute_meter" => {
+            let meter = names.name(param(0), "meter_array")?;
+            Op::Meter {
+                meter: objects.find(&objects.meters, meter, names)? as u32,
+                index: names.exact(value(1))?,
+                to: names.dest(value(2))?,
+            }
+        }
         "register_read" => Op::RegisterRead {
             to: names.dest(value(0))?,
             register: register(param(1), names, objects)?,

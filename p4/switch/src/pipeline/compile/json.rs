@@ -30,6 +30,8 @@ pub struct Document {
     #[serde(default)]
     pub counter_arrays: Vec<CounterArray>,
     #[serde(default)]
+    pub meter_arrays: Vec<MeterArray>,
+    #[serde(default)]
     pub register_arrays: Vec<RegisterArray>,
     #[serde(default)]
     pub calculations: Vec<Calculation>,
@@ -126,6 +128,17 @@ pub struct CounterArray {
     pub is_direct: bool,
     pub size: Option<usize>,
     pub binding: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct MeterArray {
+    pub name: String,
+    #[serde(default)]
+    pub is_direct: bool,
+    pub size: Option<usize>,
+    pub rate_count: u32,
+    #[serde(rename = "type")]
+    pub unit: String,
 }
 
 #[derive(Debug, Deserialize)]

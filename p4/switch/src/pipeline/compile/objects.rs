@@ -5,9 +5,9 @@
 use super::error::{LoadError, unsupported};
 use super::expr::Names;
 use super::json;
-use crate::pipeline::model::info::CounterInfo;
+use crate::pipeline::model::info::{CounterInfo, MeterInfo, MeterUnit};
 
-/// Maximum number of cells of a counter or register array.
+/// Maximum number of cells of a counter, meter or register array.
 const MAX_ARRAY_SIZE: usize = 1 << 26;
 
 /// Maximum width of register cells and action parameters, in bits.
@@ -19,6 +19,7 @@ pub struct Objects {
     pub calculations: Vec<String>,
     /// Indexed counters only.
     pub counters: Vec<String>,
+    pub meters: Vec<String>,
     pub registers: Vec<String>,
     pub register_bits: Vec<u32>,
     /// Ids of digests.
@@ -60,6 +61,7 @@ pub fn name_objects(document: &json::Document) -> Result<Objects, LoadError> {
     }
     let registers = &document.register_arrays;
     let counters = describe_counters(document).into_iter();
+    let meters = describe_meters(document)?.into_iter();
     Ok(Objects {
         calculations: document
             .calculations
@@ -67,6 +69,7 @@ pub fn name_objects(document: &json::Document) -> Result<Objects, LoadError> {
             .map(|c| c.name.clone())
             .collect(),
         counters: counters.map(|counter| counter.name).collect(),
+        meters: meters.map(|meter| meter.name).collect(),
         registers: registers.iter().map(|r| r.name.clone()).collect(),
         register_bits: registers.iter().map(|r| r.bitwidth).collect(),
         digests: document.learn_lists.iter().map(|list| list.id).collect(),
@@ -84,4 +87,32 @@ pub fn describe_counters(document: &json::Document) -> Vec<CounterInfo> {
         size: array.size.unwrap_or(0),
     });
     infos.collect()
+}
+
+/// The meters, or why one of them cannot be run.
+pub fn describe_meters(document: &json::Document) -> Result<Vec<MeterInfo>, LoadError> {
+    let describe = |array: &json::MeterArray| {
+        let refused = |what: String| unsupported(format!("meter {}", array.name), what);
+        if array.is_direct {
+            return Err(refused("a direct meter".to_owned()));
+        }
+        if array.rate_count != 2 {
+            return Err(refused(format!("{} rates", array.rate_count)));
+        }
+        let size = array.size.unwrap_or(0);
+        if size > MAX_ARRAY_SIZE {
+            return Err(refused(format!("{size} cells")));
+        }
+        let unit = match array.unit.as_str() {
+            "bytes" => MeterUnit::Bytes,
+            "packets" => MeterUnit::Packets,
+            other => return Err(refused(format!("type {other}"))),
+        };
+        Ok(MeterInfo {
+            name: array.name.clone(),
+            size,
+            unit,
+        })
+    };
+    document.meter_arrays.iter().map(describe).collect()
 }

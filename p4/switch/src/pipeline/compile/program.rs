@@ -11,7 +11,7 @@ use super::control::compile_control;
 use super::error::{LoadError, malformed, unsupported};
 use super::expr::Names;
 use super::json;
-use super::objects::{describe_counters, name_objects};
+use super::objects::{describe_counters, describe_meters, name_objects};
 use super::parser::compile_parser;
 use super::symbols::Symbols;
 use super::table::Known;
@@ -95,6 +95,7 @@ impl Program {
             table_infos,
             action_infos: document.actions.iter().map(describe_action).collect(),
             counter_infos: describe_counters(&document),
+            meter_infos: describe_meters(&document)?,
             direct_counters,
             register_infos,
             digest_infos,

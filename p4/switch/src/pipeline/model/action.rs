@@ -54,6 +54,8 @@ pub enum Op {
     Drop,
     /// `count`; nothing when the index is out of bounds.
     Count { counter: usize, index: Expr },
+    /// `execute_meter`; green when the index is out of bounds.
+    Meter { to: Dest, meter: u32, index: Expr },
     /// `read`; 0 when the index is out of bounds.
     RegisterRead {
         to: Dest,

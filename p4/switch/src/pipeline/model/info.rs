@@ -10,6 +10,10 @@ pub struct TableId(pub usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActionId(pub usize);
 
+/// An indexed meter, by its place in [`Program::meters`](crate::pipeline::Program::meters).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MeterId(pub usize);
+
 /// An indexed counter, by its place in [`Program::counters`](crate::pipeline::Program::counters).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CounterId(pub usize);
@@ -99,6 +103,26 @@ pub struct CounterInfo {
     pub name: String,
     /// Number of cells.
     pub size: usize,
+}
+
+/// What a meter counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeterUnit {
+    /// Bytes of frames.
+    Bytes,
+    /// Packets.
+    Packets,
+}
+
+/// An indexed meter of the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeterInfo {
+    /// Fully qualified name.
+    pub name: String,
+    /// Number of cells.
+    pub size: usize,
+    /// What it counts.
+    pub unit: MeterUnit,
 }
 
 /// A register array of the program.

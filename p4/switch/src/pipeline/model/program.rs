@@ -9,8 +9,8 @@ use super::control::Control;
 use super::expr::Expr;
 use super::hash::{Calculation, Checksum};
 use super::info::{
-    ActionId, ActionInfo, CounterId, CounterInfo, DigestInfo, RegisterId, RegisterInfo, TableId,
-    TableInfo,
+    ActionId, ActionInfo, CounterId, CounterInfo, DigestInfo, MeterId, MeterInfo, RegisterId,
+    RegisterInfo, TableId, TableInfo,
 };
 use super::intrinsics::Intrinsics;
 use super::layout::Layout;
@@ -43,6 +43,7 @@ pub struct Program {
     pub(in crate::pipeline) table_infos: Vec<TableInfo>,
     pub(in crate::pipeline) action_infos: Vec<ActionInfo>,
     pub(in crate::pipeline) counter_infos: Vec<CounterInfo>,
+    pub(in crate::pipeline) meter_infos: Vec<MeterInfo>,
     pub(in crate::pipeline) direct_counters: BTreeMap<String, TableId>,
     pub(in crate::pipeline) register_infos: Vec<RegisterInfo>,
     pub(in crate::pipeline) digest_infos: Vec<DigestInfo>,
@@ -62,6 +63,11 @@ impl Program {
     /// The indexed counters.
     pub fn counters(&self) -> &[CounterInfo] {
         &self.counter_infos
+    }
+
+    /// The indexed meters.
+    pub fn meters(&self) -> &[MeterInfo] {
+        &self.meter_infos
     }
 
     /// The register arrays.
@@ -91,6 +97,12 @@ impl Program {
         let mut counters = self.counter_infos.iter();
         let found = counters.position(|counter| counter.name == name);
         found.map(CounterId)
+    }
+
+    /// The indexed meter of that fully qualified name.
+    pub fn meter_id(&self, name: &str) -> Option<MeterId> {
+        let mut meters = self.meter_infos.iter();
+        meters.position(|meter| meter.name == name).map(MeterId)
     }
 
     /// The table whose direct counter has that fully qualified name.

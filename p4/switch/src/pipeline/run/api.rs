@@ -75,6 +75,34 @@ impl CounterValue {
     }
 }
 
+/// How a cell of a meter colours packets, in units of the meter: bytes or packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MeterConfig {
+    /// Units per second that are green (CIR).
+    pub committed_rate: u64,
+    /// Units that may come at once and are green (CBS).
+    pub committed_burst: u64,
+    /// What is yellow, and what is red.
+    pub rates: MeterRates,
+}
+
+/// The second bucket of a meter's cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeterRates {
+    /// Two rates, three colours (RFC 2698).
+    Two {
+        /// Units per second beyond which packets are red (PIR).
+        peak_rate: u64,
+        /// Units that may come at once without being red (PBS).
+        peak_burst: u64,
+    },
+    /// One rate, three colours (RFC 2697).
+    One {
+        /// Units beyond the committed burst that are yellow (EBS).
+        excess_burst: u64,
+    },
+}
+
 /// A copy to make of a multicast or cloned packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replica {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! State that actions change: registers, counters, the random number generator.
+//! State that actions change: registers, counters, meters, the random number generator.
 
 use super::api::CounterValue;
+use super::meter::Meter;
 use super::registers::Registers;
 
 /// SplitMix64 (Steele, Lea and Flood 2014): small, seeded, the same everywhere.
@@ -39,6 +40,11 @@ pub struct Externs {
     pub registers: Registers,
     /// The cells of the indexed counters.
     pub counters: Vec<Vec<CounterValue>>,
+    /// The cells of the meters; one that is not configured colours every packet green.
+    pub meters: Vec<Vec<Option<Box<Meter>>>>,
+    /// The time of the packet that is being processed, in ticks of the clock.
+    pub now: u64,
+    pub ticks_per_s: u64,
     pub random: Random,
     /// Scratch space for the bytes to hash.
     pub scratch: Vec<u8>,

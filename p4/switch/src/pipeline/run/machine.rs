@@ -5,9 +5,11 @@
 use super::api::Digest;
 use super::eval::Scope;
 use super::externs::Externs;
+use super::meter::Color;
 use super::packet::PacketState;
 use crate::pipeline::model::action::Op;
 use crate::pipeline::model::expr::{Dest, Expr};
+use crate::pipeline::model::info::MeterUnit;
 use crate::pipeline::model::intrinsics::DROP_PORT;
 use crate::pipeline::model::layout::Header;
 use crate::pipeline::model::program::Program;
@@ -91,6 +93,7 @@ impl Machine<'_> {
                 intrinsics.mcast_grp.set(words, 0);
             }
             Op::Count { counter, index } => self.count(*counter, index, args),
+            Op::Meter { to, meter, index } => self.meter(to, *meter as usize, index, args),
             Op::RegisterRead {
                 to,
                 register,
@@ -218,6 +221,21 @@ impl Machine<'_> {
         if let Some(cell) = usize::try_from(index).ok().and_then(|i| cells.get_mut(i)) {
             cell.add(self.packet.length());
         }
+    }
+
+    fn meter(&mut self, to: &Dest, meter: usize, index: &Expr, args: &[u64]) {
+        let index = index.to_u64(&self.scope(args));
+        let units = match self.program.meter_infos[meter].unit {
+            MeterUnit::Bytes => self.packet.length() as u64,
+            MeterUnit::Packets => 1,
+        };
+        let (now, ticks_per_s) = (self.externs.now, self.externs.ticks_per_s);
+        let cells = &mut self.externs.meters[meter];
+        let cell = usize::try_from(index).ok().and_then(|i| cells.get_mut(i));
+        let color = cell
+            .and_then(Option::as_mut)
+            .map_or(Color::Green, |cell| cell.color(units, ticks_per_s, now));
+        self.store(to, color as u64, args);
     }
 
     fn register_read(&mut self, to: &Dest, register: usize, index: &Expr, args: &[u64]) {

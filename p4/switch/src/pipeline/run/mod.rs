@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Executes a program for packets, and holds its state: tables, registers, counters.
+//! Executes a program for packets, and holds its state: tables, registers, counters, meters.
 //!
 //! [`pipeline::Pipeline`] takes a packet from ingress to egress. Its stages are [`parser`],
 //! [`control`] and [`deparser`]; [`machine`] executes the primitives of actions, [`eval`] their
@@ -17,7 +17,8 @@ pub mod externs;
 pub mod hash;
 pub mod index;
 pub mod machine;
-pub mod packet;
+pub mod meter;
+mod packet;
 pub mod parser;
 pub mod pipeline;
 pub mod registers;

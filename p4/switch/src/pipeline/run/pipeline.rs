@@ -22,6 +22,8 @@ use crate::pipeline::model::slot::Slot;
 /// How often a packet may be resubmitted before it is dropped.
 const MAX_RESUBMISSIONS: usize = 16;
 
+const NANOSECONDS_PER_S: u64 = 1_000_000_000;
+
 /// A running program: tables, counters, registers, replication state.
 #[derive(Debug)]
 pub struct Pipeline {
@@ -38,9 +40,14 @@ impl Pipeline {
     pub fn new(program: Arc<Program>, seed: u64) -> Self {
         let counters = program.counters().iter();
         let counters = counters.map(|info| vec![CounterValue::default(); info.size]);
+        let meters = program.meters().iter();
+        let meters = meters.map(|info| vec![None; info.size]);
         let externs = Externs {
             registers: Registers::new(&program.registers),
             counters: counters.collect(),
+            meters: meters.collect(),
+            now: 0,
+            ticks_per_s: NANOSECONDS_PER_S,
             random: Random::new(seed),
             scratch: Vec::new(),
             limbs: Vec::new(),
@@ -54,6 +61,12 @@ impl Pipeline {
             kept_words: Vec::new(),
             program,
         }
+    }
+
+    /// Makes timestamps count so many ticks in a second, which are nanoseconds otherwise. Set it
+    /// before meters are configured.
+    pub fn set_ticks_per_second(&mut self, ticks_per_s: u64) {
+        self.externs.ticks_per_s = ticks_per_s;
     }
 
     /// The program it runs.
@@ -103,6 +116,7 @@ impl Pipeline {
     ) -> bool {
         let mut packet = packet;
         let state = &mut *packet.0;
+        self.externs.now = timestamp;
         let program = &*self.program;
         let fields = &program.intrinsics;
         let length = state.length() as u64;
@@ -188,6 +202,7 @@ impl Pipeline {
         timestamp: u64,
         effects: &mut Effects,
     ) {
+        self.externs.now = timestamp;
         let program = &*self.program;
         let fields = &program.intrinsics;
         let packet = &mut *packet.0;

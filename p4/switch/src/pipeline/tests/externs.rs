@@ -200,3 +200,38 @@ fn a_checksum_leaves_out_fields_of_headers_that_are_not_valid() {
     assert!(sums(0).contains(&0xffff), "the sum of nothing");
     assert!(!sums(1).contains(&0xffff));
 }
+
+/// The colours of packets that come at once.
+fn colors(pipeline: &mut Pipeline, what: u8, cell: u32, packets: usize) -> Vec<u32> {
+    (0..packets).map(|_| run(pipeline, what, cell).0).collect()
+}
+
+#[test]
+fn meters_colour_packets_by_bytes_or_by_packets() {
+    let mut pipeline = pipeline(PROGRAM);
+    let meter = |pipeline: &Pipeline, name| pipeline.program().meter_id(name).unwrap();
+    let config = |committed_burst, peak_burst| {
+        Some(MeterConfig {
+            committed_rate: 1,
+            committed_burst,
+            rates: MeterRates::Two {
+                peak_rate: 1,
+                peak_burst,
+            },
+        })
+    };
+    // A frame has 16 bytes.
+    let bytes = meter(&pipeline, "byte_rates");
+    pipeline.write_meter(bytes, 1, config(32, 48)).unwrap();
+    assert_eq!(colors(&mut pipeline, 0x40, 1, 4), [0, 0, 1, 2]);
+    let packets = meter(&pipeline, "packet_rates");
+    pipeline.write_meter(packets, 1, config(1, 2)).unwrap();
+    assert_eq!(colors(&mut pipeline, 0x41, 1, 3), [0, 1, 2]);
+    // Other cells and cells beyond the array colour everything green.
+    assert_eq!(colors(&mut pipeline, 0x40, 2, 4), [0; 4]);
+    assert_eq!(colors(&mut pipeline, 0x40, 9, 4), [0; 4]);
+    assert_eq!(pipeline.meter(packets).nth(1), Some(config(1, 2)));
+    pipeline.write_meter(packets, 1, None).unwrap();
+    assert_eq!(colors(&mut pipeline, 0x41, 1, 4), [0; 4]);
+    assert!(pipeline.write_meter(packets, 4, None).is_err());
+}

@@ -12,14 +12,14 @@ fn refusal(json: &[u8]) -> String {
 
 #[test]
 fn constructs_that_are_not_implemented_are_refused_by_name() {
-    let meter = include_bytes!("../../../tests/fixtures/refused_meter.json");
+    let meter = include_bytes!("../../../tests/fixtures/refused_direct_meter.json");
     let selector = include_bytes!("../../../tests/fixtures/refused_selector.json");
     let timeout = include_bytes!("../../../tests/fixtures/refused_timeout.json");
     let union = include_bytes!("../../../tests/fixtures/refused_union.json");
     let value_set = include_bytes!("../../../tests/fixtures/refused_value_set.json");
     let random_hash = include_bytes!("../../../tests/fixtures/refused_random_hash.json");
     let refused: [(&[u8], &str); 6] = [
-        (meter, "program: meter_arrays (IngressImpl.rate)"),
+        (meter, "meter IngressImpl.rate: a direct meter"),
         (
             selector,
             "control ingress: action profile or selector action_profile_0",

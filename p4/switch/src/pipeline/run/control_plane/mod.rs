@@ -5,10 +5,11 @@
 pub mod entries;
 pub mod error;
 
-use crate::pipeline::model::info::{CounterId, RegisterId, RegisterInfo, TableId};
+use crate::pipeline::model::info::{CounterId, MeterId, RegisterId, RegisterInfo, TableId};
 use crate::pipeline::run::api::{
-    ActionCall, CloneSession, CounterValue, MatchValue, Replica, TableEntry,
+    ActionCall, CloneSession, CounterValue, MatchValue, MeterConfig, Replica, TableEntry,
 };
+use crate::pipeline::run::meter::Meter;
 use crate::pipeline::run::pipeline::Pipeline;
 use error::StateError;
 
@@ -124,6 +125,32 @@ impl Pipeline {
         let size = cells.len();
         let beyond = || StateError::InvalidArgument(format!("the counter has {size} cells"));
         *cells.get_mut(index).ok_or_else(beyond)? = value;
+        Ok(())
+    }
+
+    /// How the cells of a meter are configured; `None` colours every packet green.
+    pub fn meter(&self, meter: MeterId) -> impl ExactSizeIterator<Item = Option<MeterConfig>> + '_ {
+        let cells = self.externs.meters.get(meter.0);
+        let cells = cells.map_or(&[][..], Vec::as_slice);
+        let configs = cells.iter();
+        configs.map(|cell| cell.as_ref().map(|cell| cell.config))
+    }
+
+    /// Configures a cell of a meter. Its buckets are full then.
+    pub fn write_meter(
+        &mut self,
+        meter: MeterId,
+        index: usize,
+        config: Option<MeterConfig>,
+    ) -> Result<(), StateError> {
+        let (now, ticks_per_s) = (self.externs.now, self.externs.ticks_per_s);
+        let cells = self.externs.meters.get_mut(meter.0);
+        let missing = || StateError::NotFound(format!("no meter {}", meter.0));
+        let cells = cells.ok_or_else(missing)?;
+        let size = cells.len();
+        let beyond = || StateError::InvalidArgument(format!("the meter has {size} cells"));
+        *cells.get_mut(index).ok_or_else(beyond)? =
+            config.map(|config| Box::new(Meter::new(config, ticks_per_s, now)));
         Ok(())
     }
 
