@@ -12,13 +12,14 @@
 //                                                               |               |
 //     .---------------------------------------------------------'               |
 //     |                                                                         |
-//   ChoosePriority                                                              |
+//   PoliceClasses -> ChoosePriority                                             |
 //     |                                                                         |
-//   Telemetry -> Int.. -> Rtt -> SampleLoss -> SampleQueue -> AccountDigest ----+
-//                  |       |         |           |     ^                        |
-//                  v       v         v           v     |                        v
-//                  d   i   g   e   s   t   s       registers                 queues
-//                                                      ^                        |
+//   Telemetry -> Int.. -> Rtt -> SampleLoss -> SampleQueue -> SampleClasses     |
+//                  |       |         |           |     ^         |  |           |
+//                  |       |         |           |     |         |  AccountDigest
+//                  v       v         v           v     |         v  '-----------+
+//                  d   i   g   e   s   t   s     registers   digests            v
+//                                                      ^                     queues
 //                                                      '----------------- RecordQueue
 //                                                                               |
 //   deparser <- checksum <- PacketIn <- MarkBlock <- IntHop <- AddAckDelay <- MarkCongestion
@@ -31,6 +32,7 @@
 //   routing.path_policy   (none)        -> route.path      (next hop FABRIC only)
 //   routing.path_select   route.path    -> port, or route.uplink
 //   routing.uplink_select route.uplink  -> port
+//   policing.claims       port, DSCP    -> class that a host claims; its rate is a meter
 //   priority.classes      DSCP          -> priority in queues
 //   telemetry.policy      (none)        -> intervals of digests
 //   rtt.host_port         ingress port  -> a host is there; does the leaf measure RTTs?
@@ -41,9 +43,9 @@
 //   ack_delay.ports       ingress port  -> ACKs carry their wait in queues
 //   loss.links            egress port   -> packets are coloured, to count losses
 //
-// Digests: rtt_sample_t, queue_sample_t, loss_sample_t, int_sample_t. Counters:
-// routing.drops by drop_reason_t, routing.routed by route, routing.path_traffic by path,
-// ecn.marks by port.
+// Digests: rtt_sample_t, queue_sample_t, loss_sample_t, int_sample_t, class_sample_t.
+// Counters: routing.drops by drop_reason_t, routing.routed by route, routing.path_traffic by
+// path, ecn.marks by port, policing.demoted by port. Meters: policing.rates by port and class.
 //
 // Ids are part of the contract with controllers: an id is never reused for another object.
 
@@ -61,6 +63,7 @@
 #include "../stages/drop.p4"
 #include "../stages/ingress_filter.p4"
 #include "../stages/leaf_routing.p4"
+#include "../stages/policing.p4"
 #include "../stages/priority.p4"
 #include "../stages/telemetry.p4"
 #include "../stages/rtt.p4"
@@ -78,6 +81,7 @@ control LeafIngress(inout headers_t hdr,
     CheckHeaders() check_headers;
     IngressFilter() ingress_filter;
     LeafRouting() routing;
+    PoliceClasses() police_classes;
     ChoosePriority() choose_priority;
     Telemetry() telemetry;
     Rtt() rtt;
@@ -86,6 +90,7 @@ control LeafIngress(inout headers_t hdr,
     CountBlock() count_block;
     SampleLoss() sample_loss;
     SampleQueue() sample_queue;
+    SampleClasses() sample_classes;
     AccountDigest() account_digest;
     Drop() drop;
 
@@ -105,6 +110,7 @@ control LeafIngress(inout headers_t hdr,
                 time_t now = standard_metadata.ingress_global_timestamp;
                 bool is_sink = hdr.int_md.isValid() &&
                                meta.route.next_hop == next_hop_t.HOST;
+                police_classes.apply(hdr, meta.ip, meta.claim, standard_metadata);
                 choose_priority.apply(hdr, meta.ip, standard_metadata);
                 telemetry.apply(meta.telemetry);
                 if (is_sink) {
@@ -115,6 +121,7 @@ control LeafIngress(inout headers_t hdr,
                 rtt.apply(hdr, meta.ip, meta.route, meta.telemetry, standard_metadata);
                 sample_loss.apply(meta.loss, meta.telemetry, standard_metadata);
                 sample_queue.apply(meta.telemetry, standard_metadata);
+                sample_classes.apply(meta.telemetry, meta.claim, standard_metadata);
                 account_digest.apply(meta.telemetry, standard_metadata);
             } else {
                 drop.apply(meta.route, standard_metadata);

@@ -51,6 +51,12 @@ struct route_t {
     bit<8>        uplink;  // if the path is spread over uplinks: the uplink (from 0)
 }
 
+// police -> sample: the class that a host claims for a packet, if it does
+struct claim_t {
+    bit<1> made;
+    bit<3> number;
+}
+
 // telemetry -> rtt -> queue -> account
 struct telemetry_t {
     bit<1> enabled;
@@ -85,6 +91,7 @@ struct metadata_t {
     telemetry_t telemetry;
     int_state_t int_state;
     loss_t      loss;
+    claim_t     claim;
 }
 
 #endif  // STAGES_METADATA_P4_

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use weft_switch::pipeline::{
-    ActionCall, Digest, Effects, MatchValue, Pipeline, Program, QueueMetadata, TableEntry,
+    ActionCall, Digest, Effects, MatchValue, MeterConfig, MeterRates, Pipeline, Program,
+    QueueMetadata, TableEntry,
 };
 
 /// Hosts per leaf; host `h` is on port `h`.
@@ -69,6 +70,14 @@ pub struct LossSample {
     pub at: u64,
 }
 
+/// Bytes that a host has sent in each class since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClassSample {
+    pub port: u16,
+    pub at: u64,
+    pub bytes: [u64; 8],
+}
+
 /// The state of a queue that a packet met, as in-band telemetry.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Hop {
@@ -111,6 +120,7 @@ pub struct Outcome {
     pub rtt: Vec<RttSample>,
     pub queues: Vec<QueueSample>,
     pub losses: Vec<LossSample>,
+    pub classes: Vec<ClassSample>,
     /// For each report, the queues that the packet met, the last one first.
     pub collected: Vec<Vec<Hop>>,
 }
@@ -298,6 +308,36 @@ impl Bench {
         self.insert("priority.classes", exact(dscp), action);
     }
 
+    /// Makes a DSCP of packets from a port claim a class.
+    pub fn let_claim(&mut self, port: u16, dscp: u16, class: u64) {
+        let key = vec![exact(port), exact(dscp)];
+        let action = ("policing.claim_class", vec![class]);
+        self.insert_at("policing.claims", key, action);
+    }
+
+    /// Limits what a port may send in a class, at once and per second.
+    pub fn police(&mut self, port: u16, class: usize, rate: u64, burst: u64) {
+        let rates = self.pipeline.program().meter_id("policing.rates").unwrap();
+        let config = MeterConfig {
+            committed_rate: rate,
+            committed_burst: burst,
+            rates: MeterRates::Two {
+                peak_rate: rate,
+                peak_burst: burst,
+            },
+        };
+        let cell = usize::from(port) * 8 + class;
+        self.pipeline
+            .write_meter(rates, cell, Some(config))
+            .unwrap();
+    }
+
+    /// Packets from a port that have lost their class.
+    pub fn demoted(&self, port: u16) -> u64 {
+        let demoted = self.pipeline.program().counter_id("policing.demoted");
+        self.pipeline.counter(demoted.unwrap())[usize::from(port)].packets
+    }
+
     pub fn sample_nothing(&mut self) {
         self.set_default("telemetry.policy", ("telemetry.off", vec![]));
     }
@@ -446,6 +486,11 @@ impl Bench {
                     blocks: values[1] as u32,
                     lost: values[2] as u32,
                     at: values[3],
+                }),
+                "class_sample_t" => outcome.classes.push(ClassSample {
+                    port: values[0] as u16,
+                    at: values[1],
+                    bytes: values[2..].try_into().unwrap(),
                 }),
                 "int_sample_t" => {
                     let hop = |values: &[u64]| Hop {

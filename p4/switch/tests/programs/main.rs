@@ -14,6 +14,7 @@ mod ipv6;
 mod leaf_spine;
 mod loss;
 mod nic;
+mod policing;
 mod priority;
 mod queue;
 mod routing;
