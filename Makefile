@@ -28,7 +28,7 @@ SCENARIOS := .venv/bin/python -m weft_scenarios
 
 .DEFAULT_GOAL := help
 .PHONY: help machine deps ready build kernel p4 topo down status shell workload run compare patterns explain \
-    paths telemetry flows evidence experiment report scenario scenarios figures speed results selftests fuzz test test-fresh lint fmt clean
+    paths classes telemetry flows evidence experiment report scenario scenarios figures speed results selftests fuzz test test-fresh lint fmt clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,11 +42,12 @@ topo: machine ready ## boot a fabric and leave it running
 workload: $(WEFT) ## run flows in the running lab
 	@$(WEFT) workload $(FLAGS)
 
-patterns paths telemetry flows: %: $(WEFT)
+patterns paths classes telemetry flows: %: $(WEFT)
 	@$(WEFT) $@ $(FLAGS)
 flows: BOOLEAN += SUBFLOWS
 patterns: ## what the controller has measured and pushed [HISTORY=1: and before]
 paths: ## RTT and queue of every path
+classes: ## thresholds between classes of what is left to send, and why (PRIORITIES)
 telemetry: ## the samples of the switches, live
 flows: ## the connections in the hosts' kernels and the patterns they use
 

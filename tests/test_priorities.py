@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classes of what is left to send: who gains, and that nobody else loses."""
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
+import plain_lab
 import pytest
-from driver import Weft, rows
+from driver import Lab, Labs, Weft, rows
 
 pytestmark = pytest.mark.lab
 
@@ -107,3 +111,96 @@ def test_who_writes_no_classes_is_said(weft: Weft, tmp_path: Path, flags: str, w
     )
     assert said.startswith(who)
     assert ("writes no classes" in said) == bool(who)
+
+
+LONG_FLOWS = """\
+bytes,probability
+8000000,0
+8000000,0.2
+20000000,0.9
+40000000,1
+"""
+
+
+@pytest.fixture(name="long_flows")
+def file_of_long_flows() -> Iterator[Path]:
+    """Sizes above most of the built-in thresholds, in a file that labs see (not below /tmp)."""
+    folder = plain_lab.ROOT / "target"
+    file = folder / "long-flows.csv"
+    file.write_text(LONG_FLOWS)
+    yield file
+    file.unlink()
+
+
+def in_kernel(lab: Lab, host: str) -> Any:
+    """The thresholds that a host's kernel holds, and whether they live."""
+    said = lab.shell(f"{host} {of_kernel('show')}")
+    return json.loads(said[said.index("{") : said.index("}") + 1])
+
+
+def of_kernel(verb: str) -> str:
+    """A command for the prompt of a host."""
+    tests = plain_lab.ROOT / "tests"
+    return f"env PYTHONPATH={tests} python3 -m kernel_tests.thresholds {verb}"
+
+
+def load(lab: Lab, out: Path, *flags: str) -> list[dict[str, str]]:
+    """Flows of a workload over DCTCP with the scheduler weft."""
+    lab.run("workload", *flags, *"--congestion dctcp --scheduler weft --out".split(), str(out))
+    return rows(out / "flows.csv")
+
+
+def test_thresholds_follow_the_sizes_of_flows_and_outlive_no_controller(
+    labs: Labs, tmp_path: Path, long_flows: Path
+) -> None:
+    lab = labs.up("--priorities", "8", "--ecn", "20")
+    before = lab.json("classes")
+    assert (before["version"], before["history"]) == (None, [])
+    assert in_kernel(lab, "h1_1") == {"most_bytes": [], "live": False}
+    flags = f"--workload {long_flows} --load 0.5 --flows 60".split()
+    load(lab, tmp_path / "flows", *flags)
+    classes = lab.json("classes")
+    most_bytes = [one["most_bytes"] for one in classes["classes"][1:-1]]
+    assert most_bytes == sorted(most_bytes)
+    assert most_bytes[-1] > before["classes"][-2]["most_bytes"]
+    assert len(classes["acknowledged_by"]) == 8
+    assert classes["history"][-1]["most_bytes"] == most_bytes
+    assert classes["history"][-1]["waiting_ppm"] < 800_000
+    for host in ("h1_1", "h2_4"):
+        assert in_kernel(lab, host) == {"most_bytes": most_bytes, "live": True}
+    assert "by the sizes of flows" in lab.run("patterns")
+    assert "waiting should fall to" in lab.run("explain", "h1_1", "h2_1")
+    # Built-in ones hold when the controller is gone.
+    lab.shell("daemon kill weft-controller", "h1_1 sleep 0.5")
+    assert in_kernel(lab, "h1_1") == {"most_bytes": most_bytes, "live": False}
+
+
+def test_a_host_that_claims_to_be_urgent_with_everything_gets_nothing_by_it(
+    labs: Labs, tmp_path: Path
+) -> None:
+    lab = labs.up("--priorities", "8", "--ecn", "20")
+
+    def share_of_liar(what: str) -> float:
+        """Its bytes, by the mean of the others."""
+        lab.shell(f"h1_1 {of_kernel('lie')}")
+        bulk = "--traffic bulk --flows 4 --duration 500ms"
+        flows = load(lab, tmp_path / what, *bulk.split())
+        sent = {flow["src"]: int(flow["bytes"]) for flow in flows}
+        return sent.pop("h1_1") / mean(sent.values())
+
+    # As long as the controller does not know what hosts send, they may claim what they want.
+    assert share_of_liar("unknown") > 1.5
+    load(lab, tmp_path / "honest", *"--workload websearch --load 0.5 --flows 500".split())
+    rates = [one["rate_ppm"] for one in lab.json("classes")["classes"]]
+    assert None not in rates[:-1]
+    assert rates[-1] is None
+    assert share_of_liar("known") < 1.1
+
+
+def test_thresholds_that_follow_nothing_need_classes(weft: Weft) -> None:
+    done = weft.try_run("run", "--class-thresholds", "built-in")
+    assert done.returncode == 2
+    assert "--class-thresholds: there are no classes; give --priorities too" in done.stderr
+    done = weft.try_run("run", "--priorities", "8", "--class-thresholds", "guessed")
+    assert done.returncode == 2
+    assert "is not one of seen and built-in" in done.stderr

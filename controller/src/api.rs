@@ -60,6 +60,13 @@ impl Weft for Api {
         Ok(Response::new(v1::ExplainPatternsResponse { pairs }))
     }
 
+    async fn explain_classes(
+        &self,
+        _: Request<v1::ExplainClassesRequest>,
+    ) -> Reply<v1::ExplainClassesResponse> {
+        Ok(Response::new(self.hub.explain_classes()))
+    }
+
     async fn watch_telemetry(
         &self,
         _: Request<v1::WatchTelemetryRequest>,

@@ -24,6 +24,7 @@ use crate::engine::{Config, Engine};
 use crate::fabric::RoutedFabric;
 use crate::hub::{Hub, Refusal};
 use crate::p4::desired::desired;
+use crate::p4::desired::policing::Limits;
 use crate::p4::digest::Decoder;
 use crate::p4::session::{Target, run};
 use crate::p4::timestamps::TimestampUnit;
@@ -134,6 +135,7 @@ impl Controller {
                     device_id: switch.device_id,
                     grpc: switch.grpc.clone(),
                     desired: desired(&fabric, switch, &program, unit).unwrap(),
+                    limits: Limits::of(topology, switch, &program).unwrap(),
                     decoder: Decoder::new(&program, switch.role, unit).unwrap(),
                     program: Arc::new(program),
                 }

@@ -26,6 +26,7 @@ pub use assess::{Assessment, Verdict};
 pub use decision::{Decision, Pattern, Rule, Trigger};
 pub use links::{Fault, LinkEvent};
 
+use crate::classes::{Changes, Classes};
 use crate::cost::{self, Input, QUEUE_FRESH_NS};
 use crate::fabric::{LeafPair, RoutedFabric};
 use crate::gray_failure::{self, GrayLinks};
@@ -59,6 +60,9 @@ pub struct Config {
     /// Whether to detect slow links. Must be off where queues serve packets instead of bits, as
     /// in BMv2.
     pub finds_slow_links: bool,
+    /// Whether thresholds between classes follow the sizes of flows; otherwise the built-in ones
+    /// hold.
+    pub adapts_thresholds: bool,
 }
 
 impl Default for Config {
@@ -69,6 +73,7 @@ impl Default for Config {
             epoch_ns: 0,
             gray_ppm: gray_failure::GRAY_PPM,
             finds_slow_links: true,
+            adapts_thresholds: true,
         }
     }
 }
@@ -87,6 +92,8 @@ pub struct Engine {
     slow_links: SlowLinks,
     gray_links: GrayLinks,
     link_events: Vec<LinkEvent>,
+    /// Where hosts write classes.
+    classes: Option<Classes>,
     pairs: BTreeMap<LeafPair, Pair>,
     /// When to reassess each pair.
     due: BTreeMap<LeafPair, u64>,
@@ -107,7 +114,9 @@ impl Engine {
     /// An engine without samples.
     #[must_use]
     pub fn new(fabric: RoutedFabric, config: Config) -> Self {
+        let classes = fabric.topology().priorities;
         let mut engine = Self {
+            classes: classes.map(|count| Classes::new(count, config.adapts_thresholds)),
             fabric,
             config,
             telemetry: Telemetry::default(),
@@ -144,6 +153,24 @@ impl Engine {
     #[must_use]
     pub fn liveness(&self) -> &Liveness {
         &self.liveness
+    }
+
+    /// The classes that hosts write; `None` if they write none.
+    #[must_use]
+    pub fn classes(&self) -> Option<&Classes> {
+        self.classes.as_ref()
+    }
+
+    /// Looks at the thresholds between classes. Returns what has changed.
+    pub fn poll_classes(&mut self, now_ns: u64) -> Changes {
+        let version = self.version_at(now_ns);
+        let classes = self.classes.as_mut();
+        classes.map_or_else(Changes::default, |classes| classes.poll(now_ns, version))
+    }
+
+    /// The version of what is decided now: the time in microseconds.
+    fn version_at(&self, now_ns: u64) -> u64 {
+        self.config.epoch_ns.saturating_add(now_ns) / 1_000
     }
 
     /// The settings.
@@ -192,6 +219,12 @@ impl Engine {
                 }
             }
             Sample::Loss(sample) => self.lost(now_ns, switch, sample),
+            Sample::Classes(sample) => {
+                if let Some(classes) = &mut self.classes {
+                    classes.record(now_ns, switch, sample);
+                }
+                Vec::new()
+            }
             Sample::Rtt(sample) => {
                 let pair = self.telemetry.record_rtt(&self.fabric, now_ns, sample);
                 pair.map_or_else(Vec::new, |pair| {
@@ -316,6 +349,7 @@ impl Engine {
             }
             Verdict::Held { .. } => {}
         }
+        let now_us = self.version_at(now_ns);
         let pair = self.pairs.entry(key).or_default();
         let is_held = match assessment.verdict {
             Verdict::Held { .. } => true,
@@ -336,7 +370,6 @@ impl Engine {
             }
             return false;
         };
-        let now_us = self.config.epoch_ns.saturating_add(now_ns) / 1_000;
         let current = pair.pattern.take();
         let carries: Vec<bool> = assessment.gaps.iter().map(|&gap| gap > 0).collect();
         let lowest_ns = cost::lowest_ns(&self.fabric, &self.telemetry, key, &carries);

@@ -3,6 +3,7 @@
 //! The hub: connects the engine with everything around it. Samples arrive from switch
 //! sessions; patterns go to agents and into `patterns.csv`.
 
+mod classes;
 mod queries;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +23,7 @@ use crate::p4::digest::Hop;
 use crate::pattern::letters;
 use crate::probe::{self, Outgoing};
 use crate::record::{Applied, Recorder};
-use crate::subscribers::{Subscribers, Updates, Versions};
+use crate::subscribers::{Subscribers, Updates, Versions, What};
 use crate::telemetry::Sample;
 use crate::view;
 
@@ -32,11 +33,20 @@ const TELEMETRY_BACKLOG: usize = 1024;
 /// Renewals of patterns within one time to live.
 const RENEWALS_PER_LIFE: u64 = 3;
 
-/// Probes that may wait for a switch; more would be stale.
-const PROBE_BACKLOG: usize = 64;
+/// Orders that may wait for a switch; more would be stale.
+const ORDER_BACKLOG: usize = 64;
 
 /// A switch clock that differs by more is not synchronized with ours.
 const CLOCK_SKEW_MAX_NS: u64 = 1_000_000_000;
+
+/// What a switch with a session is to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Order {
+    /// Send a frame.
+    Send(Outgoing),
+    /// On a leaf: let every host send these shares of its link in class 0, 1, ...
+    Limit(Arc<[f64]>),
+}
 
 /// Why a host's subscription is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +73,8 @@ pub struct Hub {
 struct State {
     engine: Engine,
     subscribers: Subscribers,
-    /// Frames to each switch with a session.
-    switches: BTreeMap<String, mpsc::Sender<Outgoing>>,
+    /// Orders to each switch with a session.
+    switches: BTreeMap<String, mpsc::Sender<Order>>,
     mastership: Mastership,
     recorder: Option<Recorder>,
     /// When the timer task wakes up next.
@@ -148,10 +158,15 @@ impl Hub {
         }
     }
 
-    /// Registers a new receiver for the frames that `switch` is to send.
-    pub fn open_packet_out(&self, switch: &str) -> mpsc::Receiver<Outgoing> {
-        let (sender, receiver) = mpsc::channel(PROBE_BACKLOG);
-        self.lock().switches.insert(switch.to_owned(), sender);
+    /// Registers a new receiver for the orders to `switch`, beginning with what holds now.
+    pub fn open_orders(&self, switch: &str) -> mpsc::Receiver<Order> {
+        let (sender, receiver) = mpsc::channel(ORDER_BACKLOG);
+        let mut state = self.lock();
+        if let Some(order) = classes::limits(&state.engine, switch) {
+            // A new channel has room.
+            let _ = sender.try_send(order);
+        }
+        state.switches.insert(switch.to_owned(), sender);
         receiver
     }
 
@@ -238,7 +253,11 @@ impl Hub {
         } = &mut *state;
         if let Some(host) = engine.fabric().topology().host(host) {
             let all: Vec<LeafPair> = engine.patterns().map(|(pair, _)| pair).collect();
-            let (mut update, versions) = self.update_of(engine, host.leaf, &all);
+            let (mut update, mut versions) = self.update_of(engine, host.leaf, &all);
+            if let Some((thresholds, version)) = self.thresholds(engine) {
+                update.thresholds = Some(thresholds);
+                Arc::make_mut(&mut versions).insert(What::Thresholds, version);
+            }
             update.peers = view::peers(engine.fabric(), host);
             subscribers.send(&host.name, update, versions);
         }
@@ -253,7 +272,10 @@ impl Hub {
         let State {
             engine, recorder, ..
         } = &mut *state;
-        for (pair, version) in taken {
+        for (what, version) in taken {
+            let What::Pattern(pair) = what else {
+                continue;
+            };
             let mut decisions = engine.history(pair).rev();
             let Some(decision) = decisions.find(|decision| decision.pattern.version == version)
             else {
@@ -279,8 +301,8 @@ impl Hub {
         self.telemetry.subscribe()
     }
 
-    /// Renews patterns and serves the engine's deadlines. Sleeps while there are no patterns or
-    /// no agents. Returns only if the system has no timers.
+    /// Renews what hosts have and serves the engine's deadlines. Sleeps while there is nothing to
+    /// renew, or no agent. Returns only if the system has no timers.
     ///
     /// # Errors
     /// See [`Alarm`].
@@ -341,9 +363,10 @@ impl Hub {
             });
             if let Some((switch, outgoing)) = outgoing {
                 // A switch that is slow or has no session counts as not answering.
-                let _ = switch.try_send(outgoing);
+                let _ = switch.try_send(Order::Send(outgoing));
             }
         }
+        self.publish_classes(state, now_ns);
         if changed.is_empty() {
             return;
         }
@@ -404,14 +427,17 @@ impl Hub {
             patterns: patterns.collect(),
             ..v1::PatternUpdate::default()
         };
-        let versions = known.iter().map(|(pair, pattern)| (*pair, pattern.version));
+        let versions = known
+            .iter()
+            .map(|(pair, pattern)| (What::Pattern(*pair), pattern.version));
         (update, Arc::new(versions.collect()))
     }
 
-    /// When to renew the patterns at hosts; `None` if there are no patterns or no agents.
+    /// When to renew what hosts have; `None` if they have nothing, or if there are no agents.
     fn renewal_ns(&self, state: &State) -> Option<u64> {
-        state.engine.patterns().next()?;
-        if state.subscribers.is_empty() {
+        let has_patterns = state.engine.patterns().next().is_some();
+        let has_thresholds = self.thresholds(&state.engine).is_some();
+        if !has_patterns && !has_thresholds || state.subscribers.is_empty() {
             return None;
         }
         let interval_ns = (self.time_to_live_ns / RENEWALS_PER_LIFE).max(1_000_000);

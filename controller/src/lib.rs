@@ -20,6 +20,7 @@
 
 pub mod api;
 
+pub mod classes;
 pub mod clock;
 #[cfg(test)]
 mod closed_loop;

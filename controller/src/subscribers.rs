@@ -18,8 +18,17 @@ const BACKLOG_UPDATES: usize = 64;
 /// Updates that are kept until they are acknowledged.
 const UNACKNOWLEDGED_UPDATES: usize = 256;
 
-/// Pattern versions by leaf pair.
-pub type Versions = BTreeMap<LeafPair, u64>;
+/// What has versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// The pattern of a leaf pair.
+    Pattern(LeafPair),
+    /// The thresholds between classes.
+    Thresholds,
+}
+
+/// Versions of patterns and thresholds.
+pub type Versions = BTreeMap<What, u64>;
 
 /// The receiving end of an agent's stream.
 pub type Updates = mpsc::Receiver<Result<PatternUpdate, Status>>;
@@ -81,8 +90,8 @@ impl Subscribers {
         !self.hosts.values().any(Subscriber::is_connected)
     }
 
-    /// Numbers `update` and sends it to `host`, if the host has a stream. `versions` lists the
-    /// patterns in it.
+    /// Numbers `update` and sends it to `host`, if the host has a stream. `versions` lists what
+    /// is in it.
     pub fn send(&mut self, host: &str, mut update: PatternUpdate, versions: Arc<Versions>) {
         let Some(subscriber) = self.hosts.get_mut(host) else {
             return;
@@ -120,19 +129,19 @@ impl Subscribers {
                 taken.extend(versions.iter());
             }
         }
-        taken.retain(|pair, version| subscriber.acknowledged.get(pair) != Some(version));
+        taken.retain(|what, version| subscriber.acknowledged.get(what) != Some(version));
         subscriber.acknowledged.extend(&taken);
         taken
     }
 
-    /// Hosts whose kernels use `version` of the pattern of `pair`. Hosts without an agent are
-    /// left out: nobody renews their patterns, so they expire.
+    /// Hosts whose kernels use this version. Hosts without an agent are left out: nobody renews
+    /// what they have, so it expires.
     #[must_use]
-    pub fn acknowledged_by(&self, pair: LeafPair, version: u64) -> Vec<String> {
+    pub fn acknowledged_by(&self, what: What, version: u64) -> Vec<String> {
         self.hosts
             .iter()
             .filter(|(_, subscriber)| subscriber.is_connected())
-            .filter(|(_, subscriber)| subscriber.acknowledged.get(&pair) == Some(&version))
+            .filter(|(_, subscriber)| subscriber.acknowledged.get(&what) == Some(&version))
             .map(|(host, _)| host.clone())
             .collect()
     }
@@ -142,13 +151,13 @@ impl Subscribers {
 mod tests {
     use super::*;
 
-    const PAIR: LeafPair = LeafPair {
+    const WHAT: What = What::Pattern(LeafPair {
         source: 1,
         destination: 2,
-    };
+    });
 
     fn versions(version: u64) -> Arc<Versions> {
-        Arc::new(Versions::from([(PAIR, version)]))
+        Arc::new(Versions::from([(WHAT, version)]))
     }
 
     #[test]
@@ -157,12 +166,12 @@ mod tests {
         let _stream = subscribers.subscribe("h1_1");
         subscribers.send("h1_1", PatternUpdate::default(), versions(7));
         subscribers.send("h1_1", PatternUpdate::default(), versions(8));
-        assert!(subscribers.acknowledged_by(PAIR, 7).is_empty());
+        assert!(subscribers.acknowledged_by(WHAT, 7).is_empty());
         subscribers.acknowledge("h1_1", 1);
-        assert_eq!(subscribers.acknowledged_by(PAIR, 7), ["h1_1"]);
-        assert!(subscribers.acknowledged_by(PAIR, 8).is_empty());
+        assert_eq!(subscribers.acknowledged_by(WHAT, 7), ["h1_1"]);
+        assert!(subscribers.acknowledged_by(WHAT, 8).is_empty());
         subscribers.acknowledge("h1_1", 2);
-        assert_eq!(subscribers.acknowledged_by(PAIR, 8), ["h1_1"]);
+        assert_eq!(subscribers.acknowledged_by(WHAT, 8), ["h1_1"]);
     }
 
     #[test]
@@ -189,14 +198,14 @@ mod tests {
         subscribers.send("h1_1", PatternUpdate::default(), versions(8));
         subscribers.acknowledge("h1_1", 1);
         drop(stream);
-        assert!(subscribers.acknowledged_by(PAIR, 7).is_empty());
+        assert!(subscribers.acknowledged_by(WHAT, 7).is_empty());
         let _stream = subscribers.subscribe("h1_1");
         subscribers.send("h1_1", PatternUpdate::default(), versions(7));
-        assert!(subscribers.acknowledged_by(PAIR, 7).is_empty());
+        assert!(subscribers.acknowledged_by(WHAT, 7).is_empty());
         assert_eq!(*versions(7), subscribers.acknowledge("h1_1", 3));
-        assert_eq!(subscribers.acknowledged_by(PAIR, 7), ["h1_1"]);
+        assert_eq!(subscribers.acknowledged_by(WHAT, 7), ["h1_1"]);
         subscribers.close_streams();
-        assert!(subscribers.acknowledged_by(PAIR, 7).is_empty());
+        assert!(subscribers.acknowledged_by(WHAT, 7).is_empty());
     }
 
     #[test]
@@ -207,7 +216,7 @@ mod tests {
         subscribers.acknowledge("h1_1", 1);
         let _second = subscribers.subscribe("h1_1");
         drop(first);
-        assert_eq!(subscribers.acknowledged_by(PAIR, 7), ["h1_1"]);
+        assert_eq!(subscribers.acknowledged_by(WHAT, 7), ["h1_1"]);
     }
 
     #[test]

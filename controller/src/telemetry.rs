@@ -27,6 +27,7 @@ use std::net::Ipv4Addr;
 
 use weft_topology::routes::EgressPort;
 
+pub use crate::classes::ClassSample;
 use crate::fabric::{LeafPair, RoutedFabric};
 pub use crate::gray_failure::LossSample;
 
@@ -106,6 +107,8 @@ pub enum Sample {
     Queue(QueueSample),
     /// Losses on a link.
     Loss(LossSample),
+    /// What a host has sent in each class.
+    Classes(ClassSample),
 }
 
 /// The measurements of a path of a leaf pair.

@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 use weft_proto::v1;
 use weft_topology::Host;
 
+use crate::classes::{Classes, Thresholds, WINDOW_BYTES, WINDOWS};
 use crate::engine::{Decision, Engine, Pattern, Verdict};
 use crate::fabric::{LeafPair, RoutedFabric};
 use crate::gray_failure::BLOCK_PACKETS;
@@ -80,6 +81,49 @@ pub fn explanation(engine: &Engine, now_ns: u64, pair: LeafPair) -> v1::Explanat
         source: engine.fabric().leaf_name(pair.source).to_owned(),
         destination: engine.fabric().leaf_name(pair.destination).to_owned(),
     }
+}
+
+/// The classes, their thresholds, and why. `acknowledged_by` are the hosts that run these.
+#[must_use]
+pub fn classes(classes: &Classes, acknowledged_by: Vec<String>) -> v1::ExplainClassesResponse {
+    let bound = |class: u8| {
+        let place = usize::from(class).checked_sub(1)?;
+        classes.most_bytes().get(place).copied()
+    };
+    let class = |class: u8| v1::PriorityClass {
+        most_bytes: bound(class).unwrap_or(0),
+        share_ppm: ppm_of(classes.shares(), class),
+        rate_ppm: ppm_of(classes.rates(), class),
+    };
+    let decision = |decided: &Thresholds| v1::ThresholdsDecision {
+        version: decided.version,
+        decided_ns: decided.at_ns,
+        most_bytes: decided.most_bytes.clone(),
+        seen_bytes: decided.seen_bytes,
+        waiting_ppm: ppm(decided.waiting),
+    };
+    v1::ExplainClassesResponse {
+        classes: (0..classes.count()).map(class).collect(),
+        version: classes.decided().map_or(0, |decided| decided.version),
+        acknowledged_by,
+        history: classes.history().iter().map(decision).collect(),
+        seen_bytes: classes.seen_bytes(),
+        needed_bytes: WINDOW_BYTES,
+        adapts: classes.adapts(),
+        windows: u32::try_from(classes.windows()).unwrap_or(u32::MAX),
+        needed_windows: WINDOWS as u32,
+    }
+}
+
+/// A share in millionths; 0 if there is none for the class.
+fn ppm_of(shares: &[f64], class: u8) -> u32 {
+    shares
+        .get(usize::from(class))
+        .map_or(0, |&share| ppm(share))
+}
+
+fn ppm(share: f64) -> u32 {
+    (share * 1e6).round() as u32
 }
 
 fn decision(decision: &Decision) -> v1::Decision {
@@ -174,6 +218,10 @@ pub fn telemetry_event(now_ns: u64, switch: &str, sample: &Sample) -> v1::Teleme
                 port: sample.port.into(),
                 depth_packets: sample.depth_packets,
                 delay_ns: sample.delay_ns,
+            }),
+            Sample::Classes(sample) => Shown::Classes(v1::ClassSample {
+                port: sample.port.into(),
+                bytes: sample.bytes.to_vec(),
             }),
             Sample::Loss(sample) => Shown::Loss(v1::LossSample {
                 port: sample.port.into(),

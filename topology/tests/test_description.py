@@ -210,12 +210,13 @@ def test_a_lab_document_is_read() -> None:
     assert lab.paths.bin == Path("/b")
     assert (lab.pattern_ttl_ns, lab.seed) == (200_000_000, 7)
     assert (lab.path_manager, lab.pattern_input, lab.control_delay_ns) == ("kernel", "rtt", 0)
-    assert lab.gray_loss_ppm == 5_000
+    assert (lab.gray_loss_ppm, lab.class_thresholds) == (5_000, "seen")
     loop = spec.lab_of(
         LAB | {"pattern_input": "rtt+queue", "control_delay_ns": 20_000, "gray_loss_ppm": 7}
     )
     assert (loop.pattern_input, loop.control_delay_ns) == ("rtt+queue", 20_000)
     assert loop.gray_loss_ppm == 7
+    assert spec.lab_of(LAB | {"class_thresholds": "built-in"}).class_thresholds == "built-in"
     assert spec.lab_of(LAB | {"path_manager": "fixed:2"}).path_manager == "fixed:2"
 
 
@@ -247,6 +248,7 @@ def test_a_lab_document_says_what_to_capture() -> None:
         ),
         ({"path_manager": 2}, "path_manager: not a string"),
         ({"pattern_input": 2}, "pattern_input: not a string"),
+        ({"class_thresholds": 2}, "class_thresholds: not a string"),
         ({"control_delay_ns": "20us"}, "control_delay_ns: not a whole number"),
         ({"capture": {"hosts": "h1_1", "arrivals": "all"}}, "hosts: not a list of names: 'h1_1'"),
         ({"capture": {"hosts": [], "arrivals": "all"}}, "hosts: name at least one, or all"),

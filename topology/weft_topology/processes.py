@@ -33,6 +33,7 @@ def of_lab(spec: LabSpec, rundir: Path, fabric: dict[str, Any]) -> list[Daemon]:
     controller += ["--pattern-ttl", units.duration(spec.pattern_ttl_ns)]
     controller += ["--pattern-input", spec.pattern_input]
     controller += ["--gray-loss", f"{spec.gray_loss_ppm / 10_000}%"]
+    controller += ["--class-thresholds", spec.class_thresholds]
     controller += ["--timestamps", "us" if spec.bmv2 else "ns"]
     urls = [f"http://127.0.0.1:{port}" for port in controllers.values()]
     agent = [argument for url in urls for argument in ("--controller", url)]

@@ -58,6 +58,9 @@ class LabSpec:
     """What patterns follow from, as `weft-controller --pattern-input` takes it."""
     gray_loss_ppm: int = 5_000
     """Paths that lose so much are avoided, as `weft-controller --gray-loss` takes it."""
+    class_thresholds: str = "seen"
+    """Where the thresholds between classes come from, as `weft-controller --class-thresholds`
+    takes it."""
     controllers: int = 1
     """One of them is primary."""
     control_delay_ns: int = 0
@@ -93,6 +96,7 @@ def lab_of(document: Any) -> LabSpec:
         paths=_paths(mapping(document, "paths")),
         pattern_input=string({"pattern_input": "rtt"} | document, "pattern_input"),
         gray_loss_ppm=integer({"gray_loss_ppm": 5_000} | document, "gray_loss_ppm"),
+        class_thresholds=string({"class_thresholds": "seen"} | document, "class_thresholds"),
         controllers=integer({"controllers": 1} | document, "controllers"),
         control_delay_ns=integer({"control_delay_ns": 0} | document, "control_delay_ns"),
         capture=_capture(document.get("capture")),

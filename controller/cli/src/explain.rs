@@ -15,7 +15,7 @@ use weft_text::units::{format_duration, format_rate};
 use weft_topology::{Role, Topology};
 
 use crate::query::QueryArgs;
-use crate::{Outcome, client, display, telemetry};
+use crate::{Outcome, classes, client, display, telemetry};
 
 /// A pair of hosts or leaves.
 #[derive(Debug, Args)]
@@ -59,11 +59,19 @@ pub async fn explain(args: &ExplainArgs) -> Outcome {
     };
     let answer = client.explain_patterns(request).await;
     let pairs = answer.map_err(client::refusal)?.into_inner().pairs;
+    let of_classes = classes::of(&mut client).await?;
     if args.query.json {
-        let documents: Vec<Value> = pairs.iter().map(document).collect();
+        let mut documents: Vec<Value> = pairs.iter().map(document).collect();
+        if let Some(document) = documents.first_mut() {
+            document["classes"] = classes::document(&of_classes);
+        }
         return display::out_json(&documents.first());
     }
-    display::out(pairs.iter().map(text).collect::<String>())
+    let mut shown: String = pairs.iter().map(text).collect();
+    if !of_classes.classes.is_empty() {
+        shown += &classes::text(&of_classes);
+    }
+    display::out(shown)
 }
 
 /// Shows the last patterns of every pair of leaves, each with what led to it.

@@ -6,6 +6,7 @@
 
 mod batch;
 mod capture_args;
+mod classes;
 mod client;
 mod compare;
 mod display;
@@ -58,6 +59,9 @@ enum Command {
     Patterns(query::PatternsArgs),
     /// Explain the pattern between two hosts: samples, path costs, and the rule that applied
     Explain(explain::ExplainArgs),
+    /// Show the classes of what connections have left to send: their thresholds and why, and how
+    /// much of each a host may send (--priorities)
+    Classes(query::QueryArgs),
     /// Show the RTT and queue of every path
     Paths(query::QueryArgs),
     /// Show the switches' samples as they arrive
@@ -161,6 +165,7 @@ fn run(arguments: impl Iterator<Item = OsString>) -> Outcome {
             Command::Patterns(args) if args.history => explain::history(&args.query).await,
             Command::Patterns(args) => query::patterns(&args.query).await,
             Command::Explain(args) => explain::explain(&args).await,
+            Command::Classes(args) => classes::classes(&args).await,
             Command::Paths(args) => query::paths(&args).await,
             Command::Telemetry(args) => telemetry::watch(&args).await,
             Command::Flows(args) => topo::flows(&args).await,

@@ -11,7 +11,7 @@ use weft_text::table::Table;
 use weft_text::units::format_duration;
 
 use crate::topo::LabName;
-use crate::{Outcome, client, display};
+use crate::{Outcome, classes, client, display};
 
 /// A question to the controller.
 #[derive(Debug, Args)]
@@ -51,7 +51,8 @@ pub async fn patterns(args: &QueryArgs) -> Outcome {
         return display::out("no pattern yet: no host has sent data to another leaf\n");
     }
     let text: Vec<String> = answer.patterns.iter().map(pattern_text).collect();
-    display::out(text.join("\n"))
+    let of_classes = classes::of(&mut client).await?;
+    display::out(text.join("\n") + &classes::line(&of_classes))
 }
 
 /// Shows telemetry of every path of every pair of leaves.

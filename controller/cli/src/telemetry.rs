@@ -54,6 +54,15 @@ pub fn text(event: &TelemetryEvent) -> String {
             "loss  port {:<3} {:>4} of {} packets",
             loss.port, loss.lost_packets, loss.packets,
         ),
+        Some(Sample::Classes(classes)) => {
+            let kilobytes = classes.bytes.iter().map(|bytes| (bytes / 1000).to_string());
+            let kilobytes: Vec<String> = kilobytes.collect();
+            format!(
+                "class port {:<3} {} kB in class 0, 1, ...",
+                classes.port,
+                kilobytes.join(" "),
+            )
+        }
         None => "sample of a kind this program does not know".to_owned(),
     };
     format!("{seconds:12.6}  {:<8}  {what}", event.switch)
@@ -87,6 +96,9 @@ pub fn document(event: &TelemetryEvent) -> Value {
                 "lost_packets": loss.lost_packets,
             });
         }
+        Some(Sample::Classes(classes)) => {
+            document["classes"] = json!({"port": classes.port, "bytes": classes.bytes});
+        }
         None => {}
     }
     document
@@ -103,7 +115,7 @@ fn ends(rtt: &RttSample) -> (String, String) {
 
 #[cfg(test)]
 mod tests {
-    use weft_proto::v1::{LossSample, QueueSample};
+    use weft_proto::v1::{ClassSample, LossSample, QueueSample};
 
     use super::*;
 
@@ -144,6 +156,12 @@ mod tests {
         }));
         assert!(text(&loss).ends_with("loss  port 1    131 of 12800 packets"));
         assert_eq!(document(&loss)["loss"]["lost_packets"], 131);
+        let classes = event(Sample::Classes(ClassSample {
+            port: 1,
+            bytes: vec![0, 2_500, 1_000_000],
+        }));
+        assert!(text(&classes).ends_with("class port 1   0 2 1000 kB in class 0, 1, ..."));
+        assert_eq!(document(&classes)["classes"]["bytes"][1], 2_500);
         assert!(!document(&queue).to_string().contains('\n'));
     }
 }

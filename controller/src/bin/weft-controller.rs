@@ -17,11 +17,12 @@ use tokio::sync::Notify;
 use tonic::transport::server::TcpIncoming;
 use tracing::info;
 use tracing_subscriber::EnvFilter;
+use weft_controller::classes::ThresholdsFrom;
 use weft_controller::cost::Input;
 use weft_controller::engine::{Config, Engine};
 use weft_controller::fabric::RoutedFabric;
 use weft_controller::hub::Hub;
-use weft_controller::p4::desired::{desired, desired_of_nic};
+use weft_controller::p4::desired::{desired, desired_of_nic, policing};
 use weft_controller::p4::digest::Decoder;
 use weft_controller::p4::program::Program;
 use weft_controller::p4::session::{self, Target};
@@ -68,6 +69,10 @@ struct Args {
     /// configured; 100% for never
     #[arg(long, value_name = "SHARE", default_value = "0.5%", value_parser = parse_share_ppm)]
     gray_loss: u32,
+    /// Where hosts write classes of what is left to send: whether the thresholds between classes
+    /// follow the sizes of flows that switches see (seen), or stay those of the kernel (built-in)
+    #[arg(long, value_name = "FROM", default_value_t = ThresholdsFrom::default())]
+    class_thresholds: ThresholdsFrom,
     /// Unit of the switches' timestamps. BMv2 uses us; its queues serve packets, not bits,
     /// so with us slow links are not detected
     #[arg(long, value_enum, default_value_t = Timestamps::Ns)]
@@ -147,6 +152,7 @@ fn prepare(args: &Args) -> anyhow::Result<(Vec<Target>, Hub)> {
         epoch_ns: clock::epoch_ns(),
         gray_ppm: args.gray_loss,
         finds_slow_links: unit == TimestampUnit::Nanoseconds,
+        adapts_thresholds: args.class_thresholds == ThresholdsFrom::Seen,
     };
     let engine = Engine::new(fabric, config);
     let wait_unit_ns = unit.wait_ns();
@@ -168,6 +174,7 @@ fn targets(args: &Args, fabric: &RoutedFabric, unit: TimestampUnit) -> anyhow::R
             device_id: switch.device_id,
             grpc: switch.grpc.clone(),
             desired: desired(fabric, switch, program, unit)?,
+            limits: policing::Limits::of(fabric.topology(), switch, program)?,
             decoder: Decoder::new(program, switch.role, unit)?,
             program: Arc::clone(program),
         })
@@ -191,6 +198,7 @@ fn nics(args: &Args, fabric: &RoutedFabric, unit: TimestampUnit) -> anyhow::Resu
                 device_id: nic.device_id,
                 grpc: nic.grpc.clone(),
                 desired: desired_of_nic(fabric, host, &program, unit)?,
+                limits: policing::Limits::default(),
                 decoder: Decoder::new(&program, Role::Nic, unit)?,
                 program: Arc::clone(&program),
             })

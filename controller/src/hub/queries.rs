@@ -6,6 +6,7 @@ use weft_proto::v1;
 
 use super::Hub;
 use crate::clock::now_ns;
+use crate::subscribers::What;
 use crate::view;
 
 impl Hub {
@@ -25,7 +26,9 @@ impl Hub {
                 time_to_live_ns: self.time_to_live_ns,
                 paths: view::paths(engine, now_ns, pair),
                 sequence: pattern.sequence.iter().map(|&path| path.into()).collect(),
-                acknowledged_by: state.subscribers.acknowledged_by(pair, pattern.version),
+                acknowledged_by: state
+                    .subscribers
+                    .acknowledged_by(What::Pattern(pair), pattern.version),
                 source: engine.fabric().leaf_name(pair.source).to_owned(),
                 destination: engine.fabric().leaf_name(pair.destination).to_owned(),
             })

@@ -3,8 +3,11 @@
 //! Tests of the hub, on simulated time.
 
 use super::*;
+use crate::classes::WINDOWS;
 use crate::engine::{Config, Rule};
-use crate::testing::{fabric, rtt_sample};
+use crate::fabric::RoutedFabric;
+use crate::telemetry::ClassSample;
+use crate::testing::{fabric, leaf_spine, rtt_sample};
 
 const MS: u64 = 1_000_000;
 const LIFE: Duration = Duration::from_millis(200);
@@ -110,12 +113,15 @@ fn what_a_standby_has_to_do_waits_until_it_is_primary() {
 #[test]
 fn probes_that_come_from_a_host_bring_no_path_back_to_life() {
     let hub = hub(None);
-    let mut probes = ["leaf1", "leaf2"].map(|leaf| hub.open_packet_out(leaf));
+    let mut orders = ["leaf1", "leaf2"].map(|leaf| hub.open_orders(leaf));
     // Ports of a leaf: first its host, then the spines.
     let mut answer = |ms, port_of: fn(u8) -> u16| {
         wait(&hub, ms..ms + 1);
-        let sent = probes.iter_mut();
-        for outgoing in sent.flat_map(|sent| std::iter::from_fn(|| sent.try_recv().ok())) {
+        let orders = orders.iter_mut();
+        for order in orders.flat_map(|orders| std::iter::from_fn(|| orders.try_recv().ok())) {
+            let Order::Send(outgoing) = order else {
+                panic!("{order:?}");
+            };
             let probe = probe::decode(&outgoing.frame).unwrap();
             let leaf = format!("leaf{}", probe.pair.destination);
             let at = (&*leaf, port_of(probe.path));
@@ -160,4 +166,90 @@ fn agents_may_follow_a_controller_that_has_just_started_and_is_not_primary_yet()
     let hub = Hub::new(engine, LIFE, 0, None, String::new());
     assert!(!hub.is_primary());
     assert!(hub.subscribe("h1_1").is_ok());
+}
+
+/// A hub whose hosts have sent enough long flows with classes, and the stream of one of them.
+fn hub_with_classes() -> (Hub, Updates, mpsc::Receiver<Order>) {
+    let mut topology = leaf_spine(2, 2, 1);
+    topology.priorities = Some(8);
+    let fabric = RoutedFabric::new(topology).unwrap();
+    let engine = Engine::new(fabric, Config::default());
+    let hub = Hub::new(engine, LIFE, 0, None, String::new());
+    for switch in SWITCHES {
+        hub.arbitrated(switch, Arbitration::Primary);
+    }
+    let stream = hub.subscribe("h1_1").unwrap();
+    let orders = hub.open_orders("leaf1");
+    for window in 0..=WINDOWS as u64 {
+        let sample = ClassSample {
+            port: 1,
+            bytes: [0, 0, 0, 0, 0, 0, 1, 99].map(|share| share * window * 500_000),
+            at_ns: 0,
+        };
+        let now_ns = (1 + window) * 300 * MS;
+        let mut state = hub.lock();
+        let sample = Sample::Classes(sample);
+        state.engine.record(now_ns, None, "leaf1", &sample);
+        hub.publish_changes(&mut state, now_ns);
+    }
+    (hub, stream, orders)
+}
+
+/// The thresholds in the updates that wait.
+fn thresholds(stream: &mut Updates) -> Vec<v1::Thresholds> {
+    let updates = std::iter::from_fn(|| stream.try_recv().ok());
+    updates
+        .filter_map(|update| update.unwrap().thresholds)
+        .collect()
+}
+
+#[test]
+fn new_thresholds_reach_every_host_and_are_acknowledged() {
+    let (hub, mut stream, _orders) = hub_with_classes();
+    let mut last = 0;
+    let updates = std::iter::from_fn(|| stream.try_recv().ok());
+    let sent: Vec<v1::Thresholds> = updates
+        .filter_map(|update| {
+            let update = update.unwrap();
+            last = update.update;
+            update.thresholds
+        })
+        .collect();
+    assert_eq!(sent.len(), 1);
+    assert_eq!(sent[0].most_bytes.len(), 6);
+    assert_eq!(sent[0].time_to_live_ns, 200 * MS);
+    let before = hub.explain_classes();
+    assert_eq!(before.version, sent[0].version);
+    assert!(before.acknowledged_by.is_empty());
+    hub.acknowledge("h1_1", last, 0);
+    assert_eq!(hub.explain_classes().acknowledged_by, ["h1_1"]);
+}
+
+#[test]
+fn a_host_that_subscribes_later_gets_the_thresholds_first_of_all() {
+    let (hub, mut first, _orders) = hub_with_classes();
+    let mut second = hub.subscribe("h2_1").unwrap();
+    assert_eq!(thresholds(&mut second), thresholds(&mut first));
+}
+
+#[test]
+fn limits_of_classes_go_to_leaves_now_and_after_a_new_session() {
+    let (hub, _stream, mut orders) = hub_with_classes();
+    let limits: Vec<Order> = std::iter::from_fn(|| orders.try_recv().ok())
+        .filter(|order| matches!(order, Order::Limit(_)))
+        .collect();
+    assert_eq!(limits.len(), 1);
+    assert_eq!(
+        hub.open_orders("leaf1").try_recv().ok().as_ref(),
+        limits.first()
+    );
+    assert!(hub.open_orders("spine1").try_recv().is_err());
+}
+
+#[test]
+fn thresholds_are_renewed_although_there_is_no_pattern() {
+    let (hub, _stream, _orders) = hub_with_classes();
+    let state = hub.lock();
+    assert!(state.engine.patterns().next().is_none());
+    assert!(hub.renewal_ns(&state).is_some());
 }

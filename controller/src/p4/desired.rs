@@ -2,6 +2,7 @@
 
 //! The desired state of a switch or SmartNIC: its table entries and digest subscriptions.
 
+pub mod policing;
 mod queues;
 mod uplinks;
 
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 use weft_p4runtime::p4::v1::{DigestEntry, TableEntry};
 use weft_topology::{Host, Role, Switch};
 
-use super::digest::{INT_DIGEST, LOSS_DIGEST, QUEUE_DIGEST, RTT_DIGEST};
+use super::digest::{CLASS_DIGEST, INT_DIGEST, LOSS_DIGEST, QUEUE_DIGEST, RTT_DIGEST};
 use super::program::{Error, Key, Program};
 use super::subscription::subscriptions;
 use super::timestamps::TimestampUnit;
@@ -59,7 +60,13 @@ pub fn desired(
     let (mut entries, digests) = match switch.role {
         Role::Leaf => (
             leaf_entries(fabric, switch, program, unit)?,
-            &[RTT_DIGEST, QUEUE_DIGEST, LOSS_DIGEST, INT_DIGEST][..],
+            &[
+                RTT_DIGEST,
+                QUEUE_DIGEST,
+                LOSS_DIGEST,
+                INT_DIGEST,
+                CLASS_DIGEST,
+            ][..],
         ),
         Role::Aggregation | Role::Spine | Role::Core | Role::Nic => (
             spine_entries(fabric, switch, program, unit)?,
@@ -72,6 +79,9 @@ pub fn desired(
     }
     entries.extend(queues::ecn_thresholds(fabric, switch, program, unit)?);
     entries.extend(queues::priorities(fabric.topology(), program)?);
+    if switch.role == Role::Leaf {
+        entries.extend(policing::claims(fabric.topology(), switch, program)?);
+    }
     entries.extend(ack_delays(fabric, switch, program, unit)?);
     with_telemetry(fabric, program, unit, entries, DIGEST_BYTES, digests)
 }

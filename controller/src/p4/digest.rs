@@ -10,7 +10,7 @@ use weft_topology::Role;
 
 use super::program::{Error, Program};
 use super::timestamps::TimestampUnit;
-use crate::telemetry::{BusyPeriod, LossSample, QueueSample, RttSample, Sample};
+use crate::telemetry::{BusyPeriod, ClassSample, LossSample, QueueSample, RttSample, Sample};
 
 /// Digest of RTT samples, sent by leaves and SmartNICs.
 pub const RTT_DIGEST: &str = "rtt_sample_t";
@@ -20,6 +20,9 @@ pub const QUEUE_DIGEST: &str = "queue_sample_t";
 
 /// Digest of loss samples, sent by switches.
 pub const LOSS_DIGEST: &str = "loss_sample_t";
+
+/// Digest of what hosts send in each class, sent by leaves.
+pub const CLASS_DIGEST: &str = "class_sample_t";
 
 /// Digest of in-band telemetry, sent by leaves.
 pub const INT_DIGEST: &str = "int_sample_t";
@@ -55,6 +58,7 @@ pub struct Decoder {
     rtt: Option<(u32, [usize; 10])>,
     queue: Option<(u32, [usize; 6])>,
     loss: Option<(u32, [usize; 4])>,
+    classes: Option<(u32, [usize; 10])>,
     int: Option<IntFields>,
     unit_ns: u64,
 }
@@ -107,10 +111,22 @@ impl Decoder {
                 Some((program.digest_id(LOSS_DIGEST)?, fields))
             }
         };
+        let classes = match role {
+            Role::Leaf => {
+                let fields = [
+                    "port", "at", "bytes_0", "bytes_1", "bytes_2", "bytes_3", "bytes_4", "bytes_5",
+                    "bytes_6", "bytes_7",
+                ];
+                let fields = program.struct_fields(CLASS_DIGEST, fields)?;
+                Some((program.digest_id(CLASS_DIGEST)?, fields))
+            }
+            Role::Aggregation | Role::Spine | Role::Core | Role::Nic => None,
+        };
         Ok(Self {
             rtt,
             queue,
             loss,
+            classes,
             int: match role {
                 Role::Leaf => Some(IntFields::of(program)?),
                 Role::Aggregation | Role::Spine | Role::Core | Role::Nic => None,
@@ -216,8 +232,21 @@ impl Decoder {
                     at_ns: at.checked_mul(self.unit_ns)?,
                 }))
             }
-            _ => None,
+            _ => self.class_sample(digest_id, data),
         }
+    }
+
+    fn class_sample(&self, digest_id: u32, data: &P4Data) -> Option<Sample> {
+        let (id, fields) = self.classes.as_ref()?;
+        if *id != digest_id {
+            return None;
+        }
+        let [port, at, bytes @ ..] = values(data, fields)?;
+        Some(Sample::Classes(ClassSample {
+            port: port.try_into().ok()?,
+            bytes,
+            at_ns: at.checked_mul(self.unit_ns)?,
+        }))
     }
 }
 
@@ -360,6 +389,20 @@ mod tests {
             at_ns: 5_000,
         };
         assert_eq!(samples, [Sample::Loss(expected)]);
+    }
+
+    #[test]
+    fn a_class_sample_has_the_bytes_of_every_class() {
+        let leaf = program(Role::Leaf);
+        let decoder = Decoder::new(&leaf, Role::Leaf, TimestampUnit::Microseconds).unwrap();
+        let id = leaf.digest_id(CLASS_DIGEST).unwrap();
+        let (samples, _) = decoder.samples(&list(id, &[3, 5, 10, 11, 12, 13, 14, 15, 16, 17]));
+        let expected = ClassSample {
+            port: 3,
+            bytes: [10, 11, 12, 13, 14, 15, 16, 17],
+            at_ns: 5_000,
+        };
+        assert_eq!(samples, [Sample::Classes(expected)]);
     }
 
     #[test]

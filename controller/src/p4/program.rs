@@ -153,6 +153,19 @@ impl Program {
             .ok_or_else(|| self.missing("digest", name))
     }
 
+    /// Id of the meter called `name`.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when there is none.
+    pub fn meter_id(&self, name: &str) -> Result<u32, Error> {
+        self.info
+            .meters
+            .iter()
+            .find(|meter| is_called(&meter.preamble, name))
+            .map(|meter| id(&meter.preamble))
+            .ok_or_else(|| self.missing("meter", name))
+    }
+
     /// Indices of `fields` in the struct of the digest `name`.
     ///
     /// # Errors

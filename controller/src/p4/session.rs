@@ -30,10 +30,11 @@ use weft_p4runtime::p4::v1::{
 
 use self::writer::Writer;
 use super::desired::Desired;
+use super::desired::policing::Limits;
 use super::digest::Decoder;
 use super::program::Program;
 use super::subscription::DIGEST_WAIT_NS;
-use crate::hub::Hub;
+use crate::hub::{Hub, Order};
 use crate::mastership::Arbitration;
 use crate::probe;
 
@@ -105,6 +106,9 @@ pub struct Target {
     pub program: Arc<Program>,
     /// The desired state of its tables.
     pub desired: Desired,
+    /// The writes that limit what its hosts send in each class, by shares of their links; none
+    /// where there are no hosts.
+    pub limits: Limits,
     /// Decodes its digests.
     pub decoder: Decoder,
 }
@@ -164,7 +168,7 @@ async fn session(
     hub.arbitrated(&target.name, Arbitration::Primary);
     writer.clone().configure().await?;
     ready();
-    stream.follow(target, hub).await
+    stream.follow(writer, hub).await
 }
 
 /// Connects, opens the stream and becomes primary.
@@ -252,15 +256,21 @@ impl Stream {
 
     /// Processes digests until the stream ends or another controller becomes primary. In
     /// that case waits until the other is gone.
-    async fn follow(&mut self, target: &Target, hub: &Hub) -> Result<(), Error> {
-        let mut probes = hub.open_packet_out(&target.name);
+    async fn follow(&mut self, mut writer: Writer<'_>, hub: &Hub) -> Result<(), Error> {
+        let target = writer.target;
+        let mut orders = hub.open_orders(&target.name);
         loop {
             let message = tokio::select! {
                 message = self.inbox.message() => message.map_err(call("stream"))?,
-                Some(probe) = probes.recv() => {
-                    let packet = target.program.packet_out(probe.port, probe.frame);
-                    self.send(request(stream_message_request::Update::Packet(packet)))
-                        .await?;
+                Some(order) = orders.recv() => {
+                    match order {
+                        Order::Send(probe) => {
+                            let packet = target.program.packet_out(probe.port, probe.frame);
+                            self.send(request(stream_message_request::Update::Packet(packet)))
+                                .await?;
+                        }
+                        Order::Limit(rates) => writer.limit(&rates).await?,
+                    }
                     continue;
                 }
             };

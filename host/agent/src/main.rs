@@ -21,7 +21,7 @@ use tracing_subscriber::EnvFilter;
 use weft_agent::adaptive::Sample;
 use weft_agent::path_manager::{Manager, PathManager};
 use weft_agent::subflows::Subflows;
-use weft_agent::weft::{Flow, Pattern, Weft};
+use weft_agent::weft::{Flow, Pattern, Thresholds, Weft};
 use weft_agent::{mptcp_pm, netlink, subscription};
 use weft_topology::{Host, Topology};
 
@@ -53,6 +53,8 @@ enum Command {
     Subflows(Query),
     /// Print the patterns that kernels hold
     Patterns(Query),
+    /// Print the thresholds between classes that kernels hold
+    Thresholds(Query),
 }
 
 #[derive(Debug, Args)]
@@ -139,6 +141,7 @@ fn main() -> ExitCode {
         (Some(Command::Flows(query)), _) => print_flows(&query),
         (Some(Command::Subflows(query)), _) => print_subflows(&query),
         (Some(Command::Patterns(query)), _) => print_patterns(&query),
+        (Some(Command::Thresholds(query)), _) => print_thresholds(&query),
         (None, Some(serve)) => run(&serve),
         (None, None) => unreachable!("clap requires the arguments of one of them"),
     };
@@ -251,6 +254,10 @@ fn print_subflows(query: &Query) -> Result<()> {
 
 fn print_patterns(query: &Query) -> Result<()> {
     query.print(|netns| Weft::open(netns)?.patterns(), pattern_text)
+}
+
+fn print_thresholds(query: &Query) -> Result<()> {
+    query.print(|netns| Weft::open(netns)?.thresholds(), thresholds_text)
 }
 
 impl Query {
@@ -368,17 +375,35 @@ fn path_text(host: &Host, path: &PathSubflows) -> String {
     text
 }
 
+fn state(age_ns: u64, time_to_live_ns: u64) -> &'static str {
+    if age_ns < time_to_live_ns {
+        "live"
+    } else {
+        "expired"
+    }
+}
+
+fn thresholds_text(host: &Host, thresholds: &Thresholds) -> String {
+    let bounds = thresholds.most_bytes.iter();
+    let bounds: Vec<_> = bounds.map(|bytes| format!("{} kB", bytes / 1000)).collect();
+    format!(
+        "{} version {} {} age {:.1} ms of {:.1} ms  up to {}",
+        host.name,
+        thresholds.version,
+        state(thresholds.age_ns, thresholds.time_to_live_ns),
+        thresholds.age_ns as f64 / 1e6,
+        thresholds.time_to_live_ns as f64 / 1e6,
+        bounds.join(", "),
+    )
+}
+
 fn pattern_text(host: &Host, pattern: &Pattern) -> String {
     let sequence: String = pattern
         .sequence
         .iter()
         .map(|index| char::from(b'A' + (index % 26)))
         .collect();
-    let state = if pattern.age_ns < pattern.time_to_live_ns {
-        "live"
-    } else {
-        "expired"
-    };
+    let state = state(pattern.age_ns, pattern.time_to_live_ns);
     let mut text = format!(
         "{} to {} version {} {state} age {:.1} ms of {:.1} ms  {sequence}",
         host.name,

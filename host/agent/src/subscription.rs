@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! One host's subscription: applies the controller's patterns in its kernel.
+//! One host's subscription: applies the controller's patterns and thresholds in its kernel.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -15,7 +15,7 @@ use weft_proto::v1::weft_client::WeftClient;
 use weft_proto::v1::{AckPatternsRequest, LeafPattern, PatternUpdate, WatchPatternsRequest};
 
 use crate::installed::Installed;
-use crate::weft::{LocalPath, Pattern, Prefix, Weft};
+use crate::weft::{LocalPath, Pattern, Prefix, Thresholds, Weft};
 
 /// Wait before the next attempt to reach a controller: at first, and at most.
 const RETRY: Duration = Duration::from_millis(50);
@@ -74,14 +74,15 @@ async fn watch(
         let _ = subscribed.send(());
     }
     installed.start_stream();
-    let mut peers = Peers::default();
+    let mut stream_state = StreamState::default();
     let mut updates = 0;
     // An error after the first update means that the controller died, which also ends the stream.
     while let Ok(Some(update)) = stream.message().await {
         updates += 1;
-        let brings_news = !(update.patterns.is_empty() && update.withdrawn.is_empty());
+        let brings_news = !(update.patterns.is_empty() && update.withdrawn.is_empty())
+            || update.thresholds.is_some();
         // A renewal changes nothing, so it needs no acknowledgement.
-        if apply(host, kernel, installed, &mut peers, &update) && brings_news {
+        if apply(host, kernel, installed, &mut stream_state, &update) && brings_news {
             let ack = AckPatternsRequest {
                 host: host.to_owned(),
                 update: update.update,
@@ -96,15 +97,23 @@ async fn watch(
     Ok(updates)
 }
 
+/// What the current stream has sent, apart from its patterns.
+#[derive(Debug, Default)]
+struct StreamState {
+    peers: Peers,
+    thresholds: Option<Thresholds>,
+}
+
 /// Applies `update`. Returns whether the kernel has all of it, or something newer.
 fn apply(
     host: &str,
     kernel: &mut Weft,
     installed: &mut Installed,
-    peers: &mut Peers,
+    stream: &mut StreamState,
     update: &PatternUpdate,
 ) -> bool {
-    let mut taken = true;
+    let StreamState { peers, thresholds } = stream;
+    let mut taken = apply_thresholds(host, kernel, thresholds, update);
     if !peers.extend(&update.peers) {
         warn!(host, "malformed peer in an update");
         taken = false;
@@ -162,6 +171,37 @@ fn apply(
         }
     }
     taken
+}
+
+/// Sets the thresholds of `update`, or renews those of the stream. Returns whether the kernel
+/// has them. A renewal is a SET of the same: one message, once per time to live or so.
+fn apply_thresholds(
+    host: &str,
+    kernel: &mut Weft,
+    thresholds: &mut Option<Thresholds>,
+    update: &PatternUpdate,
+) -> bool {
+    if let Some(new) = &update.thresholds {
+        *thresholds = Some(Thresholds {
+            version: new.version,
+            time_to_live_ns: new.time_to_live_ns,
+            age_ns: 0,
+            most_bytes: new.most_bytes.clone(),
+        });
+    } else if !update.renew {
+        return true;
+    }
+    let Some(thresholds) = thresholds else {
+        return true;
+    };
+    match kernel.set_thresholds(thresholds) {
+        Ok(()) => true,
+        Err(error) => {
+            let version = thresholds.version;
+            warn!(host, version, "setting thresholds between classes: {error}");
+            false
+        }
+    }
 }
 
 /// Nanoseconds of `CLOCK_MONOTONIC`.

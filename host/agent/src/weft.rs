@@ -3,6 +3,7 @@
 //! The kernel's generic netlink family `mptcp_pattern`, specified in host/kernel/mptcp_pattern.yaml.
 
 pub mod spec;
+mod thresholds;
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -17,6 +18,7 @@ use spec::{Command, message, path, subflow};
 use crate::netlink::{Attributes, Error, Socket, Writer};
 
 pub use spec::Source;
+pub use thresholds::Thresholds;
 
 /// A destination prefix of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -151,6 +153,26 @@ impl Weft {
     pub fn patterns(&mut self) -> Result<Vec<Pattern>, Error> {
         self.dump(Command::PatternGet, |answer| {
             decode(answer).ok_or("a pattern lacks an attribute")
+        })
+    }
+
+    /// Replaces the thresholds between classes.
+    ///
+    /// # Errors
+    /// The kernel's refusal; `ESTALE` while thresholds of a newer version live.
+    pub fn set_thresholds(&mut self, thresholds: &Thresholds) -> Result<(), Error> {
+        let mut request = Request::new(Command::ThresholdsSet);
+        thresholds.encode(&mut request.attributes());
+        self.socket.call(&request)
+    }
+
+    /// The thresholds that were set last; none if the built-in ones have held ever since.
+    ///
+    /// # Errors
+    /// As [`patterns`](Self::patterns).
+    pub fn thresholds(&mut self) -> Result<Vec<Thresholds>, Error> {
+        self.dump(Command::ThresholdsGet, |answer| {
+            Thresholds::decode(answer).ok_or("thresholds lack an attribute")
         })
     }
 

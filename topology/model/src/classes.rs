@@ -16,18 +16,29 @@ pub fn dscp_of_class(class: u8) -> u8 {
 /// `weft_thresholds_kb` of `host/kernel/priority.c`.
 const THRESHOLDS_KB: [u64; CLASSES_MAX as usize - 2] = [15, 45, 150, 500, 1500, 5000];
 
+/// The built-in thresholds between so many classes, in bytes, from class 1 on: fewer classes have
+/// some of those of eight.
+///
+/// `classes` is from 2 to [`CLASSES_MAX`].
+#[must_use]
+pub fn thresholds_of(classes: u8) -> Vec<u64> {
+    let wider = usize::from(CLASSES_MAX - 1);
+    let index = |class: u8| usize::from(class) * wider / usize::from(classes - 1) - 1;
+    (1..classes - 1)
+        .map(|class| 1000 * THRESHOLDS_KB[index(class)])
+        .collect()
+}
+
 /// The class of data, by what their connection has left to send, from these data on: as
 /// `host/kernel/priority.h` has it. Class 0 is for what is urgent whatever is left.
 ///
 /// `classes` is from 2 to [`CLASSES_MAX`].
 #[must_use]
 pub fn class_of(bytes_left: u64, classes: u8) -> u8 {
-    let wider = usize::from(CLASSES_MAX - 1);
-    let is_within = |class: &u8| {
-        let index = usize::from(*class) * wider / usize::from(classes - 1) - 1;
-        bytes_left <= 1000 * THRESHOLDS_KB[index]
-    };
-    (1..classes - 1).find(is_within).unwrap_or(classes - 1)
+    let thresholds = thresholds_of(classes).into_iter();
+    let mut classed = (1..).zip(thresholds);
+    let class = classed.find(|(_, most_bytes)| bytes_left <= *most_bytes);
+    class.map_or(classes - 1, |(class, _)| class)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use weft_agent::path_manager::PathManager;
+use weft_controller::classes::ThresholdsFrom;
 use weft_controller::cost::Input;
 use weft_lab::{
     ChangeSpec, ClockMode, CommonSpec, FatTreeSpec, InBandSpec, LabSpec, LeafSpineSpec,
@@ -161,6 +162,11 @@ pub struct FabricArgs {
     #[arg(long, value_name = "CLASSES", value_parser = clap::value_parser!(u8).range(2..=i64::from(CLASSES_MAX)))]
     priorities: Option<u8>,
 
+    /// With --priorities, what the thresholds between classes follow: the sizes of flows that
+    /// switches see (seen), or nothing, those of the kernel hold (built-in)
+    #[arg(long, value_name = "FROM", default_value_t = ThresholdsFrom::default())]
+    class_thresholds: ThresholdsFrom,
+
     /// IP version of connections: 4 or 6
     #[arg(long, value_name = "VERSION", default_value_t = 4, value_parser = parse_ip)]
     ip: u8,
@@ -212,6 +218,9 @@ impl FabricArgs {
     /// One line that says which flag is wrong.
     pub fn lab(&self, seed: u64, clock: ClockMode, mut paths: Paths) -> Result<LabSpec, String> {
         let topology = self.topology()?;
+        if self.priorities.is_none() && self.class_thresholds != ThresholdsFrom::default() {
+            return Err("--class-thresholds: there are no classes; give --priorities too".into());
+        }
         if clock == ClockMode::Native && !self.modules.is_empty() {
             return Err(
                 "--module: not with --clock native, which runs on this machine's own kernel".into(),
@@ -225,6 +234,7 @@ impl FabricArgs {
             pattern_ttl_ns: self.pattern_ttl,
             pattern_input: self.pattern_input.to_string(),
             gray_loss_ppm: self.gray_loss,
+            class_thresholds: self.class_thresholds.to_string(),
             controllers: self.controllers,
             control_delay_ns: self.control_delay,
             path_manager: self.path_manager.to_string(),

@@ -226,6 +226,7 @@ fn a_flowlet_timeout_is_of_flowlets() {
 fn there_are_two_to_eight_classes_or_none() {
     assert_eq!(leaf_spine("").common.priorities, None);
     assert_eq!(leaf_spine("--priorities 8").common.priorities, Some(8));
+    assert!(parse("--priorities 8 --class-thresholds guessed").is_err());
     for refused in ["0", "1", "9", "all"] {
         assert!(parse(&format!("--priorities {refused}")).is_err());
     }

@@ -32,7 +32,7 @@ fn a_leaf_reaches_its_hosts_the_other_leaves_and_every_spine() {
         .iter()
         .filter(|entry| entry.is_default_action);
     assert_eq!(defaults.count(), 3);
-    assert_eq!(desired.digests.len(), 4);
+    assert_eq!(desired.digests.len(), 5);
 }
 
 #[test]

@@ -32,6 +32,17 @@ impl Writer<'_> {
             corrections = updates.len(),
             "configured"
         );
+        self.write(updates).await.map_err(call("writing tables"))
+    }
+
+    /// Limits what hosts send in each class to these shares of their links.
+    pub async fn limit(&mut self, rates: &[f64]) -> Result<(), Error> {
+        let updates = self.target.limits.updates(rates);
+        let written = self.write(updates).await;
+        written.map_err(call("limiting classes"))
+    }
+
+    async fn write(&mut self, updates: Vec<p4::Update>) -> Result<(), Status> {
         if updates.is_empty() {
             return Ok(());
         }
@@ -42,8 +53,7 @@ impl Writer<'_> {
                 updates,
                 ..p4::WriteRequest::default()
             })
-            .await
-            .map_err(call("writing tables"))?;
+            .await?;
         Ok(())
     }
 

@@ -33,6 +33,10 @@ pub struct LabSpec {
     /// --gray-loss` takes it.
     #[serde(default = "gray_loss")]
     pub gray_loss_ppm: u32,
+    /// Where the thresholds between classes come from, as `weft-controller
+    /// --class-thresholds` takes it.
+    #[serde(default = "seen")]
+    pub class_thresholds: String,
     /// How many controllers there are; one is primary, the others stand by.
     #[serde(default = "one")]
     pub controllers: u8,
@@ -158,6 +162,10 @@ fn one() -> u8 {
 
 fn gray_loss() -> u32 {
     5_000
+}
+
+fn seen() -> String {
+    "seen".to_owned()
 }
 
 fn rtt() -> String {

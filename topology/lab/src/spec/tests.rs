@@ -43,6 +43,7 @@ fn whole() -> LabSpec {
         pattern_ttl_ns: 200_000_000,
         pattern_input: "rtt+queue".to_owned(),
         gray_loss_ppm: 20_000,
+        class_thresholds: "built-in".to_owned(),
         controllers: 2,
         control_delay_ns: 20_000,
         path_manager: "fixed:2".to_owned(),
