@@ -47,6 +47,14 @@ def test_flows_share_a_link_evenly_or_the_shortest_goes_first() -> None:
     assert found["fct_p99_by_shortest"] == pytest.approx(1)
 
 
+def test_equal_flows_of_an_incast_have_half_the_mean_when_one_goes_first() -> None:
+    flows = [(f"h1_{host}", "h2_1", 1, 0, 3) for host in (1, 2, 3)]
+    found = ratios(*flows, traffic="incast")
+    assert found["fct_mean_by_even"] == pytest.approx(1)
+    assert found["fct_mean_even_ms"] == pytest.approx(3 * MB_MS)
+    assert found["fct_mean_shortest_ms"] == pytest.approx(2 * MB_MS)
+
+
 def test_rates_follow_as_flows_come_and_go() -> None:
     # The first flow is alone until 1, then both have half the rate until it completes at 3.
     found = ratios(("h1_1", "h2_1", 2, 0, 3), ("h1_2", "h2_1", 2, 1, 3))
@@ -88,4 +96,4 @@ def test_runs_that_the_model_does_not_cover_are_not_compared() -> None:
     assert not ratios(flow, kind="fat-tree")
     assert not ratios(flow, changes=[{"at_ns": 1, "target": "leaf1-spine1", "rate_bps": 1}])
     assert not ratios(flow, changes=[{"at_ns": 1, "target": "leaf1", "up": False}])
-    assert not ratios(flow, traffic="incast")
+    assert not ratios(flow, traffic="bulk")

@@ -42,13 +42,13 @@ class Phase(NamedTuple):
 def metrics(info: Mapping[str, Any], flows: pl.DataFrame) -> dict[str, float]:
     """Compare FCTs with both models; gives nothing for other fabrics than leaf-spines.
 
-    Spines may change during the run. `flows` are the rows of flows.csv of completed flows; those of
+    Nor for traffic whose flows have no size of their own. Spines may change during the run. `flows` are the rows of flows.csv of completed flows; those of
     the warm-up are in the way of the others, and are not compared.
     """
     lab = info.get("lab", {})
     topology = lab.get("topology", {})
-    random = info.get("workload", {}).get("traffic") == "random"
-    if topology.get("kind") != "leaf-spine" or not random:
+    has_sizes = info.get("workload", {}).get("traffic") in ("random", "incast")
+    if topology.get("kind") != "leaf-spine" or not has_sizes:
         return {}
     spines = [f"spine{number}" for number in range(1, topology["spines"] + 1)]
     if any(change["target"] not in spines for change in topology.get("changes", [])):
@@ -67,6 +67,7 @@ def metrics(info: Mapping[str, Any], flows: pl.DataFrame) -> dict[str, float]:
         least_s = all_s.filter(counts)
         found[f"fct_mean_by_{name}"] = number(fct_s.mean()) / number(least_s.mean())
         found[f"fct_p99_by_{name}"] = _p99(fct_s) / _p99(least_s)
+        found[f"fct_mean_{name}_ms"] = number(least_s.mean()) * 1e3
     return found
 
 

@@ -40,6 +40,8 @@ METRICS: dict[str, Quantity] = {
     "fct_p99_by_even": Quantity("99th percentile FCT by that of links shared evenly", ""),
     "fct_mean_by_shortest": Quantity("Mean FCT by that of shortest flows first", ""),
     "fct_p99_by_shortest": Quantity("99th percentile FCT by that of shortest flows first", ""),
+    "fct_mean_even_ms": Quantity("Mean FCT if links are shared evenly", "ms", is_exact=True),
+    "fct_mean_shortest_ms": Quantity("Mean FCT of shortest flows first", "ms", is_exact=True),
     "rate_long_mbps": Quantity("Mean rate of flows from 1 MB", "Mbit/s"),
     "query_mean_ms": Quantity("Mean time of a query, to its last answer", "ms"),
     "query_p99_ms": Quantity("99th percentile of queries' times", "ms"),
