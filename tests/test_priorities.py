@@ -197,10 +197,16 @@ def test_a_host_that_claims_to_be_urgent_with_everything_gets_nothing_by_it(
     assert share_of_liar("known") < 1.1
 
 
-def test_thresholds_that_follow_nothing_need_classes(weft: Weft) -> None:
+def test_flags_of_classes_need_classes_and_sense(weft: Weft) -> None:
     done = weft.try_run("run", "--class-thresholds", "built-in")
     assert done.returncode == 2
     assert "--class-thresholds: there are no classes; give --priorities too" in done.stderr
+    done = weft.try_run("run", "--lowest-share", "10%")
+    assert done.returncode == 2
+    assert "--lowest-share: there are no classes; give --priorities too" in done.stderr
+    done = weft.try_run("run", "--priorities", "8", "--lowest-share", "101%")
+    assert done.returncode == 2
+    assert '"101%" is no share' in done.stderr
     done = weft.try_run("run", "--priorities", "8", "--class-thresholds", "guessed")
     assert done.returncode == 2
     assert "is not one of seen and built-in" in done.stderr

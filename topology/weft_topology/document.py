@@ -34,6 +34,7 @@ def of_topo(topo: Topo) -> dict[str, Any]:
         "routing": topo.routing,
         **_if_any("flowlet_timeout_ns", topo.flowlet_timeout_ns),
         **_if_any("priorities", topo.priorities),
+        **_if_any("lowest_share_ppm", topo.lowest_share_ppm),
         "hosts": [_host(name, topo.nodeInfo(name)) for name in topo.hosts(sort=False)],
         "switches": [
             _switch(name, topo.nodeInfo(name), ports[name]) for name in topo.switches(sort=False)

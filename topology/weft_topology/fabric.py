@@ -27,6 +27,7 @@ class Fabric(Topo):  # type: ignore[misc]
         self.routing = spec.routing
         self.flowlet_timeout_ns = spec.flowlet_timeout_ns
         self.priorities = spec.priorities
+        self.lowest_share_ppm = spec.lowest_share_ppm
         self.int_md = spec.in_band == "md"
         self.ipv6 = spec.ip == 6
         self.changes: list[dict[str, Any]] = []

@@ -103,6 +103,9 @@ class FabricSpec:
     otherwise derives it from the RTTs."""
     priorities: int | None = None
     """Number of classes by what is left to send, which switches serve in order."""
+    lowest_share_ppm: int | None = None
+    """Share of a link for the lowest class that waits, in millionths; by default a tenth. Only with
+    `priorities`."""
     ip: int = 4
     """Version of IP that connections run over."""
     changes: tuple[Change, ...] = ()
@@ -145,6 +148,10 @@ class FabricSpec:
             within("flowlet_timeout_ns", self.flowlet_timeout_ns, 1000, 10**10)
         if self.priorities is not None:
             within("priorities", self.priorities, 2, MAX_CLASSES)
+        if self.lowest_share_ppm is not None:
+            if self.priorities is None:
+                raise UsageError("lowest_share_ppm: only with priorities")
+            within("lowest_share_ppm", self.lowest_share_ppm, 0, 10**6)
         if self.ip not in IP_VERSIONS:
             raise UsageError(f"ip: {self.ip} is no version of IP; give 4 or 6")
         if self.nic not in NICS:

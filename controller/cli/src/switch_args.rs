@@ -155,6 +155,7 @@ mod tests {
             routing: RoutingSpec::Subflow,
             flowlet_timeout_ns: None,
             priorities: None,
+            lowest_share_ppm: None,
             ip: 4,
             changes: Vec::new(),
             host_jitter_ns: 0,

@@ -142,6 +142,7 @@ impl Builder {
             routing: Routing::Subflow,
             flowlet_timeout_ns: None,
             priorities: None,
+            lowest_share_ppm: weft_topology::LOWEST_SHARE_PPM,
             hosts: Vec::new(),
             switches: Vec::new(),
             links: Vec::new(),

@@ -46,6 +46,9 @@ pub struct Topology {
     /// [`CLASSES_MAX`]. `None` where every queue is first in, first out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priorities: Option<u8>,
+    /// Share of a link that switches leave to the lowest priority that waits for it, in millionths.
+    #[serde(default = "lowest_share", skip_serializing_if = "is_usual")]
+    pub lowest_share_ppm: u32,
     /// Hosts, ordered by leaf, then by index.
     pub hosts: Vec<Host>,
     /// Switches, ordered by tier from the leaves up.
@@ -61,6 +64,19 @@ pub struct Topology {
     /// Scheduled changes of links while traffic runs, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
+}
+
+/// A tenth, so that nothing starves.
+pub const LOWEST_SHARE_PPM: u32 = 100_000;
+
+fn lowest_share() -> u32 {
+    LOWEST_SHARE_PPM
+}
+
+// serde passes references.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_usual(lowest_share_ppm: &u32) -> bool {
+    *lowest_share_ppm == LOWEST_SHARE_PPM
 }
 
 // serde passes references.

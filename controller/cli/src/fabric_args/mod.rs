@@ -162,6 +162,11 @@ pub struct FabricArgs {
     #[arg(long, value_name = "CLASSES", value_parser = clap::value_parser!(u8).range(2..=i64::from(CLASSES_MAX)))]
     priorities: Option<u8>,
 
+    /// With --priorities, the share of a link for the lowest class that waits for it, so that
+    /// nothing starves. 0% serves in strict order [default: 10%]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share_ppm)]
+    lowest_share: Option<u32>,
+
     /// With --priorities, what the thresholds between classes follow: the sizes of flows that
     /// switches see (seen), or nothing, those of the kernel hold (built-in)
     #[arg(long, value_name = "FROM", default_value_t = ThresholdsFrom::default())]
@@ -218,8 +223,19 @@ impl FabricArgs {
     /// One line that says which flag is wrong.
     pub fn lab(&self, seed: u64, clock: ClockMode, mut paths: Paths) -> Result<LabSpec, String> {
         let topology = self.topology()?;
-        if self.priorities.is_none() && self.class_thresholds != ThresholdsFrom::default() {
-            return Err("--class-thresholds: there are no classes; give --priorities too".into());
+        let of_classes = [
+            ("--lowest-share", self.lowest_share.is_some()),
+            (
+                "--class-thresholds",
+                self.class_thresholds != ThresholdsFrom::default(),
+            ),
+        ];
+        if let Some((flag, _)) = of_classes.iter().find(|(_, is_given)| *is_given) {
+            if self.priorities.is_none() {
+                return Err(format!(
+                    "{flag}: there are no classes; give --priorities too"
+                ));
+            }
         }
         if clock == ClockMode::Native && !self.modules.is_empty() {
             return Err(
@@ -287,6 +303,7 @@ impl FabricArgs {
             },
             flowlet_timeout_ns: self.flowlet_timeout,
             priorities: self.priorities,
+            lowest_share_ppm: self.lowest_share,
             ip: self.ip,
             changes: change::check(&self.change, &shape)?,
             host_jitter_ns: self.host_jitter,

@@ -33,7 +33,13 @@ impl Network {
         let mut host_ports = Vec::new();
         for (index, switch) in topology.switches.iter().enumerate() {
             let port_of = |number, peer, link| {
-                Port::new(number, peer, link, Loss::of_port(seed, index, number))
+                Port::new(
+                    number,
+                    peer,
+                    link,
+                    Loss::of_port(seed, index, number),
+                    topology.lowest_share_ppm,
+                )
             };
             let mut ports = vec![port_of(CPU_PORT, Peer::Controller, CPU_LINK)];
             for port in &switch.ports {

@@ -41,8 +41,11 @@ pub(super) fn add_nics(
         }
         let node = nodes.len();
         let place = host_ports.iter().position(|port| port.host == host.name);
-        let port_of =
-            |number, peer, link| Port::new(number, peer, link, Loss::of_port(seed, node, number));
+        let lowest_ppm = topology.lowest_share_ppm;
+        let port_of = |number, peer, link| {
+            let loss = Loss::of_port(seed, node, number);
+            Port::new(number, peer, link, loss, lowest_ppm)
+        };
         let mut ports = vec![port_of(CPU_PORT, Peer::Controller, CPU_LINK)];
         if let Some(place) = place {
             let host_port = &mut host_ports[place];
@@ -76,7 +79,7 @@ pub(super) fn add_nics(
                     port: Nic::NETWORK_PORT,
                 };
                 let loss = Loss::of_port(seed, host_port.switch, host_port.port);
-                leaf.ports[index] = Port::new(host_port.port, peer, from_leaf, loss);
+                leaf.ports[index] = Port::new(host_port.port, peer, from_leaf, loss, lowest_ppm);
             }
             let leaf = Peer::Switch {
                 node: host_port.switch,

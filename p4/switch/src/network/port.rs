@@ -107,7 +107,7 @@ pub(super) struct Port {
 }
 
 impl Port {
-    pub fn new(number: u16, peer: Peer, link: LinkProperties, loss: Loss) -> Self {
+    pub fn new(number: u16, peer: Peer, link: LinkProperties, loss: Loss, lowest_ppm: u32) -> Self {
         Self {
             number,
             peer,
@@ -118,7 +118,7 @@ impl Port {
             loss,
             link,
             original: link,
-            queue: Queue::default(),
+            queue: Queue::new(lowest_ppm),
             free_ns: 0,
             remainder: 0,
             last_arrival_ns: 0,

@@ -3,7 +3,7 @@
 //! The queue of an egress port: packets by priority, in a buffer that they share.
 //!
 //! A greater priority is served first, and packets of the same priority in the order of their
-//! arrival. So that nothing starves, the lowest priority that waits gets a tenth of the link. When
+//! arrival. So that nothing starves, the lowest priority that waits gets a share of the link. When
 //! the buffer is full, the newest packet of the lowest priority makes room for one of a higher
 //! priority. A program that sets no priority has one first-in first-out queue.
 
@@ -21,12 +21,14 @@ pub(super) struct Queued {
     pub depth: u32,
 }
 
-/// Bytes of higher priorities that are sent for each one of the lowest that waits.
-const BYTES_PER_LOWEST: u64 = 9;
+/// All of a link, in millionths.
+const WHOLE_PPM: u64 = 1_000_000;
 
 /// All packets that wait.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Queue {
+    /// Share of the link for the lowest priority that waits.
+    lowest_ppm: u64,
     by_priority: [VecDeque<Queued>; PRIORITIES],
     /// A bit for each priority that has packets.
     occupied: u8,
@@ -37,6 +39,18 @@ pub(super) struct Queue {
 }
 
 impl Queue {
+    /// An empty queue whose lowest priority that waits gets this share of the link, in millionths.
+    pub fn new(lowest_ppm: u32) -> Self {
+        Self {
+            lowest_ppm: lowest_ppm.into(),
+            by_priority: Default::default(),
+            occupied: 0,
+            packets: 0,
+            bytes: 0,
+            sent_before_lowest: 0,
+        }
+    }
+
     /// Packets that wait.
     pub fn packets(&self) -> usize {
         self.packets
@@ -76,7 +90,9 @@ impl Queue {
             let first = self.by_priority[priority].front();
             first.map_or(0, |queued| queued.packet.length_bytes() as u64)
         };
-        if highest == lowest || self.sent_before_lowest >= BYTES_PER_LOWEST * bytes(lowest) {
+        let others_ppm = WHOLE_PPM - self.lowest_ppm;
+        let is_due = self.sent_before_lowest * self.lowest_ppm >= others_ppm * bytes(lowest);
+        if highest == lowest || self.lowest_ppm > 0 && is_due {
             self.sent_before_lowest = 0;
             return Some(lowest);
         }

@@ -392,7 +392,11 @@ fn order(network: &mut Network) -> Vec<u8> {
 
 /// Both switches serve by class. Frames that come at the same time wait at the first one.
 fn with_classes(queue_packets: u32) -> Network {
-    let mut network = network(GBPS, queue_packets);
+    with_classes_in(&topology(GBPS, queue_packets))
+}
+
+fn with_classes_in(topology: &Topology) -> Network {
+    let mut network = network_of(topology);
     for switch in [0, 1] {
         prioritize(&mut network, switch);
     }
@@ -429,6 +433,24 @@ fn the_least_urgent_class_gets_a_tenth_of_the_link() {
     // The first frame has left before one of class 7 waited.
     assert_eq!(places(7), [10, 20, 30, 40]);
     assert_eq!(places(6), [44]);
+}
+
+#[test]
+fn the_share_of_the_least_urgent_class_can_be_chosen() {
+    for (lowest_share_ppm, expected) in [
+        (0, [0, 0, 0, 0, 0, 7, 7]),
+        (500_000, [0, 0, 7, 0, 7, 0, 0]),
+        (1_000_000, [0, 7, 7, 0, 0, 0, 0]),
+    ] {
+        let mut network = with_classes_in(&Topology {
+            lowest_share_ppm,
+            ..topology(GBPS, 100)
+        });
+        for class in [0, 0, 0, 0, 0, 7, 7] {
+            network.receive(0, 0, &of_class(class));
+        }
+        assert_eq!(order(&mut network), expected, "{lowest_share_ppm}");
+    }
 }
 
 #[test]

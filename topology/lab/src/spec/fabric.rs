@@ -106,6 +106,10 @@ pub struct CommonSpec {
     /// Number of classes by what is left to send, which switches serve in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priorities: Option<u8>,
+    /// Share of a link for the lowest class that waits, in millionths, if it is given: only with
+    /// priorities.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lowest_share_ppm: Option<u32>,
     /// Version of IP that connections run over: 4 or 6.
     #[serde(default = "ipv4", skip_serializing_if = "is_ipv4")]
     pub ip: u8,

@@ -24,6 +24,7 @@ fn whole() -> LabSpec {
                 routing: RoutingSpec::Flowlet,
                 flowlet_timeout_ns: Some(500_000),
                 priorities: Some(8),
+                lowest_share_ppm: Some(250_000),
                 ip: 6,
                 changes: vec![ChangeSpec {
                     at_ns: 5_000_000,
