@@ -223,20 +223,6 @@ impl FabricArgs {
     /// One line that says which flag is wrong.
     pub fn lab(&self, seed: u64, clock: ClockMode, mut paths: Paths) -> Result<LabSpec, String> {
         let topology = self.topology()?;
-        let of_classes = [
-            ("--lowest-share", self.lowest_share.is_some()),
-            (
-                "--class-thresholds",
-                self.class_thresholds != ThresholdsFrom::default(),
-            ),
-        ];
-        if let Some((flag, _)) = of_classes.iter().find(|(_, is_given)| *is_given) {
-            if self.priorities.is_none() {
-                return Err(format!(
-                    "{flag}: there are no classes; give --priorities too"
-                ));
-            }
-        }
         if clock == ClockMode::Native && !self.modules.is_empty() {
             return Err(
                 "--module: not with --clock native, which runs on this machine's own kernel".into(),
@@ -269,6 +255,20 @@ impl FabricArgs {
     /// # Errors
     /// One line that says which flag is wrong.
     pub fn topology(&self) -> Result<TopologySpec, String> {
+        let of_classes = [
+            ("--lowest-share", self.lowest_share.is_some()),
+            (
+                "--class-thresholds",
+                self.class_thresholds != ThresholdsFrom::default(),
+            ),
+        ];
+        if let Some((flag, _)) = of_classes.iter().find(|(_, is_given)| *is_given) {
+            if self.priorities.is_none() {
+                return Err(format!(
+                    "{flag}: there are no classes; give --priorities too"
+                ));
+            }
+        }
         let shape = self.shape.shape()?;
         if !matches!(shape, Shape::LeafSpine { .. }) {
             self.of_spines.refuse()?;
