@@ -15,7 +15,8 @@
  *			destination prefix
  *	netlink.c	generic netlink family "mptcp_pattern". mptcp_pattern.yaml
  *			specifies it; netlink_gen.c and the UAPI header are
- *			generated from that
+ *			generated from that. What concerns thresholds is in
+ *			netlink_thresholds.c
  *	rb.c, roundrobin.c, minrtt.c, ...	one scheduler each. stms_a and
  *			stms_c share stms.c. weft is weft_sched.c, with its
  *			decision in weft_choose.c and what that needs in
