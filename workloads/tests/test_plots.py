@@ -94,6 +94,28 @@ def test_models_are_dashed_lines_where_they_apply(tmp_path: Path) -> None:
     assert models[0].get_label() == "MPTCP-RB: FCT by the model of MPTCP-RB, section 5"
 
 
+def test_a_model_that_is_the_same_for_all_series_is_one_line_at_its_mean(tmp_path: Path) -> None:
+    text = SMALL.replace('x = "flows"', 'models = ["fct_mean_shortest_ms"]\nx = "flows"')
+    small = read(tmp_path, text)
+    runs = pl.DataFrame(
+        {
+            "experiment": "one",
+            "flows": ["1", "16"] * 4,
+            "scheduler": ["rb", "rb", "minrtt", "minrtt"] * 2,
+            "seed": [1] * 4 + [2] * 4,
+            "fct_mean_ms": [3.0, 4.0, 5.0, 6.0] * 2,
+            "fct_mean_shortest_ms": [1.0, 2.0, 1.0, 2.0, 3.0, 4.0, 3.0, 4.0],
+        }
+    )
+    about = About(quick=False, kernels=[], revisions=[], runs=len(runs), failed=[])
+    figure = plot.figure(small, small.plots[0], Results(runs, pl.DataFrame(), about))
+    assert figure
+    models = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
+    assert len(models) == 1
+    assert models[0].get_xydata() == pytest.approx(np.array([[1, 2], [16, 3]]))
+    assert models[0].get_label() == "Shortest flows first, fluid"
+
+
 def test_labels_break_between_number_and_unit_last() -> None:
     labels = drawn(["Amazon, 1 MiB", "Wikipedia, 72 KiB", "all"]).axes[0].get_xticklabels()
     assert [label.get_text() for label in labels] == ["Amazon, 1 MiB", "Wikipedia,\n72 KiB", "all"]

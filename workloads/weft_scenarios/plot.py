@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from weft_scenarios import style, tables
+from weft_scenarios import curves, style, tables
 from weft_scenarios.quantities import CURVES, METRICS
 from weft_scenarios.results import Results, chosen, point_text
 from weft_scenarios.scenario import Axis, Experiment, Plot, Scenario
@@ -30,6 +30,8 @@ _BARS_WIDTH = 0.8
 """Share of the bars of a group of the space between two groups."""
 _LEGEND_LETTERS = 38
 """Letters that fit into one row of the legend, per panel."""
+_LEGEND_SLACK = 1.8
+"""Two columns may be so much longer than a row: most labels are shorter than the longest."""
 _AXIS_INCHES, _LETTER_INCHES = 0.55, 0.062
 """Width of an axis with its label, and of one letter of a tick label."""
 _TICK_LINES = 3
@@ -42,6 +44,9 @@ _GAP = 20
 """A time series has a gap where points are this many times the median interval apart."""
 _GROUPED_FROM = 10_000
 _MODEL_LINES = ("--", ":")
+_SHARED_COLOUR = "#444444"
+_SAME = 1.02
+"""Predictions that differ by less are drawn as one."""
 _LINEAR = 10
 """A logarithmic axis is linear below, so that it can show 0."""
 
@@ -135,7 +140,8 @@ def legend(figure: Figure, grid: Sequence[Axes], title: str | None, stretch: flo
     if len(handles) < 2:
         return
     longest = max(map(len, handles)) + 5
-    columns = max(int(len(grid) * stretch * _LEGEND_LETTERS) // longest, 2)
+    row = int(len(grid) * stretch * _LEGEND_LETTERS)
+    columns = max(row // longest, 2 if 2 * longest <= row * _LEGEND_SLACK else 1)
     figure.legend(
         handles.values(),
         handles.keys(),
@@ -208,10 +214,27 @@ def _draw_facet(axes: Axes, plot: Plot, experiment: Experiment, frame: pl.DataFr
         return
     series = _points(experiment, plot.series, frame)
     looks = style.looks(series_axis, series)
+    shared = [model for model in plot.models if _is_shared(plot, frame, model)]
+    own = replace(plot, models=tuple(model for model in plot.models if model not in shared))
     for number, value in enumerate(series):
         part = frame.filter(pl.col(plot.series) == value)
-        _draw_series(axes, plot, experiment, looks[value], part, number, len(series))
+        _draw_series(axes, own, experiment, looks[value], part, number, len(series))
+    for model, line in zip(shared, itertools.cycle(_MODEL_LINES)):
+        look = style.Look(METRICS[model].label, _SHARED_COLOUR, "", line)
+        _draw_model(axes, _axis(experiment, plot.x), model, look, frame)
     _draw_paper(axes, plot, experiment, series, looks)
+
+
+def _is_shared(plot: Plot, frame: pl.DataFrame, model: str) -> bool:
+    """Whether a formula predicts the same for all series, of which there are several."""
+    known = frame.filter(pl.col(model).is_not_null())
+    count = known[plot.series].n_unique()
+    if count < 2 or count < frame[plot.series].n_unique() or plot.x is None:
+        return False
+    means = known.group_by(plot.x, plot.series).agg(pl.col(model).mean())
+    least, most = pl.col(model).min(), pl.col(model).max()
+    spans = means.group_by(plot.x).agg((most / least).alias("span"))
+    return bool((spans["span"] < _SAME).all())
 
 
 def _draw_paper(
@@ -366,10 +389,12 @@ def _bar_place(group: int, number: int, count: int) -> float:
 def _draw_model(
     axes: Axes, x_axis: Axis, model: str, look: style.Look, frame: pl.DataFrame
 ) -> None:
-    """Draw what a formula predicts, in the colour of what was measured."""
+    """Draw what a formula predicts: for several seeds with flows of their own, the mean."""
     known = frame.filter(pl.col(model).is_not_null())
     by_point = {v: known.filter(pl.col(x_axis.name) == point_text(v)) for v in x_axis.values()}
-    drawn = {float(v): part[model][0] for v, part in by_point.items() if len(part)}
+    drawn = {
+        float(v): curves.number(part[model].mean()) for v, part in by_point.items() if len(part)
+    }
     if drawn:
         how: dict[str, Any] = {"color": look.colour, "linestyle": look.line, "label": look.name}
         axes.plot(list(drawn), list(drawn.values()), **how)
