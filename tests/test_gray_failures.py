@@ -60,14 +60,19 @@ def test_a_gray_path_is_explained(labs: Labs, tmp_path: Path) -> None:
 
 def test_flows_end_sooner_when_a_gray_path_is_avoided(weft: Weft, tmp_path: Path) -> None:
     # One of four paths; with two, the other one could not carry all the traffic.
-    traffic = "--spines 4 --workload websearch --scale 0.05 --load 0.3 --flows 600 --seed 1"
-    change = "at 1ms link leaf1-spine2 loss 1%"
-    means = {}
-    for limit in ("0.5%", "100%"):
-        out = tmp_path / limit.rstrip("%")
-        flags = ["--scheduler", "rb", "--change", change, "--gray-loss", limit, "--out", str(out)]
-        weft.run("run", *traffic.split(), *flags)
-        means[limit] = fmean(int(row["fct_ns"]) / MS_NS for row in rows(out / "flows.csv"))
+    traffic = "--spines 4 --workload websearch --scale 0.05 --load 0.3 --flows 600 --scheduler rb"
+    change = ["--change", "at 1ms link leaf1-spine2 loss 1%"]
+
+    def mean_ms(limit: str, seed: int) -> float:
+        out = tmp_path / f"{limit}-{seed}"
+        own = ["--gray-loss", limit, "--seed", str(seed), "--out", str(out)]
+        weft.run("run", *traffic.split(), *change, *own)
+        return fmean(int(row["fct_ns"]) / MS_NS for row in rows(out / "flows.csv"))
+
+    # By seed, 0.5 to 1.1.
+    means = {
+        limit: fmean(mean_ms(limit, seed) for seed in range(1, 6)) for limit in ("0.5%", "100%")
+    }
     print(means)
     assert means["0.5%"] < 0.9 * means["100%"]
 
