@@ -2,7 +2,6 @@
 """Classes of what is left to send: who gains, and that nobody else loses."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -113,25 +112,6 @@ def test_who_writes_no_classes_is_said(weft: Weft, tmp_path: Path, flags: str, w
     assert ("writes no classes" in said) == bool(who)
 
 
-LONG_FLOWS = """\
-bytes,probability
-8000000,0
-8000000,0.2
-20000000,0.9
-40000000,1
-"""
-
-
-@pytest.fixture(name="long_flows")
-def file_of_long_flows() -> Iterator[Path]:
-    """Sizes above most of the built-in thresholds, in a file that labs see (not below /tmp)."""
-    folder = plain_lab.ROOT / "target"
-    file = folder / "long-flows.csv"
-    file.write_text(LONG_FLOWS)
-    yield file
-    file.unlink()
-
-
 def in_kernel(lab: Lab, host: str) -> Any:
     """The thresholds that a host's kernel holds, and whether they live."""
     said = lab.shell(f"{host} {of_kernel('show')}")
@@ -151,14 +131,15 @@ def load(lab: Lab, out: Path, *flags: str) -> list[dict[str, str]]:
 
 
 def test_thresholds_follow_the_sizes_of_flows_and_outlive_no_controller(
-    labs: Labs, tmp_path: Path, long_flows: Path
+    labs: Labs, tmp_path: Path
 ) -> None:
     lab = labs.up("--priorities", "8", "--ecn", "20")
     before = lab.json("classes")
     assert (before["version"], before["history"]) == (None, [])
     assert in_kernel(lab, "h1_1") == {"most_bytes": [], "live": False}
-    flags = f"--workload {long_flows} --load 0.5 --flows 60".split()
-    load(lab, tmp_path / "flows", *flags)
+    # Flows that mostly end above the built-in thresholds.
+    flags = "--workload websearch --scale 10 --load 0.6 --flows 80"
+    load(lab, tmp_path / "flows", *flags.split())
     classes = lab.json("classes")
     most_bytes = [one["most_bytes"] for one in classes["classes"][1:-1]]
     assert most_bytes == sorted(most_bytes)
