@@ -4,8 +4,8 @@
 //! each class a host may send.
 //!
 //! Leaves count what every host sends in each class, without what lost its class. How many bytes
-//! are sent while so many are left says how long flows are ([`sizes`]), and from that follow the
-//! thresholds with the shortest mean waiting time ([`thresholds`]). New thresholds are made only
+//! are sent while so many are left says how long flows are (`sizes.rs`), and from that follow the
+//! thresholds with the shortest mean waiting time (`thresholds.rs`). New thresholds are made only
 //! if they are clearly better, so that they do not follow every flow.
 //!
 //! A host that lies must not shift them. So every host counts alike, however much it sends, and

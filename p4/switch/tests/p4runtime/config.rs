@@ -104,13 +104,15 @@ async fn what_the_switch_does_not_implement_is_refused_by_name() {
     let mut client = switch.primary(1).await;
     let text = String::from_utf8(SPINE_JSON.to_vec()).unwrap();
     let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    json["meter_arrays"] = serde_json::json!([{"name": "m", "id": 0}]);
+    json["meter_arrays"] = serde_json::json!([
+        {"name": "m", "id": 0, "is_direct": true, "rate_count": 2, "type": "bytes"}
+    ]);
     let mut config = Client::spine();
     config.p4_device_config = json.to_string().into_bytes();
     let refused = client.push_config(Action::VerifyAndCommit, Some(config));
     let error = refused.await.unwrap_err();
     assert_eq!(error.code(), Code::InvalidArgument);
-    assert!(error.message().contains("meter"), "{error}");
+    assert!(error.message().contains("a direct meter"), "{error}");
 }
 
 #[tokio::test]

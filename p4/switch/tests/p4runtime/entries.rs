@@ -74,8 +74,8 @@ async fn what_can_be_read_comes_before_what_could_not() {
         table_id: 7,
         ..Default::default()
     });
-    let meters = Entity::MeterEntry(p4::MeterEntry::default());
-    let wanted = [all_routes(), nowhere, all_routes(), meters];
+    let registers = Entity::RegisterEntry(p4::RegisterEntry::default());
+    let wanted = [all_routes(), nowhere, all_routes(), registers];
     let (found, end) = client.read_all(wanted).await;
     assert_eq!(found, [entry.clone(), entry]);
     let error = end.unwrap_err();
