@@ -255,8 +255,11 @@ impl Classes {
         let Some(since_ns) = self.window_ns else {
             return Changes::default();
         };
+        if now_ns.saturating_sub(since_ns) < WINDOW_NS {
+            return Changes::default();
+        }
         let seen_bytes = self.seen_bytes();
-        if now_ns.saturating_sub(since_ns) < WINDOW_NS || seen_bytes < WINDOW_BYTES {
+        if seen_bytes < WINDOW_BYTES {
             return Changes::default();
         }
         let typical = self.typical_shares();

@@ -436,7 +436,8 @@ impl Hub {
     /// When to renew what hosts have; `None` if they have nothing, or if there are no agents.
     fn renewal_ns(&self, state: &State) -> Option<u64> {
         let has_patterns = state.engine.patterns().next().is_some();
-        let has_thresholds = self.thresholds(&state.engine).is_some();
+        let classes = state.engine.classes();
+        let has_thresholds = classes.is_some_and(|classes| classes.decided().is_some());
         if !has_patterns && !has_thresholds || state.subscribers.is_empty() {
             return None;
         }

@@ -36,7 +36,6 @@ pub async fn of(client: &mut WeftClient<Channel>) -> anyhow::Result<ExplainClass
 /// The classes as a table, and where their thresholds come from.
 pub fn text(classes: &ExplainClassesResponse) -> String {
     let mut table = Table::new(3, ["", "class", "left to send", "of the bytes", "at most"]);
-    let last = classes.classes.len() - 1;
     for (number, class) in classes.classes.iter().enumerate() {
         table.push(vec![
             String::new(),
@@ -44,7 +43,6 @@ pub fn text(classes: &ExplainClassesResponse) -> String {
             left(classes, number),
             share(class),
             match class.rate_ppm {
-                _ if number == last => "-".to_owned(),
                 0 => "-".to_owned(),
                 ppm => format!("{} of the link", percent(ppm)),
             },
