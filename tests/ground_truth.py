@@ -17,7 +17,7 @@ import csv
 import json
 import struct
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 SEQUENCE_NUMBERS = 1 << 32
+PRIORITIES = 8
 Subflow = tuple[int, int, int, int]
 """Source address, destination address, source port, destination port."""
 
@@ -170,7 +171,7 @@ class Queue:
 
     def __init__(self, rate_bps: int) -> None:
         """An empty queue in front of a link of this rate."""
-        self._rate_bps = rate_bps
+        self.rate_bps = rate_bps
         self._free = 0
         """When the link becomes idle, in units of 1 / rate nanoseconds."""
         self.entered: list[int] = []
@@ -180,12 +181,12 @@ class Queue:
 
     def enter(self, at_ns: int, frame_bytes: int) -> None:
         """Enqueue a packet that was not dropped."""
-        start = max(at_ns * self._rate_bps, self._free)
+        start = max(at_ns * self.rate_bps, self._free)
         # The link counts whole nanoseconds, and carries the remainder over while it is busy.
-        if self._free // self._rate_bps < at_ns:
-            start = at_ns * self._rate_bps
+        if self._free // self.rate_bps < at_ns:
+            start = at_ns * self.rate_bps
         self.entered.append(at_ns)
-        self.left.append(start // self._rate_bps)
+        self.left.append(start // self.rate_bps)
         waited = self.left[-1] > at_ns
         since_ns, sent_bytes = self.busy[-1] if waited else (at_ns, 0)
         self.busy.append((since_ns, sent_bytes + frame_bytes))
@@ -210,11 +211,44 @@ class Queue:
         return [index for index in last if index >= 0]
 
 
+class PriorityQueue:
+    """The same with priorities, the greatest first, and no share for the lowest."""
+
+    def __init__(self, rate_bps: int) -> None:
+        """An empty queue in front of a link of this rate."""
+        self._rate_bps = rate_bps
+        self._free = 0
+        self._waiting: list[deque[int]] = [deque() for _ in range(PRIORITIES)]
+        """Lengths of the packets of each priority."""
+        self.by_priority = [Queue(rate_bps) for _ in range(PRIORITIES)]
+        """When packets of each priority entered and left."""
+
+    def enter(self, at_ns: int, frame_bytes: int, priority: int) -> None:
+        """Enqueue a packet that was not dropped."""
+        self.serve(at_ns)
+        if self._free // self._rate_bps < at_ns:
+            self._free = at_ns * self._rate_bps
+        self._waiting[priority].append(frame_bytes)
+        self.by_priority[priority].entered.append(at_ns)
+
+    def serve(self, until_ns: int | None = None) -> None:
+        """Send what leaves before a time, or everything."""
+        while any(self._waiting):
+            now_ns = self._free // self._rate_bps
+            if until_ns is not None and now_ns >= until_ns:
+                return
+            priority = max(p for p, waiting in enumerate(self._waiting) if waiting)
+            self.by_priority[priority].left.append(now_ns)
+            frame_bytes = self._waiting[priority].popleft()
+            self._free += frame_bytes * 8 * 1_000_000_000
+
+
 class GroundTruth:
     """The true RTTs and queues of a captured run."""
 
     def __init__(self, capture: Path) -> None:
         """Read the folder `capture`."""
+        self._capture = capture
         self.topology = json.loads((capture / "topology.json").read_text())
         self.cables = {h["name"]: Cable(capture / f"{h['name']}.pcap") for h in self.hosts}
         self.owner = {
@@ -243,6 +277,20 @@ class GroundTruth:
                 if row["dropped"] == "0":
                     key = (row["switch"], int(row["port"]))
                     self.queues[key].enter(int(row["time_ns"]), int(row["bytes"]))
+
+    @cached_property
+    def priority_queues(self) -> dict[tuple[str, int], PriorityQueue]:
+        """The queues by priority, if nothing was dropped."""
+        queues: dict[tuple[str, int], PriorityQueue] = {}
+        with (self._capture / "arrivals.csv").open() as rows:
+            for row in csv.DictReader(rows):
+                assert row["dropped"] == "0"
+                key = (row["switch"], int(row["port"]))
+                queue = queues.setdefault(key, PriorityQueue(self.queues[key].rate_bps))
+                queue.enter(int(row["time_ns"]), int(row["bytes"]), int(row["priority"]))
+        for queue in queues.values():
+            queue.serve()
+        return queues
 
     @property
     def hosts(self) -> list[dict[str, Any]]:

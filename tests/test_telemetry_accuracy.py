@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from driver import Weft, rows
-from ground_truth import GroundTruth
+from ground_truth import PRIORITIES, GroundTruth
 from telemetry import DIGEST_BYTES, Digest, digests, quantile, spread
 
 pytestmark = pytest.mark.lab
@@ -86,6 +86,38 @@ def test_queue_samples_are_the_true_depths_and_delays(capture: Path, truth: Grou
     assert quantile(errors, 0.99) <= 10_000
 
 
+def test_queue_samples_are_the_true_depths_and_delays_of_every_class(
+    weft: Weft, tmp_path: Path
+) -> None:
+    # Nothing is dropped, and the order is strict.
+    flags = "--priorities 8 --lowest-share 0% --queue 5000 --ecn 20 --congestion dctcp"
+    capture = tmp_path / "run"
+    captured = ("--capture", "all", "--arrivals", "all", "--out", str(capture))
+    weft.run("run", *WEB_SEARCH.split(), *flags.split(), *captured)
+    truth = GroundTruth(capture / "capture")
+    errors, wrong_depths, seen = [], 0, set()
+    for digest in queue_samples(capture / "capture"):
+        port, depth, *_ = digest.fields
+        queues = truth.priority_queues[digest.switch, port].by_priority
+        depths, delays_ns = digest.fields[6 : 6 + PRIORITIES], digest.fields[6 + PRIORITIES :]
+        assert sum(depths) == depth
+        for priority, queue in enumerate(queues):
+            wrong_depths += depths[priority] not in queue.waiting(digest.at_ns)
+            if depths[priority]:
+                seen.add(priority)
+                true = queue.delays_ns(digest.at_ns)
+                errors.append(min(abs(delays_ns[priority] - ns) for ns in true or [0]))
+            else:
+                assert delays_ns[priority] == 0
+    print(f"{len(errors)} classes in queues: {spread(errors)}, {wrong_depths} wrong depths")
+    assert len(errors) > MANY
+    assert len(seen) >= PRIORITIES - 1
+    # A packet that arrives when the link becomes idle may come before or after the next one leaves.
+    assert wrong_depths <= len(errors) // 40
+    assert quantile(errors, 0.5) <= 1_000
+    assert quantile(errors, 0.99) <= ERROR_NS
+
+
 def test_samples_of_sent_bytes_are_the_true_counts_since_the_link_was_idle(
     capture: Path, truth: GroundTruth
 ) -> None:
@@ -93,7 +125,7 @@ def test_samples_of_sent_bytes_are_the_true_counts_since_the_link_was_idle(
     told = [digest for digest in queue_samples(capture) if digest.fields[1]]
     assert len(told) > MANY
     for digest in told:
-        port, _, _, at_ns, busy_since_ns, sent_bytes = digest.fields
+        port, _, _, at_ns, busy_since_ns, sent_bytes, *_ = digest.fields
         # The clock of a switch starts with the switch.
         since_ns = busy_since_ns + digest.at_ns - at_ns
         assert (since_ns, sent_bytes) in truth.queues[digest.switch, port].sent(digest.at_ns)

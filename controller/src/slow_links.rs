@@ -259,6 +259,7 @@ mod tests {
                 since_ns,
                 sent_bytes,
             }),
+            classes: None,
         }
     }
 
@@ -378,6 +379,7 @@ mod tests {
             };
             let met = QueueSample {
                 busy_period: None,
+                classes: None,
                 ..reported
             };
             for sample in [empty, nobody, met] {

@@ -27,6 +27,7 @@ use std::net::Ipv4Addr;
 
 use weft_topology::routes::EgressPort;
 
+use crate::classes::CLASSES;
 pub use crate::classes::ClassSample;
 use crate::fabric::{LeafPair, RoutedFabric};
 pub use crate::gray_failure::LossSample;
@@ -87,6 +88,17 @@ pub struct QueueSample {
     pub at_ns: u64,
     /// The link's busy period; in-band telemetry has none.
     pub busy_period: Option<BusyPeriod>,
+    /// What waits in each class; `None` without classes, and from in-band telemetry.
+    pub classes: Option<[Waiting; CLASSES]>,
+}
+
+/// What waits in one class of a queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// Packets of this class.
+    pub depth_packets: u32,
+    /// Queueing delay of the last one that was sent; 0 if none waits.
+    pub delay_ns: u64,
 }
 
 /// What a link has sent since it was last idle, up to its last packet.
@@ -216,6 +228,8 @@ pub struct Queue {
     pub delay_ns: u64,
     /// Time of the report.
     pub at_ns: u64,
+    /// What waits in each class, by the last report that said.
+    classes: [Waiting; CLASSES],
 }
 
 /// All measurements of a fabric.
@@ -266,6 +280,7 @@ impl Telemetry {
             depth_packets: sample.depth_packets,
             delay_ns: sample.delay_ns,
             at_ns: now_ns,
+            classes: sample.classes.unwrap_or(queue.classes),
         };
     }
 
@@ -296,7 +311,23 @@ impl Telemetry {
                 depth_packets: sum.depth_packets.max(queue.depth_packets),
                 delay_ns: sum.delay_ns + queue.delay_ns,
                 at_ns: sum.at_ns.max(queue.at_ns),
+                classes: sum.classes,
             })
+    }
+
+    /// By class: the packets that wait in all queues of switches, and the longest queueing delay
+    /// of one of them.
+    #[must_use]
+    pub fn waiting(&self, now_ns: u64) -> [Waiting; CLASSES] {
+        let mut all = [Waiting::default(); CLASSES];
+        let queues = self.queues.values();
+        for queue in queues.filter(|queue| now_ns.saturating_sub(queue.at_ns) < IDLE_NS) {
+            for (sum, class) in all.iter_mut().zip(queue.classes) {
+                sum.depth_packets += class.depth_packets;
+                sum.delay_ns = sum.delay_ns.max(class.delay_ns);
+            }
+        }
+        all
     }
 
     /// Samples that no path of the topology can produce.

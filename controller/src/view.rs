@@ -7,11 +7,11 @@ use std::net::Ipv4Addr;
 use weft_proto::v1;
 use weft_topology::Host;
 
-use crate::classes::{Classes, Thresholds, WINDOW_BYTES, WINDOWS};
+use crate::classes::{CLASSES, Classes, Thresholds, WINDOW_BYTES, WINDOWS};
 use crate::engine::{Decision, Engine, Pattern, Verdict};
 use crate::fabric::{LeafPair, RoutedFabric};
 use crate::gray_failure::BLOCK_PACKETS;
-use crate::telemetry::Sample;
+use crate::telemetry::{Sample, Waiting};
 
 /// The measurements of every path of `pair`.
 #[must_use]
@@ -83,9 +83,14 @@ pub fn explanation(engine: &Engine, now_ns: u64, pair: LeafPair) -> v1::Explanat
     }
 }
 
-/// The classes, their thresholds, and why. `acknowledged_by` are the hosts that run these.
+/// The classes, their thresholds, and why. `acknowledged_by` are the hosts that run these, and
+/// `waits` is what waits in each class now.
 #[must_use]
-pub fn classes(classes: &Classes, acknowledged_by: Vec<String>) -> v1::ExplainClassesResponse {
+pub fn classes(
+    classes: &Classes,
+    acknowledged_by: Vec<String>,
+    waits: &[Waiting; CLASSES],
+) -> v1::ExplainClassesResponse {
     let bound = |class: u8| {
         let place = usize::from(class).checked_sub(1)?;
         classes.most_bytes().get(place).copied()
@@ -94,6 +99,7 @@ pub fn classes(classes: &Classes, acknowledged_by: Vec<String>) -> v1::ExplainCl
         most_bytes: bound(class).unwrap_or(0),
         share_ppm: ppm_of(classes.shares(), class),
         rate_ppm: ppm_of(classes.rates(), class),
+        waiting: waits.get(usize::from(class)).map(waiting),
     };
     let decision = |decided: &Thresholds| v1::ThresholdsDecision {
         version: decided.version,
@@ -112,6 +118,13 @@ pub fn classes(classes: &Classes, acknowledged_by: Vec<String>) -> v1::ExplainCl
         adapts: classes.adapts(),
         windows: u32::try_from(classes.windows()).unwrap_or(u32::MAX),
         needed_windows: WINDOWS as u32,
+    }
+}
+
+fn waiting(class: &Waiting) -> v1::Waiting {
+    v1::Waiting {
+        depth_packets: class.depth_packets,
+        delay_ns: class.delay_ns,
     }
 }
 
@@ -218,6 +231,7 @@ pub fn telemetry_event(now_ns: u64, switch: &str, sample: &Sample) -> v1::Teleme
                 port: sample.port.into(),
                 depth_packets: sample.depth_packets,
                 delay_ns: sample.delay_ns,
+                classes: sample.classes.iter().flatten().map(waiting).collect(),
             }),
             Sample::Classes(sample) => Shown::Classes(v1::ClassSample {
                 port: sample.port.into(),

@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use tonic::transport::Channel;
 use weft_proto::v1::weft_client::WeftClient;
 use weft_proto::v1::{
-    ExplainClassesRequest, ExplainClassesResponse, PriorityClass, ThresholdsDecision,
+    ExplainClassesRequest, ExplainClassesResponse, PriorityClass, ThresholdsDecision, Waiting,
 };
 use weft_text::table::Table;
+use weft_text::units::format_duration;
 
 use crate::query::QueryArgs;
 use crate::{Outcome, client, display};
@@ -35,7 +36,15 @@ pub async fn of(client: &mut WeftClient<Channel>) -> anyhow::Result<ExplainClass
 
 /// The classes as a table, and where their thresholds come from.
 pub fn text(classes: &ExplainClassesResponse) -> String {
-    let mut table = Table::new(3, ["", "class", "left to send", "of the bytes", "at most"]);
+    let columns = [
+        "",
+        "class",
+        "left to send",
+        "of the bytes",
+        "at most",
+        "waits now",
+    ];
+    let mut table = Table::new(3, columns);
     for (number, class) in classes.classes.iter().enumerate() {
         table.push(vec![
             String::new(),
@@ -46,6 +55,7 @@ pub fn text(classes: &ExplainClassesResponse) -> String {
                 0 => "-".to_owned(),
                 ppm => format!("{} of the link", percent(ppm)),
             },
+            waits(class.waiting.unwrap_or_default()),
         ]);
     }
     format!(
@@ -67,6 +77,17 @@ pub fn line(classes: &ExplainClassesResponse) -> String {
         "by the sizes of flows"
     };
     format!("\nthresholds between classes, {from}: {bounds}\n")
+}
+
+/// How many packets of a class wait in the queues of switches, and how long.
+fn waits(waiting: Waiting) -> String {
+    match waiting.depth_packets {
+        0 => "-".to_owned(),
+        packets => {
+            let longest = format_duration(waiting.delay_ns as f64);
+            format!("{packets} packets, up to {longest}")
+        }
+    }
 }
 
 /// How much is left to send in a class.
@@ -156,6 +177,8 @@ pub fn document(classes: &ExplainClassesResponse) -> Value {
             "most_bytes": Some(class.most_bytes).filter(|bytes| *bytes > 0),
             "share_ppm": class.share_ppm,
             "rate_ppm": Some(class.rate_ppm).filter(|ppm| *ppm > 0),
+            "waiting_packets": class.waiting.map_or(0, |waiting| waiting.depth_packets),
+            "longest_delay_ns": class.waiting.map_or(0, |waiting| waiting.delay_ns),
         })
     };
     let decision = |decision: &ThresholdsDecision| {
@@ -189,6 +212,7 @@ mod tests {
             most_bytes,
             share_ppm,
             rate_ppm,
+            waiting: None,
         };
         ExplainClassesResponse {
             classes: vec![
@@ -207,17 +231,22 @@ mod tests {
 
     #[test]
     fn every_class_says_what_is_left_and_what_a_host_may_send() {
-        let text = text(&four());
+        let mut classes = four();
+        classes.classes[3].waiting = Some(Waiting {
+            depth_packets: 17,
+            delay_ns: 3_200_000,
+        });
+        let text = text(&classes);
         let rows: Vec<&str> = text.lines().skip(2).take(4).map(str::trim).collect();
         let squeezed = |row: &str| row.split_whitespace().collect::<Vec<_>>().join(" ");
         let rows: Vec<String> = rows.into_iter().map(squeezed).collect();
         assert_eq!(
             rows,
             [
-                "0 urgent - 5.0% of the link",
-                "1 up to 45 kB 12.5% 50.0% of the link",
-                "2 up to 20 MB 37.5% 100.0% of the link",
-                "3 above 20 MB 50.0% -",
+                "0 urgent - 5.0% of the link -",
+                "1 up to 45 kB 12.5% 50.0% of the link -",
+                "2 up to 20 MB 37.5% 100.0% of the link -",
+                "3 above 20 MB 50.0% - 17 packets, up to 3.20 ms",
             ]
         );
         assert!(text.contains("in force  the thresholds that are built into the kernel"));

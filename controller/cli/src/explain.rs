@@ -354,6 +354,7 @@ mod tests {
                             port: 2,
                             depth_packets: 20,
                             delay_ns: 240_000,
+                            classes: Vec::new(),
                         })),
                     }),
                     ..Decision::default()

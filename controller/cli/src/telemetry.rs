@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
 use weft_proto::v1::telemetry_event::Sample;
-use weft_proto::v1::{RttSample, TelemetryEvent, WatchTelemetryRequest};
+use weft_proto::v1::{RttSample, TelemetryEvent, Waiting, WatchTelemetryRequest};
 use weft_text::units::format_duration;
 
 use crate::query::QueryArgs;
@@ -45,10 +45,11 @@ pub fn text(event: &TelemetryEvent) -> String {
             )
         }
         Some(Sample::Queue(queue)) => format!(
-            "queue port {:<3} {:>4} packets  {}",
+            "queue port {:<3} {:>4} packets  {}{}",
             queue.port,
             queue.depth_packets,
             format_duration(queue.delay_ns as f64),
+            by_class(&queue.classes),
         ),
         Some(Sample::Loss(loss)) => format!(
             "loss  port {:<3} {:>4} of {} packets",
@@ -88,6 +89,10 @@ pub fn document(event: &TelemetryEvent) -> Value {
                 "depth_packets": queue.depth_packets,
                 "delay_ns": queue.delay_ns,
             });
+            if !queue.classes.is_empty() {
+                let class = |class: &Waiting| json!({"depth_packets": class.depth_packets, "delay_ns": class.delay_ns});
+                document["queue"]["classes"] = queue.classes.iter().map(class).collect();
+            }
         }
         Some(Sample::Loss(loss)) => {
             document["loss"] = json!({
@@ -102,6 +107,24 @@ pub fn document(event: &TelemetryEvent) -> Value {
         None => {}
     }
     document
+}
+
+/// What waits in each class, without the empty ones.
+fn by_class(classes: &[Waiting]) -> String {
+    let waiting = classes
+        .iter()
+        .enumerate()
+        .filter(|(_, class)| class.depth_packets > 0);
+    let each: Vec<String> = waiting
+        .map(|(number, class)| {
+            let delay = format_duration(class.delay_ns as f64);
+            format!("class {number}: {}, {delay}", class.depth_packets)
+        })
+        .collect();
+    match each.is_empty() {
+        true => String::new(),
+        false => format!("  ({})", each.join("; ")),
+    }
 }
 
 /// `address:port` of both ends.
@@ -143,12 +166,23 @@ mod tests {
             "    1.500000  leaf1     RTT   path B    132 us  10.1.1.1:40000 > 10.2.1.1:5201  1500 B"
         );
         assert_eq!(document(&rtt)["rtt"]["rtt_ns"], 132_000);
-        let queue = event(Sample::Queue(QueueSample {
+        let mut queue = QueueSample {
             port: 3,
             depth_packets: 12,
             delay_ns: 145_000,
-        }));
-        assert!(text(&queue).ends_with("queue port 3     12 packets  145 us"));
+            classes: Vec::new(),
+        };
+        let plain = event(Sample::Queue(queue.clone()));
+        assert!(text(&plain).ends_with("queue port 3     12 packets  145 us"));
+        assert_eq!(document(&plain)["queue"]["classes"], Value::Null);
+        let waiting = |depth_packets, delay_ns| Waiting {
+            depth_packets,
+            delay_ns,
+        };
+        queue.classes = vec![waiting(2, 9_000), waiting(0, 0), waiting(10, 145_000)];
+        let queue = event(Sample::Queue(queue));
+        assert!(text(&queue).ends_with("145 us  (class 0: 2, 9.00 us; class 2: 10, 145 us)"));
+        assert_eq!(document(&queue)["queue"]["classes"][2]["delay_ns"], 145_000);
         let loss = event(Sample::Loss(LossSample {
             port: 1,
             packets: 12_800,

@@ -164,6 +164,7 @@ fn prepare(args: &Args) -> anyhow::Result<(Vec<Target>, Hub)> {
 fn targets(args: &Args, fabric: &RoutedFabric, unit: TimestampUnit) -> anyhow::Result<Vec<Target>> {
     let leaf = Arc::new(Program::read(&args.pipelines, Role::Leaf)?);
     let spine = Arc::new(Program::read(&args.pipelines, Role::Spine)?);
+    let has_classes = fabric.topology().priorities.is_some();
     let switches = fabric.topology().switches.iter().map(|switch| {
         let program = match switch.role {
             Role::Leaf => &leaf,
@@ -175,7 +176,7 @@ fn targets(args: &Args, fabric: &RoutedFabric, unit: TimestampUnit) -> anyhow::R
             grpc: switch.grpc.clone(),
             desired: desired(fabric, switch, program, unit)?,
             limits: policing::Limits::of(fabric.topology(), switch, program)?,
-            decoder: Decoder::new(program, switch.role, unit)?,
+            decoder: Decoder::new(program, switch.role, unit)?.with_classes(has_classes),
             program: Arc::clone(program),
         })
     });

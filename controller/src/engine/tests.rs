@@ -89,6 +89,7 @@ fn gaps_follow_a_path_that_becomes_longer_whatever_they_follow_from() {
                 delay_ns: 0,
                 at_ns: 0,
                 busy_period: None,
+                classes: None,
             });
             engine.record(MS, None, switch, &sample);
         }
@@ -127,6 +128,7 @@ fn send_a_quarter(engine: &mut Engine) {
                 since_ns: 50 * MS,
                 sent_bytes: (ms - 50) as u32 * 125_000 / 4,
             }),
+            classes: None,
         });
         engine.record(ms * MS, None, "leaf1", &sample);
         engine.poll(ms * MS);
@@ -244,6 +246,7 @@ fn a_queue_moves_the_patterns_of_all_pairs_behind_it() {
         delay_ns: 360_000,
         at_ns: 0,
         busy_period: None,
+        classes: None,
     });
     engine.record(2 * MS, None, "spine2", &queue);
     assert_eq!(engine.poll(2 * MS), pairs);

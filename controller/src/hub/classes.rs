@@ -9,6 +9,7 @@ use weft_proto::v1;
 use weft_topology::Role;
 
 use super::{Hub, Order, State};
+use crate::clock::now_ns;
 use crate::engine::Engine;
 use crate::subscribers::{Versions, What};
 use crate::view;
@@ -68,7 +69,8 @@ impl Hub {
         };
         let version = classes.decided().map_or(0, |decided| decided.version);
         let acknowledged_by = state.subscribers.acknowledged_by(What::Thresholds, version);
-        view::classes(classes, acknowledged_by)
+        let waits = state.engine.telemetry().waiting(now_ns());
+        view::classes(classes, acknowledged_by, &waits)
     }
 }
 

@@ -10,7 +10,10 @@ use weft_topology::Role;
 
 use super::program::{Error, Program};
 use super::timestamps::TimestampUnit;
-use crate::telemetry::{BusyPeriod, ClassSample, LossSample, QueueSample, RttSample, Sample};
+use crate::classes::CLASSES;
+use crate::telemetry::{
+    BusyPeriod, ClassSample, LossSample, QueueSample, RttSample, Sample, Waiting,
+};
 
 /// Digest of RTT samples, sent by leaves and SmartNICs.
 pub const RTT_DIGEST: &str = "rtt_sample_t";
@@ -26,6 +29,9 @@ pub const CLASS_DIGEST: &str = "class_sample_t";
 
 /// Digest of in-band telemetry, sent by leaves.
 pub const INT_DIGEST: &str = "int_sample_t";
+
+/// Members of a `queue_sample_t`: of the port, and depth and delay by priority.
+const QUEUE_FIELDS: usize = 6 + 2 * CLASSES;
 
 /// Its members for each hop.
 const INT_HOPS: [[&str; 4]; 4] = [
@@ -56,11 +62,12 @@ struct IntFields {
 #[derive(Debug, Clone)]
 pub struct Decoder {
     rtt: Option<(u32, [usize; 10])>,
-    queue: Option<(u32, [usize; 6])>,
+    queue: Option<(u32, [usize; QUEUE_FIELDS])>,
     loss: Option<(u32, [usize; 4])>,
     classes: Option<(u32, [usize; 10])>,
     int: Option<IntFields>,
     unit_ns: u64,
+    has_classes: bool,
 }
 
 impl Decoder {
@@ -98,6 +105,22 @@ impl Decoder {
                     "at",
                     "busy_since",
                     "sent_bytes",
+                    "depth_0",
+                    "depth_1",
+                    "depth_2",
+                    "depth_3",
+                    "depth_4",
+                    "depth_5",
+                    "depth_6",
+                    "depth_7",
+                    "delay_0",
+                    "delay_1",
+                    "delay_2",
+                    "delay_3",
+                    "delay_4",
+                    "delay_5",
+                    "delay_6",
+                    "delay_7",
                 ];
                 let fields = program.struct_fields(QUEUE_DIGEST, fields)?;
                 Some((program.digest_id(QUEUE_DIGEST)?, fields))
@@ -132,7 +155,15 @@ impl Decoder {
                 Role::Aggregation | Role::Spine | Role::Core | Role::Nic => None,
             },
             unit_ns: unit.ns(),
+            has_classes: false,
         })
+    }
+
+    /// Whether priorities are those of classes; otherwise samples do not say what waits in each.
+    #[must_use]
+    pub fn with_classes(mut self, has_classes: bool) -> Self {
+        self.has_classes = has_classes;
+        self
     }
 
     /// The queues in `list` if it is in-band telemetry, packet by packet.
@@ -164,6 +195,7 @@ impl Decoder {
                     delay_ns: delay.checked_mul(self.unit_ns)?,
                     at_ns: at.checked_mul(self.unit_ns)?,
                     busy_period: None,
+                    classes: None,
                 },
             })
         };
@@ -211,7 +243,15 @@ impl Decoder {
                 }))
             }
             (_, Some((id, fields)), _) if *id == digest_id => {
-                let [port, depth, delay, at, busy_since, sent_bytes] = values(data, fields)?;
+                let [
+                    port,
+                    depth,
+                    delay,
+                    at,
+                    busy_since,
+                    sent_bytes,
+                    by_priority @ ..,
+                ] = values(data, fields)?;
                 Some(Sample::Queue(QueueSample {
                     port: port.try_into().ok()?,
                     depth_packets: depth.try_into().ok()?,
@@ -221,6 +261,11 @@ impl Decoder {
                         since_ns: busy_since.checked_mul(self.unit_ns)?,
                         sent_bytes: sent_bytes.try_into().ok()?,
                     }),
+                    classes: if self.has_classes {
+                        Some(self.classes_of(&by_priority)?)
+                    } else {
+                        None
+                    },
                 }))
             }
             (_, _, Some((id, fields))) if *id == digest_id => {
@@ -234,6 +279,20 @@ impl Decoder {
             }
             _ => self.class_sample(digest_id, data),
         }
+    }
+
+    /// What waits in each class, from the depths by priority and the delays by priority.
+    fn classes_of(&self, by_priority: &[u64; 2 * CLASSES]) -> Option<[Waiting; CLASSES]> {
+        let mut classes = [Waiting::default(); CLASSES];
+        let (depths, delays) = by_priority.split_at(CLASSES);
+        // Class 0 has the greatest priority.
+        for (class, (&depth, &delay)) in classes.iter_mut().rev().zip(depths.iter().zip(delays)) {
+            *class = Waiting {
+                depth_packets: depth.try_into().ok()?,
+                delay_ns: delay.checked_mul(self.unit_ns)?,
+            };
+        }
+        Some(classes)
     }
 
     fn class_sample(&self, digest_id: u32, data: &P4Data) -> Option<Sample> {
@@ -349,6 +408,7 @@ mod tests {
                 delay_ns,
                 at_ns: at as u64,
                 busy_period: None,
+                classes: None,
             },
         };
         let expected = vec![hop(101, 2, 17, 200_000), hop(1, 6, 0, 0)];
@@ -358,11 +418,23 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_sample_has_what_the_link_has_sent() {
+    fn a_queue_sample_has_what_the_link_has_sent_and_what_waits_by_class() {
         let leaf = program(Role::Leaf);
         let decoder = Decoder::new(&leaf, Role::Leaf, TimestampUnit::Microseconds).unwrap();
+        let decoder = decoder.with_classes(true);
         let id = leaf.digest_id(QUEUE_DIGEST).unwrap();
-        let (samples, _) = decoder.samples(&list(id, &[6, 17, 200, 5_000, 4_000, 125_000]));
+        let port = [6, 17, 200, 5_000, 4_000, 125_000];
+        // By priority, and so from the last class to the first.
+        let depths = [12, 0, 0, 0, 0, 0, 3, 2];
+        let delays = [900, 0, 0, 0, 0, 0, 20, 10];
+        let (samples, _) = decoder.samples(&list(id, &[&port[..], &depths, &delays].concat()));
+        let waiting = |depth_packets, delay_ns| Waiting {
+            depth_packets,
+            delay_ns,
+        };
+        let mut classes = [Waiting::default(); CLASSES];
+        (classes[0], classes[1]) = (waiting(2, 10_000), waiting(3, 20_000));
+        classes[7] = waiting(12, 900_000);
         let expected = QueueSample {
             port: 6,
             depth_packets: 17,
@@ -372,6 +444,7 @@ mod tests {
                 since_ns: 4_000_000,
                 sent_bytes: 125_000,
             }),
+            classes: Some(classes),
         };
         assert_eq!(samples, [Sample::Queue(expected)]);
     }
@@ -410,7 +483,8 @@ mod tests {
         let spine = program(Role::Spine);
         let decoder = Decoder::new(&spine, Role::Spine, TimestampUnit::Nanoseconds).unwrap();
         let id = spine.digest_id(QUEUE_DIGEST).unwrap();
-        let good = list(id, &[2, 17, 200_000, 5_000_000, 4_000_000, 125_000]);
+        let port = [2, 17, 200_000, 5_000_000, 4_000_000, 125_000];
+        let good = list(id, &[&port[..], &[0; 2 * CLASSES]].concat());
         assert_eq!(decoder.samples(&good).0.len(), 1);
         for bad in [
             list(id, &[2, 17, 200_000]),

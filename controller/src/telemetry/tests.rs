@@ -147,6 +147,7 @@ fn above_ns(longer_ns: &[u64], ports: &[((&str, u16), u64)]) -> u64 {
             delay_ns,
             at_ns: 0,
             busy_period: None,
+            classes: None,
         };
         telemetry.record_queue(&fabric, MS, switch, &sample);
     }
@@ -220,6 +221,7 @@ fn the_last_word_about_each_queue_on_the_way_is_shown_until_it_is_old() {
         delay_ns,
         at_ns: 0,
         busy_period: None,
+        classes: None,
     };
     // Port 6 of leaf1 leads to spine2, port 2 of spine2 to leaf2.
     telemetry.record_queue(&fabric, MS, "leaf1", &queue(6, 10, 120_000));

@@ -18,6 +18,7 @@
 #ifndef STAGES_ACK_DELAY_P4_
 #define STAGES_ACK_DELAY_P4_
 
+#include "flow.p4"
 #include "headers.p4"
 #include "metadata.p4"
 #include "queue.p4"
@@ -64,8 +65,7 @@ control AddAckDelay(inout headers_t hdr,
     }
 
     apply {
-        if (hdr.tcp.isValid() && hdr.tcp.ack == 1 &&
-            ip.payload_bytes == (bit<16>) hdr.tcp.data_offset << 2) {
+        if (hdr.tcp.isValid() && hdr.tcp.ack == 1 && !has_data(hdr, ip)) {
             ports.apply();
             bit<16> added = wait_here > 0xffff ? 16w0xffff : wait_here[15:0];
             if (is_enabled == 1 && hdr.ipv4.isValid()) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Subflows: their key, the register slots that hold their state, and the sequence numbers
-// that their segments occupy.
+// and data of their segments.
 
 #ifndef STAGES_FLOW_P4_
 #define STAGES_FLOW_P4_
 
 #include "headers.p4"
+#include "metadata.p4"
 
 // A subflow, in the direction of its data.
 struct flow_t {
@@ -58,6 +59,12 @@ void flow_place(in flow_t flow, out place_t place) {
 // a > b, for sequence numbers less than 2^31 apart.
 bool is_after(in bit<32> a, in bit<32> b) {
     return a != b && (a - b)[31:31] == 0;
+}
+
+// Whether a packet has data behind its TCP header. Other protocols always count as such.
+bool has_data(in headers_t hdr, in ip_t ip) {
+    return !hdr.tcp.isValid() ||
+           ip.payload_bytes != (bit<16>) hdr.tcp.data_offset << 2;
 }
 
 // How many sequence numbers a segment occupies: its payload, and one each for SYN and FIN.

@@ -37,6 +37,7 @@ struct ip_t {
     ipv4_addr_t src_addr;
     ipv4_addr_t dst_addr;
     bit<8>      protocol;
+    bit<6>      dscp;           // 0 once the leaf takes the class away
     bit<16>     total_bytes;    // with the IP header
     bit<16>     payload_bytes;  // without the IP header
 }

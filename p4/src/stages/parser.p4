@@ -59,6 +59,7 @@ parser PacketParser(packet_in packet,
         meta.ip.src_addr = hdr.ipv4.src_addr;
         meta.ip.dst_addr = hdr.ipv4.dst_addr;
         meta.ip.protocol = hdr.ipv4.protocol;
+        meta.ip.dscp = hdr.ipv4.dscp_ecn[7:2];
         meta.ip.total_bytes = hdr.ipv4.total_len;
         meta.ip.payload_bytes = hdr.ipv4.total_len |-| IPV4_HEADER_BYTES;
         transition select(hdr.ipv4.ihl, hdr.ipv4.flags[0:0],
@@ -75,6 +76,7 @@ parser PacketParser(packet_in packet,
         meta.ip.src_addr = hdr.ipv6.src_addr;
         meta.ip.dst_addr = hdr.ipv6.dst_addr;
         meta.ip.protocol = hdr.ipv6.next_header;
+        meta.ip.dscp = hdr.ipv6.traffic_class[7:2];
         meta.ip.total_bytes = hdr.ipv6.payload_len + IPV6_HEADER_BYTES;
         meta.ip.payload_bytes = hdr.ipv6.payload_len;
         transition select(hdr.ipv6.next_header) {

@@ -17,12 +17,14 @@
 // Segments without data claim nothing: switches see themselves that they are urgent.
 //
 // From these sums the controller makes the rates, and the thresholds between classes. What lost
-// its class is in no sum, so a host that lies hardly changes them. A digest about a host is due
+// its class is in no sum, so a host that lies hardly changes them. The controller may also let a
+// host claim nothing at all, as a leaf does that does not trust the DSCP of its hosts. A digest about a host is due
 // when `longest_interval` has passed since the last one about it.
 
 #ifndef STAGES_POLICING_P4_
 #define STAGES_POLICING_P4_
 
+#include "flow.p4"
 #include "headers.p4"
 #include "metadata.p4"
 #include "queue.p4"
@@ -54,11 +56,10 @@ register<time_t>(PORTS) class_sampled;
 
 // Ingress of a leaf, before the DSCP decides anything.
 control PoliceClasses(inout headers_t hdr,
-                      in ip_t ip,
+                      inout ip_t ip,
                       inout claim_t claim,
                       in standard_metadata_t standard_metadata) {
-    bit<6> dscp = 0;
-    bit<2> color = 0;
+    bit<2> color = METER_RED;
 
     @name(".policing.claim_class") @id(0x01000091)
     action claim_class(@id(1) bit<3> number) {
@@ -66,15 +67,21 @@ control PoliceClasses(inout headers_t hdr,
         claim.number = number;
     }
 
+    // This host may claim nothing.
+    @name(".policing.clear_class") @id(0x01000092)
+    action clear_class() {
+    }
+
     // Only ports of hosts have entries.
     @name(".policing.claims") @id(0x02000091)
     table claims {
         key = {
             standard_metadata.ingress_port: exact @id(1);
-            dscp: exact @id(2) @name("dscp");
+            ip.dscp: exact @id(2) @name("dscp");
         }
         actions = {
             claim_class;
+            clear_class;
             @defaultonly NoAction;
         }
         const default_action = NoAction();
@@ -90,19 +97,15 @@ control PoliceClasses(inout headers_t hdr,
     counter(PORTS, CounterType.packets_and_bytes) demoted;
 
     apply {
-        if (hdr.ipv4.isValid()) {
-            dscp = hdr.ipv4.dscp_ecn[7:2];
-        } else if (hdr.ipv6.isValid()) {
-            dscp = hdr.ipv6.traffic_class[7:2];
-        }
-        bool has_data = !hdr.tcp.isValid() ||
-                        ip.payload_bytes != (bit<16>) hdr.tcp.data_offset << 2;
-        if (has_data && claims.apply().hit) {
+        if (has_data(hdr, ip) && claims.apply().hit) {
             bit<32> port = (bit<32>) standard_metadata.ingress_port;
             bit<32> cell = port << 3 | (bit<32>) claim.number;
-            rates.execute_meter(cell, color);
+            if (claim.made == 1) {
+                rates.execute_meter(cell, color);
+            }
             if (color == METER_RED) {
                 demoted.count(port);
+                ip.dscp = 0;
                 if (hdr.ipv4.isValid()) {
                     hdr.ipv4.dscp_ecn = hdr.ipv4.dscp_ecn & ECN_MASK;
                 } else {

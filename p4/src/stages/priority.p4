@@ -17,6 +17,7 @@
 #ifndef STAGES_PRIORITY_P4_
 #define STAGES_PRIORITY_P4_
 
+#include "flow.p4"
 #include "headers.p4"
 #include "metadata.p4"
 
@@ -48,13 +49,8 @@ control ChoosePriority(in headers_t hdr,
     }
 
     apply {
-        if (hdr.ipv4.isValid()) {
-            dscp = hdr.ipv4.dscp_ecn[7:2];
-        } else if (hdr.ipv6.isValid()) {
-            dscp = hdr.ipv6.traffic_class[7:2];
-        }
-        if (hdr.tcp.isValid() &&
-            ip.payload_bytes == (bit<16>) hdr.tcp.data_offset << 2) {
+        dscp = ip.dscp;
+        if (!has_data(hdr, ip)) {
             dscp = DSCP_CS6;
         }
         classes.apply();

@@ -6,7 +6,7 @@
 // Registers per port carry the values from egress to ingress.
 //
 //   egress, a packet was dequeued on p      ingress, a packet heads for p
-//     depth[p]  <- packets left behind ---+->  depth[p], delay[p]
+//     depth[p]  <- packets left behind ---+->  depth[p], delay[p], also by priority
 //     delay[p]  <- time it waited      ---'         |        depth[p] += 1
 //     sent[p]   += bytes, from 0 when               |
 //                  the link had been idle -->  sent[p] since busy[p]
@@ -45,6 +45,24 @@ struct queue_sample_t {
     bit<48> at;             // now, by the clock of the switch
     bit<48> busy_since;     // start of the busy period of the packet dequeued last
     bit<32> sent_bytes;     // dequeued since then, modulo 2^32
+    // The same depths and delays by priority. That of a delay is the packet of this priority
+    // that was dequeued last.
+    bit<32> depth_0;
+    bit<32> depth_1;
+    bit<32> depth_2;
+    bit<32> depth_3;
+    bit<32> depth_4;
+    bit<32> depth_5;
+    bit<32> depth_6;
+    bit<32> depth_7;
+    bit<48> delay_0;
+    bit<48> delay_1;
+    bit<48> delay_2;
+    bit<48> delay_3;
+    bit<48> delay_4;
+    bit<48> delay_5;
+    bit<48> delay_6;
+    bit<48> delay_7;
 }
 
 const bit<32> PORTS = 512;  // every value of port_t
@@ -59,6 +77,8 @@ register<bit<32>>(PORTS) queue_depth;
 register<bit<32>>(PORTS * 8) queue_depth_by_priority;
 @name("queue.delay") @id(0x16000021)
 register<time_t>(PORTS) queue_delay;
+@name("queue.delay_by_priority") @id(0x16000028)
+register<time_t>(PORTS * 8) queue_delay_by_priority;
 // Time of the port's last sample, and the depth that it reported.
 @name("queue.sampled") @id(0x16000022)
 register<time_t>(PORTS) queue_sampled;
@@ -89,14 +109,28 @@ control RecordQueue(in standard_metadata_t standard_metadata) {
         queue_depth_by_priority.write(queue, left);
         queue_depth.read(depth, port);
         queue_depth.write(port, depth + left - before);
-        queue_delay.write(port, (time_t) standard_metadata.deq_timedelta);
+        time_t delay = (time_t) standard_metadata.deq_timedelta;
+        queue_delay.write(port, delay);
+        queue_delay_by_priority.write(queue, delay);
     }
 }
 
-// Reports one queue, if a report is due.
-control ReportQueue(inout telemetry_t telemetry,
-                    in port_t queue_port,
-                    in time_t now) {
+// What waits in one priority of a queue.
+control ReadPriority(in bit<32> queue, out bit<32> depth, out time_t delay) {
+    apply {
+        delay = 0;
+        queue_depth_by_priority.read(depth, queue);
+        if (depth != 0) {
+            queue_delay_by_priority.read(delay, queue);
+        }
+    }
+}
+
+// Whether a report about a queue is due.
+control FindDue(in telemetry_t telemetry,
+                in port_t queue_port,
+                in time_t now,
+                out bool is_due_now) {
     apply {
         bit<32> port = (bit<32>) queue_port;
         bit<32> depth;
@@ -113,39 +147,62 @@ control ReportQueue(inout telemetry_t telemetry,
                            (depth == 0 && reported != 0);
         bool may_report = is_due(now, last, telemetry.queue_interval);
         bool is_old = is_due(now, last, telemetry.longest_interval);
-        if ((has_changed && may_report && telemetry.affordable == 1) ||
-            (is_old && telemetry.spare == 1)) {
-            telemetry.reported = 1;
-            time_t delay = 0;
-            if (depth != 0) {
-                queue_delay.read(delay, port);
-            }
-            time_t busy_since;
-            bit<32> sent_bytes;
-            queue_busy.read(busy_since, port);
-            queue_sent.read(sent_bytes, port);
-            queue_sampled.write(port, now);
-            queue_told.write(port, depth);
-            digest<queue_sample_t>(DIGEST_RECEIVER,
-                                   { (bit<16>) queue_port, depth, delay, now,
-                                     busy_since, sent_bytes });
+        is_due_now = (has_changed && may_report && telemetry.affordable == 1) ||
+                     (is_old && telemetry.spare == 1);
+    }
+}
+
+// Reports one queue.
+control ReportQueue(in port_t queue_port, in time_t now) {
+    ReadPriority() read;
+
+    apply {
+        bit<32> port = (bit<32>) queue_port;
+        queue_sample_t sample;
+        sample.port = (bit<16>) queue_port;
+        sample.at = now;
+        queue_depth.read(sample.depth_packets, port);
+        sample.delay = 0;
+        if (sample.depth_packets != 0) {
+            queue_delay.read(sample.delay, port);
         }
+        queue_busy.read(sample.busy_since, port);
+        queue_sent.read(sample.sent_bytes, port);
+        bit<32> queue = port << 3;
+        read.apply(queue, sample.depth_0, sample.delay_0);
+        read.apply(queue + 1, sample.depth_1, sample.delay_1);
+        read.apply(queue + 2, sample.depth_2, sample.delay_2);
+        read.apply(queue + 3, sample.depth_3, sample.delay_3);
+        read.apply(queue + 4, sample.depth_4, sample.delay_4);
+        read.apply(queue + 5, sample.depth_5, sample.delay_5);
+        read.apply(queue + 6, sample.depth_6, sample.delay_6);
+        read.apply(queue + 7, sample.depth_7, sample.delay_7);
+        queue_sampled.write(port, now);
+        queue_told.write(port, sample.depth_packets);
+        digest<queue_sample_t>(DIGEST_RECEIVER, sample);
     }
 }
 
 // Ingress, after routing.
 control SampleQueue(inout telemetry_t telemetry,
                     in standard_metadata_t standard_metadata) {
-    ReportQueue() report_egress;
-    ReportQueue() report_ingress;
+    FindDue() find_due;
+    ReportQueue() report;
 
     apply {
         time_t now = standard_metadata.ingress_global_timestamp;
         if (telemetry.enabled == 1 && telemetry.reported == 0) {
-            report_egress.apply(telemetry, standard_metadata.egress_spec, now);
-        }
-        if (telemetry.enabled == 1 && telemetry.reported == 0) {
-            report_ingress.apply(telemetry, standard_metadata.ingress_port, now);
+            port_t due_port = standard_metadata.egress_spec;
+            bool is_due_now;
+            find_due.apply(telemetry, due_port, now, is_due_now);
+            if (!is_due_now) {
+                due_port = standard_metadata.ingress_port;
+                find_due.apply(telemetry, due_port, now, is_due_now);
+            }
+            if (is_due_now) {
+                telemetry.reported = 1;
+                report.apply(due_port, now);
+            }
         }
         bit<32> port = (bit<32>) standard_metadata.egress_spec;
         bit<32> queue = port << 3 | (bit<32>) standard_metadata.priority;

@@ -2,7 +2,7 @@
 
 //! `arrivals.csv`: every packet that came to an egress queue.
 //!
-//! It is text, which every tool reads, and small compared with the captures: 35 bytes a packet.
+//! It is text, which every tool reads, and small compared with the captures: 37 bytes a packet.
 
 use std::io::Write as _;
 
@@ -10,7 +10,7 @@ use weft_topology::Topology;
 
 use crate::network::Arrival;
 
-pub(super) const HEADER: &str = "time_ns,switch,port,peer,bytes,queue_packets,dropped\n";
+pub(super) const HEADER: &str = "time_ns,switch,port,peer,bytes,queue_packets,dropped,priority\n";
 
 /// Makes rows.
 #[derive(Debug)]
@@ -42,8 +42,12 @@ impl Rows {
         // Writing to memory cannot fail.
         let _ = writeln!(
             file,
-            "{},{place},{},{},{}",
-            arrival.at_ns, arrival.bytes, arrival.queue_packets, arrival.dropped_packets
+            "{},{place},{},{},{},{}",
+            arrival.at_ns,
+            arrival.bytes,
+            arrival.queue_packets,
+            arrival.dropped_packets,
+            arrival.priority,
         );
     }
 }

@@ -275,10 +275,10 @@ mod tests {
         assert_eq!(captures.deadline_ns(), None);
         let arrivals = fs::read_to_string(path.join("arrivals.csv")).unwrap();
         let expected = [
-            "time_ns,switch,port,peer,bytes,queue_packets,dropped",
-            "1480,spine1,1,h1_1,60,0,0",
-            "1960,spine1,1,h1_1,60,0,0",
-            "10000,spine1,1,h1_1,60,0,0",
+            "time_ns,switch,port,peer,bytes,queue_packets,dropped,priority",
+            "1480,spine1,1,h1_1,60,0,0,0",
+            "1960,spine1,1,h1_1,60,0,0,0",
+            "10000,spine1,1,h1_1,60,0,0,0",
         ];
         assert_eq!(arrivals.lines().collect::<Vec<_>>(), expected);
         let copied = Topology::read(&path.join("topology.json")).unwrap();
@@ -303,9 +303,9 @@ mod tests {
             .map(|row| row.rsplit_once("60,").unwrap().1.to_owned())
             .collect();
         let mut expected: Vec<_> = (0..11_u32)
-            .map(|i| format!("{},0", i.saturating_sub(1)))
+            .map(|i| format!("{},0,0", i.saturating_sub(1)))
             .collect();
-        expected.extend(["10,1", "10,1"].map(str::to_owned));
+        expected.extend(["10,1,0", "10,1,0"].map(str::to_owned));
         assert_eq!(tails, expected);
     }
 

@@ -32,6 +32,8 @@ pub struct Arrival {
     /// Packets that were dropped because there was no room: itself, or those of a lower priority
     /// that made room for it.
     pub dropped_packets: u64,
+    /// Its priority; a greater one is served first.
+    pub priority: u8,
 }
 
 /// A message from a switch to its control plane.

@@ -280,6 +280,7 @@ impl Network {
                 bytes,
                 queue_packets,
                 dropped_packets,
+                priority: output.priority,
             });
         }
         if !is_queued || port.armed {

@@ -42,8 +42,8 @@ pub(super) struct Verified {
     pub tables: BTreeMap<u32, Table>,
     pub counters: BTreeMap<u32, CounterId>,
     pub meters: BTreeMap<u32, Meter>,
-    /// Digest id to its place in the program.
-    pub digests: BTreeMap<u32, usize>,
+    /// Digest id to its places in the program: it has one for each call in the source.
+    pub digests: BTreeMap<u32, Vec<usize>>,
     pub packet_in: Header,
     pub packet_out: Header,
 }
@@ -247,10 +247,15 @@ impl Verified {
         }
         for digest in &self.p4info.digests {
             let (id, name) = identity(digest.preamble.as_ref(), "digest")?;
-            let mut digests = self.program.digests().iter();
-            let place = digests.position(|candidate| candidate.name == name);
-            self.digests
-                .insert(id, place.ok_or_else(|| missing("digest", name))?);
+            let candidates = self.program.digests().iter().enumerate();
+            let places: Vec<usize> = candidates
+                .filter(|(_, candidate)| candidate.name == name)
+                .map(|(place, _)| place)
+                .collect();
+            if places.is_empty() {
+                return Err(missing("digest", name));
+            }
+            self.digests.insert(id, places);
         }
         Ok(())
     }

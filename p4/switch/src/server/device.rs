@@ -169,7 +169,7 @@ impl Device {
         match message.content {
             ControlContent::Digest(digest) => {
                 let mut ids = config.digests.iter();
-                let Some((&id, _)) = ids.find(|(_, place)| **place == digest.digest) else {
+                let Some((&id, _)) = ids.find(|(_, places)| places.contains(&digest.digest)) else {
                     return;
                 };
                 if let Some(list) = digests.add(id, digest.fields, message.at_ns) {

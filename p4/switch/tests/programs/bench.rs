@@ -59,6 +59,9 @@ pub struct QueueSample {
     pub at: u64,
     pub busy_since: u64,
     pub sent_bytes: u32,
+    /// By priority.
+    pub depths: [u32; 8],
+    pub delays: [u64; 8],
 }
 
 /// Packets that did not arrive at a port since the start.
@@ -315,6 +318,12 @@ impl Bench {
         self.insert_at("policing.claims", key, action);
     }
 
+    /// Takes the class away from packets with a DSCP from a port.
+    pub fn clear_claims(&mut self, port: u16, dscp: u16) {
+        let key = vec![exact(port), exact(dscp)];
+        self.insert_at("policing.claims", key, ("policing.clear_class", vec![]));
+    }
+
     /// Limits what a port may send in a class, at once and per second.
     pub fn police(&mut self, port: u16, class: usize, rate: u64, burst: u64) {
         let rates = self.pipeline.program().meter_id("policing.rates").unwrap();
@@ -480,6 +489,8 @@ impl Bench {
                     at: values[3],
                     busy_since: values[4],
                     sent_bytes: values[5] as u32,
+                    depths: std::array::from_fn(|priority| values[6 + priority] as u32),
+                    delays: values[14..].try_into().unwrap(),
                 }),
                 "loss_sample_t" => outcome.losses.push(LossSample {
                     port: values[0] as u16,

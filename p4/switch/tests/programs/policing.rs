@@ -63,6 +63,22 @@ fn what_exceeds_the_rate_of_a_class_loses_it_at_every_switch() {
 }
 
 #[test]
+fn a_host_that_may_claim_nothing_has_no_class_anywhere_and_is_in_no_sum() {
+    let mut leaf = leaf();
+    leaf.clear_claims(2, DSCP);
+    leaf.sample_every(Intervals::CHANGES);
+    let segment = Tcp::subflow(address(1, 2, 1), address(2, 1, 1)).data(1, 1000);
+    for frame in [with_dscp(&segment, DSCP), with_dscp(&segment, 1)] {
+        let outcome = leaf.send(2, &frame, SECOND);
+        assert_eq!(outcome.priority, 0);
+        assert_eq!(outcome.classes, []);
+        let kept = if frame[15] >> 2 == 1 { 1 << 2 } else { 0 };
+        assert_eq!(dscp_ecn(&outcome.sent.unwrap().1), kept | 3);
+    }
+    assert_eq!((leaf.demoted(HOST), leaf.demoted(2)), (0, 1));
+}
+
+#[test]
 fn it_does_over_ipv6_too() {
     let mut leaf = leaf();
     leaf.police(HOST, 1, 1, 1);

@@ -53,6 +53,8 @@ fn a_sample_tells_what_the_last_packet_of_the_port_left_behind() {
         at: 50,
         busy_since: 0,
         sent_bytes: 2 * to_neighbour().len() as u32,
+        depths: [27, 0, 0, 0, 0, 0, 0, 0],
+        delays: [84_000, 0, 0, 0, 0, 0, 0, 0],
     };
     assert_eq!(leaf.send(1, &to_neighbour(), 50).queues, [expected]);
 }
@@ -77,6 +79,8 @@ fn a_spine_samples_its_queues() {
         at: 20,
         busy_since: 0,
         sent_bytes: frame.len() as u32,
+        depths: [99, 0, 0, 0, 0, 0, 0, 0],
+        delays: [1_188_000, 0, 0, 0, 0, 0, 0, 0],
     };
     assert_eq!(spine.send(2, &frame, 20).queues, [expected]);
 }
@@ -111,6 +115,21 @@ fn the_depth_of_a_port_is_that_of_all_its_priorities() {
     }
     let sample = leaf.join(1, &to_neighbour(), 21).queues.remove(0);
     assert_eq!(sample.depth_packets, 4 + 1 + 3);
+    assert_eq!(sample.depths, [4 + 3, 0, 0, 0, 0, 0, 0, 1]);
+    assert_eq!(sample.delays, [0, 0, 0, 0, 0, 0, 0, 5]);
+}
+
+#[test]
+fn a_priority_in_which_nobody_waits_has_no_delay() {
+    let mut leaf = leaf();
+    leaf.prioritize(1, 7);
+    let mut urgent = to_neighbour();
+    edit_ipv4(&mut urgent, |header| header[1] = 1 << 2);
+    leaf.send_through(1, &urgent, 10, queue(0, 70_000));
+    leaf.send_through(1, &to_neighbour(), 20, queue(30, 400_000));
+    let sample = leaf.send(1, &to_neighbour(), 30).queues.remove(0);
+    assert_eq!(sample.depths, [30, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(sample.delays, [400_000, 0, 0, 0, 0, 0, 0, 0]);
 }
 
 #[test]
@@ -161,6 +180,8 @@ fn a_queue_that_has_drained_is_told_although_nobody_joins_it() {
         at: 30,
         busy_since: 0,
         sent_bytes: 2 * to_neighbour().len() as u32,
+        depths: [0; 8],
+        delays: [0; 8],
     };
     assert_eq!(leaf.send(2, &back(), 30).queues, [drained]);
     assert!(leaf.send(2, &back(), 40).queues.is_empty(), "told once");
