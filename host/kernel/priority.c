@@ -36,10 +36,13 @@ module_param_array(weft_thresholds_kb, uint, NULL, 0644);
 MODULE_PARM_DESC(weft_thresholds_kb,
 		 "all schedulers: kB left to send up to which a packet is in class 1, 2, ..., of eight, unless the controller says otherwise; of fewer classes, some of them count (15,45,150,500,1500,5000)");
 
-/* Of a pool for local use (RFC 2474, section 6); dscp_of_class() in topology/model. */
+/*
+ * Of a pool for local use (RFC 2474, section 6); dscp_of_class() in topology/model. A middlebox
+ * that clears bits only makes packets less urgent.
+ */
 static u8 dscp_of_class(u8 class)
 {
-	return class << 2 | 3;
+	return (WEFT_CLASSES_MAX - 1 - class) << 2 | 3;
 }
 
 /* Bits of the DSCP in a TOS byte or traffic class; the others are ECN's. */
@@ -72,9 +75,12 @@ static void mark(struct sock *ssk, u8 class)
 static u8 told_class(const struct sock *sk, unsigned int classes)
 {
 	u8 dscp = READ_ONCE(inet_sk(sk)->tos) >> DSCP_SHIFT;
-	u8 class = dscp >> 2;
+	u8 class;
 
-	return dscp == dscp_of_class(class) && class < classes ? class : 0;
+	for (class = 1; class < classes; class++)
+		if (dscp == dscp_of_class(class))
+			return class;
+	return 0;
 }
 
 static u8 class_with(const struct net *net, u64 bytes_left, unsigned int classes)

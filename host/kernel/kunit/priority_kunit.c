@@ -8,9 +8,9 @@
 #include "../thresholds.c"
 #include "../weft_size.c"
 
-#define DSCP_OF_CLASS_1	0x07
-#define DSCP_OF_CLASS_3	0x0f
-#define DSCP_OF_CLASS_7	0x1f
+#define DSCP_OF_CLASS_1	0x1b
+#define DSCP_OF_CLASS_3	0x13
+#define DSCP_OF_CLASS_7	0x03
 #define HOUR_NS		(3600ULL * NSEC_PER_SEC)
 
 /* A subflow whose TCP marks its packets as ECN-capable. */

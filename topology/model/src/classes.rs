@@ -6,10 +6,13 @@
 pub const CLASSES_MAX: u8 = 8;
 
 /// The DSCP that stands for a class, from a pool for local use (xxxx11, RFC 2474 section 6).
-/// `host/kernel/priority.c` writes it.
+/// `host/kernel/priority.c` writes it. A middlebox that clears bits of it only makes packets less
+/// urgent: those of a higher class, or of none.
+///
+/// `class` is below [`CLASSES_MAX`].
 #[must_use]
 pub fn dscp_of_class(class: u8) -> u8 {
-    class << 2 | 3
+    (CLASSES_MAX - 1 - class) << 2 | 3
 }
 
 /// Thousands of bytes left to send up to which data are in class 1, 2, ..., of eight:
@@ -54,6 +57,17 @@ mod tests {
         assert_eq!(classes(2), [1; 6]);
         assert_eq!(class_of(0, 3), 1);
         assert_eq!(class_of(u64::MAX, 3), 2);
+    }
+
+    #[test]
+    fn a_middlebox_that_clears_bits_makes_no_packet_more_urgent() {
+        for class in 0..CLASSES_MAX {
+            for kept in 0..64 {
+                let left = dscp_of_class(class) & kept;
+                let read = (0..CLASSES_MAX).find(|&known| dscp_of_class(known) == left);
+                assert!(read.is_none_or(|read| read >= class), "{class} {kept:#b}");
+            }
+        }
     }
 
     #[test]
