@@ -5,6 +5,8 @@
 --   int_md     in-band telemetry, INT-MD 2.1 behind its own UDP header, as
 --              p4/src/stages/int_md.p4 writes it
 --   weft_nic   stamps from NIC to NIC, as p4/src/stages/nic_echo.p4 writes them
+--   weft       the class that a host has written into DSCP, as host/kernel/priority.c
+--              does: 0 is the most urgent
 --
 --   tshark -X lua_script:p4/wireshark/weft.lua -r file.pcap -O int_md
 --
@@ -145,3 +147,27 @@ function nic.dissector(buffer, pinfo, root)
 end
 
 DissectorTable.get("ethertype"):add(NIC_ETHER_TYPE, nic)
+
+local weft = Proto("weft", "Weft class")
+local class = ProtoField.uint8("weft.class", "Class of what is left to send")
+weft.fields = { class }
+local dscps = { Field.new("ip.dsfield.dscp"), Field.new("ipv6.tclass.dscp") }
+
+-- Class 0 has the greatest of the DSCPs 0ccc11, so that clearing bits makes nothing urgent.
+local function class_of(dscp)
+    if dscp < 32 and bit.band(dscp, 3) == 3 then
+        return 7 - bit.rshift(dscp, 2)
+    end
+end
+
+function weft.dissector(_, _, root)
+    for _, extractor in ipairs(dscps) do
+        local field = extractor()
+        local number = field and class_of(field.value)
+        if number then
+            root:add(weft):add(class, number):set_generated()
+        end
+    end
+end
+
+register_postdissector(weft)

@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         a_leaf_sends_what_it_sends_on_bmv2,
         a_leaf_that_hashes_flows_chooses_the_paths_it_chooses_on_bmv2,
         a_leaf_draws_among_all_uplinks_on_bmv2,
+        a_leaf_that_knows_classes_sends_what_it_sends_on_bmv2,
         a_leaf_that_draws_from_one_uplink_sends_what_it_sends_on_bmv2,
         a_spine_sends_what_it_sends_on_bmv2,
     ])
@@ -304,6 +305,29 @@ fn a_leaf_sends_what_it_sends_on_bmv2(bmv2: &Path) {
 
 fn a_leaf_that_hashes_flows_chooses_the_paths_it_chooses_on_bmv2(bmv2: &Path) {
     compare_programs(bmv2, "leaf", &leaf_entries("routing.ecmp_paths"));
+}
+
+/// One host may claim classes, and the other none. BMv2 drops what has a priority without a queue.
+fn a_leaf_that_knows_classes_sends_what_it_sends_on_bmv2(bmv2: &Path) {
+    let mut entries = leaf_entries("routing.subflow_paths");
+    for class in 0..8 {
+        let dscp = exact(weft_topology::dscp_of_class(class).into());
+        let set = Entry::new(
+            "priority.classes",
+            vec![dscp.clone()],
+            "priority.set_priority",
+        );
+        entries.push(set.args(&[u64::from(7 - class)]));
+        let claims = |port| vec![exact(port), dscp.clone()];
+        let claim = Entry::new("policing.claims", claims(1), "policing.claim_class");
+        entries.push(claim.args(&[class.into()]));
+        entries.push(Entry::new(
+            "policing.claims",
+            claims(2),
+            "policing.clear_class",
+        ));
+    }
+    compare_programs(bmv2, "leaf", &entries);
 }
 
 /// A timeout that no pause between the packets of a test exceeds, and one that every pause does.

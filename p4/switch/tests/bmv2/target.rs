@@ -13,6 +13,7 @@ use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status, Streaming};
 use tonic_prost::ProstCodec;
+use weft_switch::pipeline::PRIORITIES;
 
 /// Its P4Runtime device id.
 pub const DEVICE: u64 = 1;
@@ -67,6 +68,7 @@ impl Bmv2 {
         command.args(["--grpc-server-addr", &format!("127.0.0.1:{control}")]);
         command.args(["--dp-grpc-server-addr", &format!("127.0.0.1:{packets}")]);
         command.args(["--cpu-port", &CPU_PORT.to_string()]);
+        command.args(["--priority-queues", &PRIORITIES.to_string()]);
         let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         Self {
             process: process.unwrap(),
