@@ -39,6 +39,9 @@ FABRICS: dict[str, dict[str, Any]] = {
         "routing": "flowlet",
         "flowlet_timeout_ns": 200_000,
         "priorities": 8,
+        "lowest_share_ppm": 0,
+        "first_come": ["hosts", "spine2"],
+        "clear_classes": ["h2_2"],
         "changes": [
             {"at_ns": 20_000_000, "target": "leaf1-spine2", "up": False},
             {"at_ns": 30_000_000, "target": "leaf1-spine2", "up": True},

@@ -34,7 +34,7 @@ def of_topo(topo: Topo) -> dict[str, Any]:
         "routing": topo.routing,
         **_if_any("flowlet_timeout_ns", topo.flowlet_timeout_ns),
         **_if_any("priorities", topo.priorities),
-        **_if_any("lowest_share_ppm", topo.lowest_share_ppm),
+        **_if_given("lowest_share_ppm", topo.lowest_share_ppm),
         "hosts": [_host(name, topo.nodeInfo(name)) for name in topo.hosts(sort=False)],
         "switches": [
             _switch(name, topo.nodeInfo(name), ports[name]) for name in topo.switches(sort=False)
@@ -77,21 +77,26 @@ def _host(name: str, info: dict[str, Any]) -> dict[str, Any]:
         }
         | _if_any("jitter_ns", info["jitter_ns"])
         | nic
+        | _if_any("classes_cleared", info["classes_cleared"])
     )
 
 
 def _switch(name: str, info: dict[str, Any], ports: dict[int, int]) -> dict[str, Any]:
-    return {
-        "name": name,
-        "role": info["role"],
-        "index": info["index"],
-        "device_id": info["device_id"],
-        "grpc": info["grpc"],
-        "ports": [
-            {"number": port, "interface": naming.interface(name, port), "link": ports[port]}
-            for port in sorted(ports)
-        ],
-    } | _if_any("loss_ppm", info["loss_ppm"])
+    return (
+        {
+            "name": name,
+            "role": info["role"],
+            "index": info["index"],
+            "device_id": info["device_id"],
+            "grpc": info["grpc"],
+            "ports": [
+                {"number": port, "interface": naming.interface(name, port), "link": ports[port]}
+                for port in sorted(ports)
+            ],
+        }
+        | _if_any("loss_ppm", info["loss_ppm"])
+        | _if_any("first_come", info["first_come"])
+    )
 
 
 def _link(info: dict[str, Any]) -> dict[str, Any]:
@@ -115,6 +120,11 @@ def _raised_mtu(topo: Topo, info: dict[str, Any]) -> int | None:
     between = topo.isSwitch(info["node1"]) and topo.isSwitch(info["node2"])
     more = naming.NIC_HEADER_BYTES * has_cards + IN_BAND_BYTES * (topo.int_md and between)
     return MTU_BYTES + more if more else None
+
+
+def _if_given(key: str, number: int | None) -> dict[str, int]:
+    """Give what the document leaves out unless it was given: there, 0 is a number as others."""
+    return {} if number is None else {key: number}
 
 
 def _if_any(key: str, number: int | None) -> dict[str, int]:

@@ -299,10 +299,15 @@ def _configure(host: FabricHost, link: FabricLink, namespace: int, fabric: netli
                     here.params["rate_from_a_bps"],
                     naming.NIC_HEADER_BYTES if params["nic"] else 0,
                 ),
-                *(netlink.priority_bands(_HOST_INDEX) if params["has_priorities"] else ()),
+                *_by_class(params["classes"]),
             ]
         )
         offloads.disable(control, here.name)
+
+
+def _by_class(classes: dict[str, int] | None) -> list[netlink.Request]:
+    """Serve a host's packets by class."""
+    return netlink.priority_bands(_HOST_INDEX, **classes) if classes else []
 
 
 def _way_out(gateway: netlink.Address, params: dict[str, Any]) -> list[netlink.Request]:

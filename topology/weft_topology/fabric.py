@@ -7,7 +7,7 @@ from mininet.topo import Topo
 
 from weft_topology import naming
 from weft_topology.errors import UsageError
-from weft_topology.fabrics import Change, FabricSpec
+from weft_topology.fabrics import LOWEST_SHARE_PPM, Change, FabricSpec
 
 Links = dict[str, tuple[int, dict[str, Any]]]
 """By name: each link's place in the document, and its properties."""
@@ -15,6 +15,10 @@ Links = dict[str, tuple[int, dict[str, Any]]]
 
 BUS_RATE_BPS = 252 * 10**9
 """Between a host and its network card: 16 lanes of PCIe 4.0."""
+
+
+HOSTS, SWITCHES = "hosts", "switches"
+"""What `first_come` calls all of them."""
 
 
 class Fabric(Topo):  # type: ignore[misc]
@@ -28,6 +32,8 @@ class Fabric(Topo):  # type: ignore[misc]
         self.flowlet_timeout_ns = spec.flowlet_timeout_ns
         self.priorities = spec.priorities
         self.lowest_share_ppm = spec.lowest_share_ppm
+        self.first_come = spec.first_come
+        self.clear_classes = spec.clear_classes
         self.int_md = spec.in_band == "md"
         self.ipv6 = spec.ip == 6
         self.changes: list[dict[str, Any]] = []
@@ -36,6 +42,8 @@ class Fabric(Topo):  # type: ignore[misc]
 
     def change(self, spec: FabricSpec) -> None:
         """Record the changes of switches and links. Call it last, when they exist."""
+        self._require("first_come", spec.first_come, [HOSTS, SWITCHES, *self.switches(sort=False)])
+        self._require("clear_classes", spec.clear_classes, self.hosts(sort=False))
         if not spec.changes:
             return
         links = {
@@ -56,6 +64,10 @@ class Fabric(Topo):  # type: ignore[misc]
                     f"changes name {change.target}, which is no switch and no link; there are "
                     f"{_abridged(self.switches(sort=False))} and {_abridged([*links])}"
                 )
+
+    def _require(self, field: str, given: tuple[str, ...], known: list[str]) -> None:
+        if unknown := set(given).difference(known):
+            raise UsageError(f"{field} names {min(unknown)}; there are {_abridged(known)}")
 
     def _change_switch(self, change: Change, links: Links) -> None:
         given: dict[str, Any] = {**change.properties()}
@@ -94,6 +106,7 @@ class Fabric(Topo):  # type: ignore[misc]
             device_id=naming.device_id(role, index),
             grpc=f"127.0.0.1:{naming.P4RUNTIME_PORT + self._switches}",
             loss_ppm=loss_ppm,
+            first_come=bool({SWITCHES, name}.intersection(self.first_come)),
         )
         self._switches += 1
 
@@ -111,7 +124,8 @@ class Fabric(Topo):  # type: ignore[misc]
             gateway=naming.gateway(leaf, index),
             gateway_mac=naming.gateway_mac(leaf),
             ipv6=self.ipv6,
-            has_priorities=self.priorities is not None,
+            classes=self._classes_of_hosts(),
+            classes_cleared=name in self.clear_classes,
             jitter_ns=spec.host_jitter_ns,
             route_metrics=spec.route_metrics,
             nic=self._nic(spec, leaf, index) if spec.nic == "p4" else None,
@@ -129,6 +143,14 @@ class Fabric(Topo):  # type: ignore[misc]
             delay_ns=spec.delay_ns,
             **spec.queue(),
         )
+
+    def _classes_of_hosts(self) -> dict[str, int] | None:
+        """Give what the queues of hosts have to know of classes."""
+        if self.priorities is None or HOSTS in self.first_come:
+            return None
+        given = self.lowest_share_ppm
+        share = LOWEST_SHARE_PPM if given is None else given
+        return {"classes": self.priorities, "lowest_share_ppm": share}
 
     def _nic(self, spec: FabricSpec, leaf: int, index: int) -> dict[str, Any]:
         order = self._switches + self._hosts

@@ -18,6 +18,8 @@ ROUTINGS = ("subflow", "ecmp", "flowlet", "spray")
 IP_VERSIONS = (4, 6)
 MAX_CLASSES = 8
 """A switch has so many priorities."""
+LOWEST_SHARE_PPM = 100_000
+"""As the crate `weft-topology` has it."""
 NICS = ("plain", "p4")
 IN_BAND = ("off", "md")
 CPU_PORT = 510
@@ -106,6 +108,11 @@ class FabricSpec:
     lowest_share_ppm: int | None = None
     """Share of a link for the lowest class that waits, in millionths; by default a tenth. Only with
     `priorities`."""
+    first_come: tuple[str, ...] = ()
+    """Whose queues stay first in, first out, although there are priorities: `hosts`, `switches`, or
+    switches by name."""
+    clear_classes: tuple[str, ...] = ()
+    """Hosts whose classes their leaf clears."""
     ip: int = 4
     """Version of IP that connections run over."""
     changes: tuple[Change, ...] = ()
@@ -152,6 +159,8 @@ class FabricSpec:
             if self.priorities is None:
                 raise UsageError("lowest_share_ppm: only with priorities")
             within("lowest_share_ppm", self.lowest_share_ppm, 0, 10**6)
+        if self.priorities is None and (self.first_come or self.clear_classes):
+            raise UsageError("first_come and clear_classes: only with priorities")
         if self.ip not in IP_VERSIONS:
             raise UsageError(f"ip: {self.ip} is no version of IP; give 4 or 6")
         if self.nic not in NICS:
@@ -364,7 +373,9 @@ def _reader(name: str) -> Callable[[Any, str], Any]:
         "nic": json_fields.string,
         "in_band": json_fields.string,
         "changes": _changes,
-        "profiles": _profiles,
+        "profiles": _texts,
+        "first_come": _texts,
+        "clear_classes": _texts,
         "hosts": _hosts,
         "route_metrics": route_metrics.of_document,
     }
@@ -372,7 +383,7 @@ def _reader(name: str) -> Callable[[Any, str], Any]:
     return (readers | of_spines).get(name, json_fields.integer)
 
 
-def _profiles(document: Any, key: str) -> tuple[str, ...]:
+def _texts(document: Any, key: str) -> tuple[str, ...]:
     texts = json_fields.sequence(document, key)
     if not all(isinstance(text, str) for text in texts):
         raise UsageError(f"{key}: not a list of texts: {texts!r}")

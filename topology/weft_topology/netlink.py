@@ -46,7 +46,11 @@ _NDA_DST, _NDA_LLADDR, _NUD_PERMANENT = 1, 2, 0x80
 _RT_TABLE_MAIN, _RTPROT_BOOT, _RT_SCOPE_UNIVERSE, _RTN_UNICAST = 254, 3, 0, 1
 _TCA_KIND, _TCA_OPTIONS, _TC_ROOT = 1, 2, 0xFFFFFFFF
 _TBF_HANDLE, _TBF_CLASS = 0x10000, 0x10001
-_PRIO_HANDLE, _PRIO_FIRST_BAND = 0x20000, 0x20001
+_ETS_HANDLE, _PRIO_HANDLE, _PRIO_LEAST_BANDS = 0x20000, 0x30000, 2
+_TCA_ETS_NBANDS, _TCA_ETS_NSTRICT, _TCA_ETS_QUANTA, _TCA_ETS_QUANTA_BAND = 1, 2, 3, 4
+_TCA_ETS_PRIOMAP, _TCA_ETS_PRIOMAP_BAND = 5, 6
+_MOST_FRAMES = 1000
+"""Of one band in a round."""
 _TCA_TBF_PARMS, _TCA_TBF_RATE64, _TCA_TBF_BURST = 1, 4, 6
 _TCA_NETEM_LATENCY64 = 10
 _LINKLAYER_ETHERNET = 1
@@ -212,33 +216,73 @@ def default_route(index: int, gateway: Address, metrics: Mapping[int, int]) -> R
     return Request(f"default route via {gateway}", _NEWROUTE, body)
 
 
-def priority_bands(index: int) -> list[Request]:
+def priority_bands(index: int, classes: int, lowest_share_ppm: int) -> list[Request]:
     """Serve what waits in a token bucket by the priority of its socket.
 
     `host/kernel/priority.c` gives sockets the priorities from 8, a class each. All other sockets
-    are in the last class, as in switches. Packets of less than 128 bytes, which carry no data or
-    next to none, are urgent whatever their socket.
+    are in the last class, as in switches, which gets its share of the link (Enhanced Transmission
+    Selection, IEEE 802.1Qaz). Packets of less than 128 bytes, which carry no data or next to none,
+    are urgent whatever their socket.
     """
-    bands = 8
-    options = struct.pack("=i", bands) + bytes([bands - 1] * bands + list(range(bands)))
-    body = struct.pack("=BxxxiIII", socket.AF_UNSPEC, index, _PRIO_HANDLE, _TBF_CLASS, 0)
-    body += _text(_TCA_KIND, "prio") + _attribute(_TCA_OPTIONS, options)
+    urgent = classes - 1
+    others = max(urgent, _PRIO_LEAST_BANDS)
+    is_last = [not 8 <= priority < 8 + urgent for priority in range(16)]
+    band_of = [0 if last else priority - 8 for priority, last in enumerate(is_last)]
+    options = [
+        _u8(_TCA_ETS_NBANDS, 2),
+        _attribute(
+            _TCA_ETS_PRIOMAP | _NESTED,
+            b"".join(_u8(_TCA_ETS_PRIOMAP_BAND, last) for last in is_last),
+        ),
+    ]
+    if lowest_share_ppm:
+        quanta = _quanta_bytes(10**6 - lowest_share_ppm, lowest_share_ppm)
+        bands = b"".join(_u32(_TCA_ETS_QUANTA_BAND, quantum) for quantum in quanta)
+        options.append(_attribute(_TCA_ETS_QUANTA | _NESTED, bands))
+    else:
+        options.append(_u8(_TCA_ETS_NSTRICT, 2))
+    bands = struct.pack("=i", others) + bytes(band_of)
+    what = f"of interface {index}"
     return [
-        Request(f"priorities of interface {index}", _NEWQDISC, body),
+        _qdisc(
+            index, f"shares {what}", "ets", (_ETS_HANDLE, _TBF_CLASS), b"".join(options), _NESTED
+        ),
+        _qdisc(index, f"priorities {what}", "prio", (_PRIO_HANDLE, _ETS_HANDLE | 1), bands),
         # The total length of IPv4, in bytes 2 and 3; the payload length of IPv6, in 4 and 5.
-        _short_packets(index, _ETH_P_IP, offset=0, mask=0x0000FF80),
-        _short_packets(index, _ETH_P_IPV6, offset=4, mask=0xFF800000),
+        *(
+            _short_packets(index, parent, protocol, offset, mask)
+            for parent in (_ETS_HANDLE, _PRIO_HANDLE)
+            for protocol, offset, mask in (
+                (_ETH_P_IP, 0, 0x0000FF80),
+                (_ETH_P_IPV6, 4, 0xFF800000),
+            )
+        ),
     ]
 
 
-def _short_packets(index: int, protocol: int, offset: int, mask: int) -> Request:
-    """Send packets whose word at `offset` has no bit of `mask` to the first band."""
+def _quanta_bytes(*shares: int) -> list[int]:
+    """Give what bands may send in a round, a frame or more, for them to get these shares."""
+    least = max(min(shares), max(shares) // _MOST_FRAMES)
+    return [max(FRAME_BYTES * share // least, FRAME_BYTES) for share in shares]
+
+
+def _qdisc(
+    index: int, what: str, kind: str, handles: tuple[int, int], options: bytes, flags: int = 0
+) -> Request:
+    """Add a queueing discipline: handles are its own and its parent's."""
+    body = struct.pack("=BxxxiIII", socket.AF_UNSPEC, index, *handles, 0)
+    body += _text(_TCA_KIND, kind) + _attribute(_TCA_OPTIONS | flags, options)
+    return Request(what, _NEWQDISC, body)
+
+
+def _short_packets(index: int, parent: int, protocol: int, offset: int, mask: int) -> Request:
+    """Send packets whose word at `offset` has no bit of `mask` to the first band of `parent`."""
     key = struct.pack("=4s4sii", mask.to_bytes(4, "big"), bytes(4), offset, 0)
     selector = struct.pack("=BBBxHHhhI", _TC_U32_TERMINAL, 0, 1, 0, 0, 0, 0, 0) + key
-    options = _u32(_TCA_U32_CLASSID, _PRIO_FIRST_BAND) + _attribute(_TCA_U32_SEL, selector)
+    options = _u32(_TCA_U32_CLASSID, parent | 1) + _attribute(_TCA_U32_SEL, selector)
     # Filters of different protocols have different priorities.
     info = protocol << 16 | socket.htons(protocol)
-    body = struct.pack("=BxxxiIII", socket.AF_UNSPEC, index, 0, _PRIO_HANDLE, info)
+    body = struct.pack("=BxxxiIII", socket.AF_UNSPEC, index, 0, parent, info)
     body += _text(_TCA_KIND, "u32") + _attribute(_TCA_OPTIONS | _NESTED, options)
     return Request(f"short packets of interface {index}", _NEWTFILTER, body)
 
@@ -305,6 +349,10 @@ def _attribute(kind: int, payload: bytes) -> bytes:
 
 def _text(kind: int, text: str) -> bytes:
     return _attribute(kind, text.encode() + b"\0")
+
+
+def _u8(kind: int, value: int) -> bytes:
+    return _attribute(kind, struct.pack("=B", value))
 
 
 def _u32(kind: int, value: int) -> bytes:

@@ -156,6 +156,8 @@ mod tests {
             flowlet_timeout_ns: None,
             priorities: None,
             lowest_share_ppm: None,
+            first_come: Vec::new(),
+            clear_classes: Vec::new(),
             ip: 4,
             changes: Vec::new(),
             host_jitter_ns: 0,

@@ -78,7 +78,7 @@ pub fn desired(
         entries.extend(in_band(fabric, switch, program, unit)?);
     }
     entries.extend(queues::ecn_thresholds(fabric, switch, program, unit)?);
-    entries.extend(queues::priorities(fabric.topology(), program)?);
+    entries.extend(queues::priorities(fabric.topology(), switch, program)?);
     if switch.role == Role::Leaf {
         entries.extend(policing::claims(fabric.topology(), switch, program)?);
     }

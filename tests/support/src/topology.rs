@@ -168,6 +168,7 @@ impl Builder {
             grpc: format!("127.0.0.1:{}", P4RUNTIME_PORT + self.0.switches.len()),
             ports: Vec::new(),
             loss_ppm: 0,
+            first_come: false,
         });
     }
 
@@ -187,6 +188,7 @@ impl Builder {
             prefix_len: 24,
             jitter_ns: 0,
             nic: None,
+            classes_cleared: false,
         });
         self.link((&name, 0), to);
     }

@@ -125,6 +125,9 @@ pub struct Host {
     /// Its SmartNIC, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nic: Option<Nic>,
+    /// Whether its leaf clears the classes that it writes.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub classes_cleared: bool,
 }
 
 // serde passes references.
@@ -181,6 +184,17 @@ pub struct Switch {
     /// exposed to its loss once.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub loss_ppm: u32,
+    /// Whether its queues are first in, first out even where hosts write classes.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub first_come: bool,
+}
+
+impl Switch {
+    /// The classes that this switch of `topology` serves in order; `None` if it knows none.
+    #[must_use]
+    pub fn priorities(&self, topology: &Topology) -> Option<u8> {
+        topology.priorities.filter(|_| !self.first_come)
+    }
 }
 
 // serde passes references.

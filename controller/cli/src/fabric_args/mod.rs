@@ -3,6 +3,7 @@
 //! The flags that describe a lab: its fabric, its seed, the life of patterns.
 
 mod change;
+mod classes;
 mod names;
 mod queue;
 mod route_metrics;
@@ -13,7 +14,6 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use weft_agent::path_manager::PathManager;
-use weft_controller::classes::ThresholdsFrom;
 use weft_controller::cost::Input;
 use weft_lab::{
     ChangeSpec, ClockMode, CommonSpec, FatTreeSpec, InBandSpec, LabSpec, LeafSpineSpec,
@@ -21,9 +21,10 @@ use weft_lab::{
 };
 use weft_proto::TIME_TO_LIVE_MAX_NS;
 use weft_text::units::{parse_duration_ns, parse_rate_bps, parse_share_ppm};
-use weft_topology::{CLASSES_MAX, Role};
+use weft_topology::Role;
 
 use change::parse_change;
+use classes::ClassArgs;
 use queue::QueueDepth;
 use route_metrics::RouteMetricArgs;
 use shape::{Shape, ShapeArgs};
@@ -157,20 +158,8 @@ pub struct FabricArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_flowlet_timeout)]
     flowlet_timeout: Option<u64>,
 
-    /// Number of classes, from 2 to 8: hosts write into DSCP how much a connection has left to
-    /// send, and switches serve the smallest first [default: none, queues are first in, first out]
-    #[arg(long, value_name = "CLASSES", value_parser = clap::value_parser!(u8).range(2..=i64::from(CLASSES_MAX)))]
-    priorities: Option<u8>,
-
-    /// With --priorities, the share of a link for the lowest class that waits for it, so that
-    /// nothing starves. 0% serves in strict order [default: 10%]
-    #[arg(long, value_name = "SHARE", value_parser = parse_share_ppm)]
-    lowest_share: Option<u32>,
-
-    /// With --priorities, what the thresholds between classes follow: the sizes of flows that
-    /// switches see (seen), or nothing, those of the kernel hold (built-in)
-    #[arg(long, value_name = "FROM", default_value_t = ThresholdsFrom::default())]
-    class_thresholds: ThresholdsFrom,
+    #[command(flatten)]
+    classes: ClassArgs,
 
     /// IP version of connections: 4 or 6
     #[arg(long, value_name = "VERSION", default_value_t = 4, value_parser = parse_ip)]
@@ -236,7 +225,7 @@ impl FabricArgs {
             pattern_ttl_ns: self.pattern_ttl,
             pattern_input: self.pattern_input.to_string(),
             gray_loss_ppm: self.gray_loss,
-            class_thresholds: self.class_thresholds.to_string(),
+            class_thresholds: self.classes.thresholds().to_string(),
             controllers: self.controllers,
             control_delay_ns: self.control_delay,
             path_manager: self.path_manager.to_string(),
@@ -255,21 +244,8 @@ impl FabricArgs {
     /// # Errors
     /// One line that says which flag is wrong.
     pub fn topology(&self) -> Result<TopologySpec, String> {
-        let of_classes = [
-            ("--lowest-share", self.lowest_share.is_some()),
-            (
-                "--class-thresholds",
-                self.class_thresholds != ThresholdsFrom::default(),
-            ),
-        ];
-        if let Some((flag, _)) = of_classes.iter().find(|(_, is_given)| *is_given) {
-            if self.priorities.is_none() {
-                return Err(format!(
-                    "{flag}: there are no classes; give --priorities too"
-                ));
-            }
-        }
         let shape = self.shape.shape()?;
+        self.classes.check(&shape)?;
         if !matches!(shape, Shape::LeafSpine { .. }) {
             self.of_spines.refuse()?;
         }
@@ -302,8 +278,10 @@ impl FabricArgs {
                 RoutingKind::Spray => RoutingSpec::Spray,
             },
             flowlet_timeout_ns: self.flowlet_timeout,
-            priorities: self.priorities,
-            lowest_share_ppm: self.lowest_share,
+            priorities: self.classes.count(),
+            lowest_share_ppm: self.classes.lowest_share_ppm(),
+            first_come: self.classes.first_come(),
+            clear_classes: self.classes.cleared(),
             ip: self.ip,
             changes: change::check(&self.change, &shape)?,
             host_jitter_ns: self.host_jitter,

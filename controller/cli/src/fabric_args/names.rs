@@ -30,11 +30,8 @@ impl Shape {
         let Some((lower, upper)) = name.split_once('-') else {
             return false;
         };
-        if let Some((leaf, host)) = lower
-            .strip_prefix('h')
-            .and_then(|rest| rest.split_once('_'))
-        {
-            return self.has_host(leaf, host) && upper == format!("{}{leaf}", self.leaf_word());
+        if let Some((leaf, _)) = host_parts(lower) {
+            return self.has_host(lower) && upper == format!("{}{leaf}", self.leaf_word());
         }
         match self.sizes() {
             Sizes::LeafSpine { leaves, spines } => {
@@ -88,8 +85,11 @@ impl Shape {
         }
     }
 
-    fn has_host(&self, leaf: &str, host: &str) -> bool {
-        let (Some(leaf), Some(host)) = (number(leaf), number(host)) else {
+    /// Whether there is a host of this name.
+    #[must_use]
+    pub fn has_host(&self, name: &str) -> bool {
+        let numbers = host_parts(name).map(|(leaf, host)| (number(leaf), number(host)));
+        let Some((Some(leaf), Some(host))) = numbers else {
             return false;
         };
         let leaves = match self.sizes() {
@@ -153,6 +153,11 @@ fn aggregation(name: &str, k: u16) -> Option<(u16, u16)> {
 fn number(text: &str) -> Option<u16> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
     text.parse().ok().filter(|_| plain)
+}
+
+/// Leaf and place of a host in its name: `h1_2`.
+fn host_parts(name: &str) -> Option<(&str, &str)> {
+    name.strip_prefix('h')?.split_once('_')
 }
 
 #[cfg(test)]

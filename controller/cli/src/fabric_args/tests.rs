@@ -227,6 +227,21 @@ fn there_are_two_to_eight_classes_or_none() {
     assert_eq!(leaf_spine("").common.priorities, None);
     assert_eq!(leaf_spine("--priorities 8").common.priorities, Some(8));
     assert!(parse("--priorities 8 --class-thresholds guessed").is_err());
+    let who = "--first-come hosts,spine2 --clear-classes h1_1,h2_4";
+    let common = leaf_spine(&format!("--priorities 8 {who}")).common;
+    assert_eq!(common.first_come, ["hosts", "spine2"]);
+    assert_eq!(common.clear_classes, ["h1_1", "h2_4"]);
+    for (line, said) in [
+        (who, "--first-come: there are no classes"),
+        (
+            "--priorities 8 --first-come spine3",
+            "there are hosts, switches, and leaf1",
+        ),
+        ("--priorities 8 --clear-classes spine1", "names spine1"),
+    ] {
+        let refused = parse(line).unwrap().topology().unwrap_err();
+        assert!(refused.contains(said), "{refused}");
+    }
     for refused in ["0", "1", "9", "all"] {
         assert!(parse(&format!("--priorities {refused}")).is_err());
     }

@@ -5,7 +5,7 @@
 use weft_p4runtime::p4::v1::{
     Entity, Index, MeterConfig, MeterEntry, TableEntry, Update, entity, update,
 };
-use weft_topology::{Port, Role, Switch, Topology};
+use weft_topology::{Host, Port, Role, Switch, Topology};
 
 use crate::classes::CLASSES;
 use crate::p4::program::{Error, Key, Program};
@@ -13,10 +13,14 @@ use crate::p4::program::{Error, Key, Program};
 /// What a host may send at once in a class, on top of a millisecond's worth: a few short flows.
 const BURST_BYTES: i64 = 65_536;
 
-/// The ports of `leaf` to hosts.
-fn host_ports<'a>(topology: &'a Topology, leaf: &'a Switch) -> impl Iterator<Item = &'a Port> {
+/// The ports of `leaf` to hosts, and the hosts.
+fn host_ports<'a>(
+    topology: &'a Topology,
+    leaf: &'a Switch,
+) -> impl Iterator<Item = (&'a Port, &'a Host)> {
+    let host_at = |port| topology.host(&topology.peer(leaf, port).node);
     let ports = leaf.ports.iter();
-    ports.filter(|port| topology.host(&topology.peer(leaf, port).node).is_some())
+    ports.filter_map(move |port| Some((port, host_at(port)?)))
 }
 
 /// The DSCPs with which packets from hosts claim a class.
@@ -26,21 +30,22 @@ pub(super) fn claims(
     program: &Program,
 ) -> Result<Vec<TableEntry>, Error> {
     let mut entries = Vec::new();
-    for port in host_ports(topology, leaf) {
+    for (port, host) in host_ports(topology, leaf) {
         for class in 0..topology.priorities.unwrap_or(0) {
             let dscp = weft_topology::dscp_of_class(class);
-            entries.push(program.entry(
-                "policing.claims",
-                &[
-                    (
-                        "standard_metadata.ingress_port",
-                        Key::Exact(port.number.into()),
-                    ),
-                    ("dscp", Key::Exact(dscp.into())),
-                ],
-                "policing.claim_class",
-                &[("number", class.into())],
-            )?);
+            let number = [("number", class.into())];
+            let (action, parameters) = match host.classes_cleared {
+                true => ("policing.clear_class", &[][..]),
+                false => ("policing.claim_class", &number[..]),
+            };
+            let key = [
+                (
+                    "standard_metadata.ingress_port",
+                    Key::Exact(port.number.into()),
+                ),
+                ("dscp", Key::Exact(dscp.into())),
+            ];
+            entries.push(program.entry("policing.claims", &key, action, parameters)?);
         }
     }
     Ok(entries)
@@ -68,11 +73,11 @@ impl Limits {
         if switch.role != Role::Leaf || topology.priorities.is_none() {
             return Ok(Self::default());
         }
-        let hosts = host_ports(topology, switch).map(|port| {
-            let host = &topology.peer(switch, port).node;
+        let hosts = host_ports(topology, switch).map(|(port, host)| {
+            let rate_bps = topology.links[port.link].rate_from_bps(&host.name);
             HostLimit {
                 port: port.number,
-                link_bytes_per_s: topology.links[port.link].rate_from_bps(host) as f64 / 8.0,
+                link_bytes_per_s: rate_bps as f64 / 8.0,
             }
         });
         Ok(Self {

@@ -27,7 +27,7 @@ pub(super) fn ecn_thresholds(
         let link = &fabric.topology().links[port.link];
         // With priorities, what waits behind a packet does not delay it, and what is served first
         // does: so its own delay counts.
-        let has_priorities = fabric.topology().priorities.is_some();
+        let has_priorities = switch.priorities(fabric.topology()).is_some();
         // The time that the link takes to send them, rounded up to whole units.
         let above_delay = |bytes: u64| {
             let rate_bps = u128::from(link.rate_from_bps(&switch.name));
@@ -58,8 +58,12 @@ pub(super) fn ecn_thresholds(
 /// data are of class 0. Packets of no class are in the last one: there the connections with much
 /// left compete with them as they do without classes. In a higher class, long flows of others
 /// would take everything from those.
-pub(super) fn priorities(topology: &Topology, program: &Program) -> Result<Vec<TableEntry>, Error> {
-    let Some(classes) = topology.priorities else {
+pub(super) fn priorities(
+    topology: &Topology,
+    switch: &Switch,
+    program: &Program,
+) -> Result<Vec<TableEntry>, Error> {
+    let Some(classes) = switch.priorities(topology) else {
         return Ok(Vec::new());
     };
     let priority = |class: u8| [("priority", u128::from(HIGHEST.saturating_sub(class)))];

@@ -2,7 +2,7 @@
 
 //! Tests of the desired state of switches and SmartNICs.
 
-use weft_topology::Routing;
+use weft_topology::{Routing, Topology};
 
 use super::*;
 use crate::testing::{fabric, fat_tree, leaf_spine, program};
@@ -257,10 +257,12 @@ fn with_priorities_a_packet_is_marked_for_its_own_wait() {
 fn class_0_has_the_highest_priority_and_packets_of_no_class_are_in_the_last() {
     let program = program(Role::Spine);
     let mut topology = leaf_spine(2, 2, 1);
-    assert_eq!(queues::priorities(&topology, &program).unwrap(), []);
+    let spine = topology.switches[2].clone();
+    let priorities = |topology: &Topology| queues::priorities(topology, &spine, &program).unwrap();
+    assert_eq!(priorities(&topology), []);
     for (classes, last) in [(2, 6), (4, 4), (8, 0)] {
         topology.priorities = Some(classes);
-        let entries = queues::priorities(&topology, &program).unwrap();
+        let entries = priorities(&topology);
         let set = |priority| ("priority.set_priority", [("priority", priority)]);
         let of = |dscp: u8, priority| {
             let (action, parameter) = set(priority);
@@ -277,6 +279,53 @@ fn class_0_has_the_highest_priority_and_packets_of_no_class_are_in_the_last() {
         assert!(entries.contains(&of(48, 7).unwrap()));
         assert_eq!(entries.len(), usize::from(classes) + 2);
     }
+}
+
+#[test]
+fn a_switch_whose_queues_are_first_in_first_out_knows_no_classes() {
+    let mut topology = leaf_spine(2, 2, 1);
+    topology.priorities = Some(8);
+    for link in &mut topology.links {
+        link.ecn_packets = Some(20);
+    }
+    topology.switches[2].first_come = true;
+    let fabric = RoutedFabric::new(topology).unwrap();
+    let [_, _, blind, other] = &fabric.topology().switches[..] else {
+        panic!("two leaves and two spines");
+    };
+    let program = program(Role::Spine);
+    let of = |switch| queues::priorities(fabric.topology(), switch, &program).unwrap();
+    assert_eq!(of(blind), []);
+    assert!(!of(other).is_empty());
+    // What waits there waits for all that came before, so packets are counted.
+    let unit = TimestampUnit::Nanoseconds;
+    let entries = queues::ecn_thresholds(&fabric, blind, &program, unit).unwrap();
+    let key = ("standard_metadata.egress_port", Key::Exact(1));
+    let packets = [("packets", 20)];
+    let expected = program.entry("ecn.threshold", &[key], "ecn.above_packets", &packets);
+    assert_eq!(entries[0], expected.unwrap());
+}
+
+#[test]
+fn a_host_whose_classes_are_cleared_claims_none() {
+    let mut topology = leaf_spine(2, 2, 2);
+    topology.priorities = Some(2);
+    topology.hosts[1].classes_cleared = true;
+    let program = program(Role::Leaf);
+    let entries = policing::claims(&topology, &topology.switches[0], &program).unwrap();
+    let of = |port, class| {
+        let dscp = Key::Exact(weft_topology::dscp_of_class(class).into());
+        let port = ("standard_metadata.ingress_port", Key::Exact(port));
+        let number = [("number", class.into())];
+        let (action, parameters) = match port.1 {
+            Key::Exact(1) => ("policing.claim_class", &number[..]),
+            _ => ("policing.clear_class", &[][..]),
+        };
+        let key = [port, ("dscp", dscp)];
+        program.entry("policing.claims", &key, action, parameters)
+    };
+    let expected = [of(1, 0), of(1, 1), of(2, 0), of(2, 1)].map(Result::unwrap);
+    assert_eq!(entries, expected);
 }
 
 #[test]

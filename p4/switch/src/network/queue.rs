@@ -5,7 +5,8 @@
 //! A greater priority is served first, and packets of the same priority in the order of their
 //! arrival. So that nothing starves, the lowest priority that waits gets a share of the link. When
 //! the buffer is full, the newest packet of the lowest priority makes room for one of a higher
-//! priority. A program that sets no priority has one first-in first-out queue.
+//! priority; the lowest keeps its share of the buffer. A program that sets no priority has one
+//! first-in first-out queue.
 
 use std::collections::VecDeque;
 
@@ -100,14 +101,20 @@ impl Queue {
         Some(highest)
     }
 
-    /// Takes the packet that is served last, if its priority is below `priority`.
+    /// Takes the newest packet of the lowest priority that is below `priority`, but leaves the
+    /// lowest of all its share of the packets: otherwise others could shut it out.
     pub fn pop_last_below(&mut self, priority: u8) -> Option<InFlight> {
-        let lowest = self.occupied.trailing_zeros();
-        if lowest >= u32::from(priority) {
+        let lowest = self.occupied.trailing_zeros() as usize;
+        if lowest >= usize::from(priority) {
             return None;
         }
-        let queued = self.by_priority[lowest as usize].pop_back()?;
-        self.note_gone(lowest as usize, &queued);
+        let waits = |at: usize| self.by_priority[at].len();
+        let has_more_than_its_share =
+            waits(lowest) as u64 * WHOLE_PPM > self.packets as u64 * self.lowest_ppm;
+        let mut below = lowest + usize::from(!has_more_than_its_share)..usize::from(priority);
+        let victim = below.find(|&at| waits(at) > 0)?;
+        let queued = self.by_priority[victim].pop_back()?;
+        self.note_gone(victim, &queued);
         Some(queued.packet)
     }
 

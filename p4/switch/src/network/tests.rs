@@ -486,6 +486,17 @@ fn a_full_queue_drops_the_newest_of_the_least_urgent_class() {
 }
 
 #[test]
+fn the_least_urgent_class_keeps_its_share_of_a_full_buffer() {
+    let mut network = with_classes(20);
+    for class in [0, 7, 7, 7].into_iter().chain([0; 40]) {
+        network.receive(0, 0, &of_class(class));
+    }
+    let order = order(&mut network);
+    assert_eq!(order.iter().filter(|class| **class == 7).count(), 2);
+    assert_eq!(order.len(), 1 + 20);
+}
+
+#[test]
 fn frames_of_other_lengths_find_room_in_bytes() {
     let mut topology = topology(GBPS, 100);
     for link in &mut topology.links {

@@ -110,6 +110,13 @@ pub struct CommonSpec {
     /// priorities.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lowest_share_ppm: Option<u32>,
+    /// Whose queues stay first in, first out, although there are priorities: `hosts`, `switches`,
+    /// or switches by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first_come: Vec<String>,
+    /// Hosts whose classes their leaf clears.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clear_classes: Vec<String>,
     /// Version of IP that connections run over: 4 or 6.
     #[serde(default = "ipv4", skip_serializing_if = "is_ipv4")]
     pub ip: u8,

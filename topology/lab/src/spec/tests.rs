@@ -25,6 +25,8 @@ fn whole() -> LabSpec {
                 flowlet_timeout_ns: Some(500_000),
                 priorities: Some(8),
                 lowest_share_ppm: Some(250_000),
+                first_come: vec!["hosts".to_owned()],
+                clear_classes: vec!["h1_1".to_owned()],
                 ip: 6,
                 changes: vec![ChangeSpec {
                     at_ns: 5_000_000,
