@@ -1,32 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classes of what is left to send: who gains, and that nobody else loses."""
 
-import json
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
-import plain_lab
 import pytest
-from driver import Lab, Labs, Weft, rows
+from class_runs import (
+    SEEDS,
+    SHORT_BYTES,
+    WEBSEARCH,
+    flows,
+    in_kernel,
+    load,
+    mean_fct_ms,
+    of_kernel,
+)
+from driver import Labs, Weft, rows
 
 pytestmark = pytest.mark.lab
-
-SEEDS = (101, 102)
-DCTCP = "--congestion dctcp --ecn 20 --rto-min 5ms"
-WEBSEARCH = f"--workload websearch --load 0.7 --flows 100 {DCTCP}"
-SHORT_BYTES = 100_000
-
-
-def fcts_ms(weft: Weft, out: Path, flags: str) -> list[tuple[int, float]]:
-    """Size and FCT of every flow of all seeds; all have arrived."""
-    flows = []
-    for seed in SEEDS:
-        folder = out / str(seed)
-        weft.run("run", *flags.split(), "--seed", str(seed), "--out", str(folder))
-        flows += rows(folder / "flows.csv")
-    assert {flow["error"] for flow in flows} == {""}
-    return [(int(flow["bytes"]), int(flow["fct_ns"]) / 1e6) for flow in flows]
 
 
 @pytest.mark.parametrize(
@@ -37,16 +28,10 @@ def test_with_classes_flows_end_sooner_and_short_ones_most(
     weft: Weft, tmp_path: Path, transport: str
 ) -> None:
     flags = f"{WEBSEARCH} {transport}"
-    without = fcts_ms(weft, tmp_path / "without", flags)
-    classes = fcts_ms(weft, tmp_path / "classes", f"{flags} --priorities 8")
-
-    def ratio(is_meant: int) -> float:
-        """Mean FCT of flows up to a size, with classes by without."""
-        of = [mean(f for b, f in flows if b <= is_meant) for flows in (classes, without)]
-        return of[0] / of[1]
-
-    assert ratio(SHORT_BYTES) < 0.7
-    assert ratio(10**12) < 0.9
+    without = flows(weft, tmp_path / "without", flags)
+    classes = flows(weft, tmp_path / "classes", f"{flags} --priorities 8")
+    assert mean_fct_ms(classes, SHORT_BYTES) < 0.7 * mean_fct_ms(without, SHORT_BYTES)
+    assert mean_fct_ms(classes) < 0.9 * mean_fct_ms(without)
 
 
 def test_long_flows_and_tcp_beside_them_get_what_they_get_without_classes(
@@ -112,24 +97,6 @@ def test_who_writes_no_classes_is_said(weft: Weft, tmp_path: Path, flags: str, w
     assert ("writes no classes" in said) == bool(who)
 
 
-def in_kernel(lab: Lab, host: str) -> Any:
-    """The thresholds that a host's kernel holds, and whether they live."""
-    said = lab.shell(f"{host} {of_kernel('show')}")
-    return json.loads(said[said.index("{") : said.index("}") + 1])
-
-
-def of_kernel(verb: str) -> str:
-    """A command for the prompt of a host."""
-    tests = plain_lab.ROOT / "tests"
-    return f"env PYTHONPATH={tests} python3 -m kernel_tests.thresholds {verb}"
-
-
-def load(lab: Lab, out: Path, *flags: str) -> list[dict[str, str]]:
-    """Flows of a workload over DCTCP with the scheduler weft."""
-    lab.run("workload", *flags, *"--congestion dctcp --scheduler weft --out".split(), str(out))
-    return rows(out / "flows.csv")
-
-
 def test_thresholds_follow_the_sizes_of_flows_and_outlive_no_controller(
     labs: Labs, tmp_path: Path
 ) -> None:
@@ -165,8 +132,8 @@ def test_a_host_that_claims_to_be_urgent_with_everything_gets_nothing_by_it(
         """Its bytes, by the mean of the others."""
         lab.shell(f"h1_1 {of_kernel('lie')}")
         bulk = "--traffic bulk --flows 4 --duration 500ms"
-        flows = load(lab, tmp_path / what, *bulk.split())
-        sent = {flow["src"]: int(flow["bytes"]) for flow in flows}
+        sent_by = load(lab, tmp_path / what, *bulk.split())
+        sent = {flow["src"]: int(flow["bytes"]) for flow in sent_by}
         return sent.pop("h1_1") / mean(sent.values())
 
     # As long as the controller does not know what hosts send, they may claim what they want.
