@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from matplotlib.figure import Figure
 from small_scenario import SMALL, read
-from weft_scenarios import plot, scenario, style
+from weft_scenarios import plot, scenario, style, tables
 from weft_scenarios.results import About, Results
 from weft_scenarios.scenario import Axis, Point
 
@@ -178,4 +178,35 @@ def test_numbers_of_the_paper_are_drawn_where_they_belong(tmp_path: Path, kind: 
     assert places == ([(16, 7.5), (1, 2.5)] if kind == "line" else [(0.8, 7.5), (0, 2.5)])
     assert plot.caption(small, small.plots[0], results).endswith(
         "Diamonds are the paper's numbers."
+    )
+
+
+@pytest.mark.parametrize("kind", ["line", "bars"])
+def test_ratios_to_a_series_and_their_intervals_are_of_pairs(tmp_path: Path, kind: str) -> None:
+    text = SMALL.replace('x = "flows"', f'kind = "{kind}"\nversus = "rb"\nx = "flows"')
+    small = read(tmp_path, text)
+    # Seeds differ much, and minrtt is 1.2 times rb with 16 flows, give or take a tenth.
+    rb = {1: 1.0, 2: 10.0, 3: 100.0}
+    rows = [
+        {"experiment": "one", "flows": "16", "scheduler": name, "seed": seed, "fct_mean_ms": value}
+        for seed, own in rb.items()
+        for name, value in (("rb", own), ("minrtt", own * (1.2 + 0.1 * (seed - 2))))
+    ]
+    # Without its pair, a value is no ratio.
+    rows.append(rows[1] | {"flows": "1", "fct_mean_ms": 5.0})
+    about = About(quick=False, kernels=[], revisions=[], runs=len(rows), failed=[])
+    results = Results(pl.DataFrame(rows), pl.DataFrame(), about)
+    head, *found = tables.of_plot(small, small.plots[0], results)
+    assert head == ["Flows", "minrtt"]
+    ((flows, shown),) = found
+    assert flows == "16"
+    value, low, high = map(float, re.findall(r"[\d.]+", shown))
+    # Without pairs, it would be from less than 0.1 to more than 10 times.
+    assert value == pytest.approx(1.29, abs=0.005)
+    assert 1.1 <= low < value < high <= 1.3
+    made = plot.figure(small, small.plots[0], results)
+    assert made
+    assert made.axes[0].get_ylabel() == "Mean FCT, ratio to rb"
+    assert "of the ratio of the means, paired by seed" in plot.caption(
+        small, small.plots[0], results
     )

@@ -78,6 +78,18 @@ def test_plain_tcp_is_a_protocol_not_a_scheduler(tmp_path: Path) -> None:
         ),
         (
             'x = "flows"',
+            'x = "flows"\nversus = "weft"',
+            26,
+            "plot fct: versus = 'weft' is no point of one's scheduler",
+        ),
+        (
+            'x = "flows"',
+            'x = "flows"\nmodels = ["fct_model_ms"]\nversus = "rb"',
+            27,
+            "versus: ratios are of means along x",
+        ),
+        (
+            'x = "flows"',
             'models = ["fct_mean_ms"]',
             25,
             "plot fct: models: 'fct_mean_ms' is not one of fct_model_ms, ",

@@ -94,7 +94,7 @@ def _pictures(
         if figure is not None:
             rows = tuple(tables.of_plot(one, picture, found))
             about = tuple(v for v in verdicts if _concerns(v, picture))
-            caption = f"{tables.quantity(picture).axis_label()}."
+            caption = f"{tables.axis_label(picture)}."
             yield _Picture(picture.name, picture.title, caption, figure, about, rows)
     for chart in charts.of(one, found, flows.read(folder)):
         with matplotlib.style.context(style.SHEET):

@@ -16,11 +16,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from weft_scenarios import curves, style, tables
+from weft_scenarios import curves, ratios, style, tables
 from weft_scenarios.quantities import CURVES, METRICS
 from weft_scenarios.results import Results, chosen, point_text
 from weft_scenarios.scenario import Axis, Experiment, Plot, Scenario
-from weft_scenarios.stats import Spread, spread
+from weft_scenarios.stats import Ratio, Spread
 
 _FACET_INCHES = (3.1, 2.4)
 _MARGIN_INCHES = 0.3
@@ -77,15 +77,19 @@ def caption(scenario: Scenario, plot: Plot, results: Results) -> str:
         "course": f"the first of {seeds}",
         "sizes": f"99th percentile, dotted the median, of the flows of {seeds} together; bands are "
         "95% confidence intervals over seeds",
-    }.get(plot.kind, f"{seeds}; whiskers are 95% confidence intervals of the mean")
+    }.get(plot.kind, f"{seeds}; whiskers are 95% confidence intervals of {_of_what(plot)}")
     paper = " Diamonds are the paper's numbers." if plot.paper else ""
     return f"{plot.title}: {shown}.{paper}"
+
+
+def _of_what(plot: Plot) -> str:
+    return "the mean" if plot.versus is None else "the ratio of the means, paired by seed"
 
 
 def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
     """Draw a plot; None if there are no results for it."""
     experiment = scenario.experiment(plot.experiment)
-    frame = _shown(plot, results)
+    frame = ratios.paired(plot, experiment, _shown(plot, results))
     if frame.is_empty():
         return None
     experiment = _of_measured(experiment, plot.x, frame)
@@ -346,10 +350,7 @@ def _draw_points(
     """Draw the mean over seeds at every point, with its 95% confidence interval."""
     x_axis = _axis(experiment, plot.x)
     shown = _points(experiment, x_axis.name, frame)
-    spreads = [
-        spread(frame.filter(pl.col(x_axis.name) == value)[plot.quantity].to_list())
-        for value in shown
-    ]
+    spreads = [ratios.estimate(plot, frame.filter(pl.col(x_axis.name) == value)) for value in shown]
     if plot.kind == "bars" or not _numeric(x_axis):
         order = [point_text(value) for value in x_axis.values()]
         if plot.x == plot.series:
@@ -401,7 +402,11 @@ def _draw_model(
 
 
 def bars(
-    axes: Axes, places: Sequence[float], spreads: Sequence[Spread], width: float, look: style.Look
+    axes: Axes,
+    places: Sequence[float],
+    spreads: Sequence[Spread | Ratio],
+    width: float,
+    look: style.Look,
 ) -> None:
     """Draw the bars of a series, with their confidence intervals."""
     axes.bar(
@@ -418,10 +423,9 @@ def bars(
     )
 
 
-def _errors(spreads: Sequence[Spread]) -> list[list[float]]:
+def _errors(spreads: Sequence[Spread | Ratio]) -> list[list[float]]:
     """Give the lengths of error bars; cut at 0, because no quantity is negative."""
-    halves = [s.half or 0.0 for s in spreads]
-    return [[min(s.half or 0.0, s.mean) for s in spreads], halves]
+    return [[s.mean - max(s.low, 0.0) for s in spreads], [s.high - s.mean for s in spreads]]
 
 
 def name_ticks(axes: Axes, names: Sequence[str], inches: float) -> None:
@@ -461,6 +465,8 @@ def _grouped(value: float, _place: int) -> str:
 
 def _label(grid: Sequence[Axes], plot: Plot, experiment: Experiment) -> None:
     for axes in grid:
+        if plot.versus is not None:
+            axes.axhline(1.0, color=_SHARED_COLOUR, linewidth=0.8, zorder=0)
         axes.yaxis.set_major_formatter(FuncFormatter(_grouped))
         if plot.kind in ("cdf", "course"):
             axes.xaxis.set_major_formatter(FuncFormatter(_grouped))
@@ -489,4 +495,4 @@ def _label(grid: Sequence[Axes], plot: Plot, experiment: Experiment) -> None:
     if plot.kind == "cdf":
         name_height(grid[0], "Share at most (%)")
     else:
-        name_height(grid[0], tables.quantity(plot).axis_label())
+        name_height(grid[0], tables.axis_label(plot))

@@ -132,7 +132,7 @@ def _body(
             parts.append(f"![{picture.title}]({file.name})")
             rows = tables.of_plot(scenario, picture, measured)
             if rows:
-                title = f"{picture.title}: {tables.quantity(picture).axis_label()}"
+                title = f"{picture.title}: {tables.axis_label(picture)}"
                 parts.append(_folded(title, rows))
     for experiment in scenario.experiments:
         if percentiles := tables.of_percentiles(experiment, measured):

@@ -124,6 +124,8 @@ class Plot:
     facet: str | None
     where: Where
     log: str
+    versus: Value | None
+    """A point of the series: the others are drawn as ratios to it, seed by seed."""
     paper: tuple[PaperValue, ...]
 
 
@@ -365,6 +367,7 @@ def _plot(table: Table, experiments: tuple[Experiment, ...]) -> Plot:
         facet=table.choice("facet", names, None),
         where=_where(table, "where", experiment) or {},
         log=table.choice("log", ["", "x", "y", "xy"], ""),
+        versus=table.value("versus", "a point of the plot's series", None),
         paper=(),
     )
     paper = tuple(_paper_value(row, experiment, plot) for row in table.tables("paper"))
@@ -372,12 +375,29 @@ def _plot(table: Table, experiments: tuple[Experiment, ...]) -> Plot:
     if kind == "sizes" and plot.series != experiment.percentiles:
         right = f"percentiles = {plot.series!r} in the experiment"
         raise table.fail(f"flows by size are compared along the series: give {right}", "series")
+    _require_series(table, plot, experiment)
     x_axis = experiment.axis(plot.x or "")
     is_scale = x_axis and all(not isinstance(value, str) for value in x_axis.values())
     if plot.models and not (kind == "line" and is_scale):
         raise table.fail('models are lines: give kind = "line", and an axis of numbers', "models")
     table.end()
     return plot
+
+
+def _require_series(table: Table, plot: Plot, experiment: Experiment) -> None:
+    """Refuse ratios to what is no series of a plot of means."""
+    if plot.versus is None:
+        return
+    if plot.x is None or plot.models or plot.paper or plot.x == plot.series:
+        raise table.fail(
+            "versus: ratios are of means along x, and have no models and no numbers of a paper",
+            "versus",
+        )
+    axis = experiment.axis(plot.series)
+    if axis is None or plot.versus not in axis.values():
+        raise table.fail(
+            f"versus = {plot.versus!r} is no point of {experiment.name}'s {plot.series}", "versus"
+        )
 
 
 def _paper_value(table: Table, experiment: Experiment, plot: Plot) -> PaperValue:

@@ -36,6 +36,17 @@ class Spread:
         return self.mean + (self.half or 0.0)
 
 
+@dataclass(frozen=True)
+class Ratio:
+    """Ratio of two means over the same seeds, and its 95% confidence interval by the bootstrap."""
+
+    mean: float
+    low: float
+    high: float
+    """Both ends are the ratio itself where nothing can be said of them."""
+    count: int
+
+
 def spread(values: Sequence[float]) -> Spread:
     """Compute mean and confidence interval of at least one value."""
     count = len(values)
@@ -64,6 +75,13 @@ def ratio_interval(which: Sequence[float], versus: Sequence[float]) -> tuple[flo
         rng=np.random.default_rng(0),
     ).confidence_interval
     return (float(found.low), float(found.high))
+
+
+def ratio(which: Sequence[float], versus: Sequence[float]) -> Ratio:
+    """Compute the ratio of the means of at least one pair, and its confidence interval."""
+    value = mean(which) / mean(versus)
+    low, high = ratio_interval(which, versus) or (value, value)
+    return Ratio(value, low, high, len(which))
 
 
 def p_value(values: Sequence[float]) -> float:

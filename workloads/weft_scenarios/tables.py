@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from weft_scenarios.quantities import CURVES, METRICS, Quantity, shown_by
+from weft_scenarios import ratios
+from weft_scenarios.quantities import CURVES, Quantity, shown_by
 from weft_scenarios.results import Results, chosen, point_text
 from weft_scenarios.scenario import Experiment, Plot, Scenario
-from weft_scenarios.stats import Spread, spread
+from weft_scenarios.stats import Ratio, Spread
 
 Row = Sequence[str]
 
@@ -25,8 +26,10 @@ def number(value: float, digits: int = 3) -> str:
     return text
 
 
-def with_spread(value: Spread) -> str:
-    """Format a mean and half of its 95% confidence interval."""
+def with_spread(value: Spread | Ratio) -> str:
+    """Format a mean and half of its 95% confidence interval, or a ratio and the whole of it."""
+    if isinstance(value, Ratio):
+        return f"{number(value.mean)} [{number(value.low)} to {number(value.high)}]"
     if value.half is None:
         return number(value.mean)
     return f"{number(value.mean)} ± {number(value.half, 2)}"
@@ -58,14 +61,21 @@ def of_plot(scenario: Scenario, plot: Plot, results: Results) -> list[Row]:
     if plot.x is None:
         return _of_distribution(experiment, plot, results)
     frame = results.of(plot.experiment, plot.where)
-    frame = frame.filter(pl.col(plot.quantity).is_not_null())
+    frame = ratios.paired(plot, experiment, frame.filter(pl.col(plot.quantity).is_not_null()))
     across = [name for name in (plot.facet, plot.x) if name]
-    return _rows(experiment, plot, frame, across, METRICS[plot.quantity].axis_label())
+    return _rows(experiment, plot, frame, across, axis_label(plot))
 
 
 def quantity(plot: Plot) -> Quantity:
     """Give what a plot shows."""
     return shown_by(plot.kind)[plot.quantity]
+
+
+def axis_label(plot: Plot) -> str:
+    """Name what a plot shows, with its unit."""
+    if plot.versus is None:
+        return quantity(plot).axis_label()
+    return f"{quantity(plot).label}, ratio to {point_text(plot.versus)}"
 
 
 def tenths(plot: Plot, results: Results) -> pl.DataFrame:
@@ -169,8 +179,8 @@ def _rows(
         for name, value in zip(across, point, strict=True):
             part = part.filter(pl.col(name) == value)
         cells = [part.filter(pl.col(plot.series) == s) for s in series] or [part]
-        values = [cell[plot.quantity].to_list() for cell in cells]
-        rows.append([*point, *(with_spread(spread(v)) if v else "" for v in values)])
+        shown = [with_spread(ratios.estimate(plot, cell)) if len(cell) else "" for cell in cells]
+        rows.append([*point, *shown])
     return rows
 
 
