@@ -11,8 +11,17 @@
  *
  * No packet is held back because it might block the send window, as blest does: the
  * send window is small while it grows, and paths would stay idle.
+ *
+ * To see what this choice brings, weft_choice replaces it: by the lowest RTT as in minrtt, or
+ * by the next subflow in turn, which is rb's pattern where all paths are alike. Windows,
+ * rescue and buffers stay.
  */
 #include "weft_sched.h"
+
+/* Values of weft_choice. */
+enum { BY_ARRIVAL, BY_RTT, IN_TURN };
+
+static unsigned int weft_choice = BY_ARRIVAL;
 
 /* Where other traffic fills the queue, weft's own window does not count. */
 static u32 effective_size(const struct weft_window *window,
@@ -54,6 +63,19 @@ static u64 arrival_us(const struct weft_window *window,
 		       effective_size(window, view));
 }
 
+/* The subflow with the lowest gets the packet. */
+static u64 cost(const struct weft_sched *sched, const struct weft_subflow_view *view)
+{
+	switch (READ_ONCE(weft_choice)) {
+	case BY_RTT:
+		return view->srtt_us;
+	case IN_TURN:
+		return (view->slot + WEFT_PATHS_MAX - sched->next_slot) % WEFT_PATHS_MAX;
+	default:
+		return arrival_us(&sched->window[view->slot], view);
+	}
+}
+
 /* Whether the rest of the data is done sooner by waiting for the fastest subflow. */
 static bool is_worth_waiting(const struct weft_sched *sched,
 			     const struct weft_subflow_view *fast,
@@ -65,6 +87,8 @@ static bool is_worth_waiting(const struct weft_sched *sched,
 	u32 size = effective_size(&sched->window[fast->slot], fast);
 	u64 left = weft_packets(conn->unsent_bytes, fast);
 
+	if (READ_ONCE(weft_choice) != BY_ARRIVAL)
+		return false;
 	/* the ACK of a single packet may be delayed */
 	if (slow_us <= fast_us || weft_outstanding(fast) < 2)
 		return false;
@@ -73,23 +97,23 @@ static bool is_worth_waiting(const struct weft_sched *sched,
 	       div_u64(left * fast_us, max(size / WEFT_WINDOW_ONE, 1U)) + fast_us < slow_us;
 }
 
-/* Of the subflows in @members (bit per index), the one on which a packet arrives first. */
-static int earliest(struct weft_sched *sched, const struct weft_subflow_view *view,
-		    unsigned int n, u32 members, const struct weft_conn_view *conn)
+/* Of the subflows in @members (bit per index), the one that gets the packet. */
+static int best_of(struct weft_sched *sched, const struct weft_subflow_view *view,
+		   unsigned int n, u32 members, const struct weft_conn_view *conn)
 {
 	int best = WEFT_WAIT;
-	u64 best_us = 0;
+	u64 lowest = 0;
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
-		u64 us;
+		u64 its;
 
 		if (!(members & 1U << i) || !may_take(sched, &view[i], conn))
 			continue;
-		us = arrival_us(&sched->window[view[i].slot], &view[i]);
-		if (best == WEFT_WAIT || us < best_us) {
+		its = cost(sched, &view[i]);
+		if (best == WEFT_WAIT || its < lowest) {
 			best = i;
-			best_us = us;
+			lowest = its;
 		}
 	}
 	return best;
@@ -113,9 +137,11 @@ int weft_sched_choose(void *state, const struct weft_subflow_view *view,
 	u32 members = 0, weight;
 	unsigned int i;
 
-	if (conn->last_slot >= 0)
+	if (conn->last_slot >= 0) {
 		weft_seq_map_add(&sched->seq_map, sched->last_seq, conn->next_seq,
 				 conn->last_slot);
+		sched->next_slot = (conn->last_slot + 1) % WEFT_PATHS_MAX;
+	}
 	if (conn->last_slot >= 0 || !sched->is_started)
 		sched->last_seq = conn->next_seq;
 	sched->is_started = true;
@@ -139,9 +165,9 @@ int weft_sched_choose(void *state, const struct weft_subflow_view *view,
 			fast = i;
 	}
 
-	best = earliest(sched, view, n, members, conn);
+	best = best_of(sched, view, n, members, conn);
 	if (best == WEFT_WAIT && !members)
-		best = earliest(sched, view, n, ~0U, conn);
+		best = best_of(sched, view, n, ~0U, conn);
 	if (best == WEFT_WAIT)
 		return is_due ? WEFT_WAIT : weft_fastest(view, n, true);
 	if (best == fast || fast == WEFT_WAIT ||
@@ -149,3 +175,11 @@ int weft_sched_choose(void *state, const struct weft_subflow_view *view,
 		return best;
 	return may_take(sched, &view[fast], conn) ? fast : WEFT_WAIT;
 }
+
+#ifdef __KERNEL__
+#include <linux/moduleparam.h>
+
+module_param(weft_choice, uint, 0644);
+MODULE_PARM_DESC(weft_choice,
+		 "weft: the subflow that gets a packet is that on which it arrives first (0), has the lowest RTT (1), or is the next in turn (2) (0)");
+#endif /* __KERNEL__ */

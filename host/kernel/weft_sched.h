@@ -28,6 +28,7 @@ struct weft_advice {
  * @size: how much the connection has left to send
  * @last_seq: data sequence number at the previous decision
  * @is_started: whether @last_seq is valid
+ * @next_slot: the one after the slot that got the last packet
  */
 struct weft_sched {
 	struct weft_advice	advice;
@@ -36,6 +37,7 @@ struct weft_sched {
 	struct weft_size	size;
 	u64			last_seq;
 	bool			is_started;
+	u8			next_slot;
 };
 
 weft_choose_fn weft_sched_choose;

@@ -335,6 +335,27 @@ static void test_paths(void)
 	       "but not when the application waits to write more");
 }
 
+static void test_other_choices(void)
+{
+	struct weft_subflow_view view[] = { path(0, 2, 0, RTT_US), path(1, 0, 0, 2 * RTT_US) };
+	struct weft_conn_view conn = packets_left(100000);
+	struct weft_sched sched = {};
+
+	report(weft_sched_choose(&sched, view, 2, &conn) == 1,
+	       "a packet arrives sooner on a slower path than behind others");
+	weft_choice = BY_RTT;
+	report(weft_sched_choose(&sched, view, 2, &conn) == 0,
+	       "by the lowest RTT, what is outstanding does not count");
+	weft_choice = IN_TURN;
+	conn.last_slot = 0;
+	report(weft_sched_choose(&sched, view, 2, &conn) == 1, "in turn it is the next one");
+	conn.last_slot = 1;
+	report(weft_sched_choose(&sched, view, 2, &conn) == 0, "and then the first again");
+	view[0].space_bytes = 0;
+	report(weft_sched_choose(&sched, view, 2, &conn) == 1, "unless that has no room");
+	weft_choice = BY_ARRIVAL;
+}
+
 static void test_short_packets(void)
 {
 	struct weft_subflow_view view[] = { path(0, 1, 0, RTT_US), path(1, 1, 0, RTT_US) };
@@ -447,6 +468,7 @@ int main(void)
 	test_longer_route();
 	test_streams();
 	test_paths();
+	test_other_choices();
 	test_short_packets();
 	test_long_queue();
 	test_silence();
