@@ -9,7 +9,7 @@ mod uplinks;
 use std::collections::BTreeMap;
 
 use weft_p4runtime::p4::v1::{DigestEntry, TableEntry};
-use weft_topology::{Host, Role, Switch};
+use weft_topology::{Host, Port, Role, Switch, Topology};
 
 use super::digest::{CLASS_DIGEST, INT_DIGEST, LOSS_DIGEST, QUEUE_DIGEST, RTT_DIGEST};
 use super::program::{Error, Key, Program};
@@ -95,18 +95,22 @@ fn ack_delays(
 ) -> Result<Vec<TableEntry>, Error> {
     let shift = [("shift", u128::from(unit.wait_shift()))];
     let mut entries = vec![program.default_entry("ack_delay.ports", "ack_delay.carry", &shift)?];
-    for port in &switch.ports {
-        if fabric
-            .topology()
-            .host(&fabric.topology().peer(switch, port).node)
-            .is_some()
-        {
-            let number = Key::Exact(port.number.into());
-            let key = ("standard_metadata.ingress_port", number);
-            entries.push(program.entry("ack_delay.ports", &[key], "ack_delay.start", &shift)?);
-        }
+    for (port, _) in host_ports(fabric.topology(), switch) {
+        let number = Key::Exact(port.number.into());
+        let key = ("standard_metadata.ingress_port", number);
+        entries.push(program.entry("ack_delay.ports", &[key], "ack_delay.start", &shift)?);
     }
     Ok(entries)
+}
+
+/// The ports of `switch` to hosts, and the hosts.
+fn host_ports<'a>(
+    topology: &'a Topology,
+    switch: &'a Switch,
+) -> impl Iterator<Item = (&'a Port, &'a Host)> {
+    let host_at = |port| topology.host(&topology.peer(switch, port).node);
+    let ports = switch.ports.iter();
+    ports.filter_map(move |port| Some((port, host_at(port)?)))
 }
 
 /// Marks packets on links to other switches, so that losses there are counted.
@@ -203,10 +207,7 @@ fn leaf_entries(
 ) -> Result<Vec<TableEntry>, Error> {
     let topology = fabric.topology();
     let mut entries = Vec::new();
-    for port in &leaf.ports {
-        let Some(host) = topology.host(&topology.peer(leaf, port).node) else {
-            continue;
-        };
+    for (port, host) in host_ports(topology, leaf) {
         let number = u128::from(port.number);
         entries.push(program.entry(
             "routing.ipv4_lpm",

@@ -5,23 +5,14 @@
 use weft_p4runtime::p4::v1::{
     Entity, Index, MeterConfig, MeterEntry, TableEntry, Update, entity, update,
 };
-use weft_topology::{Host, Port, Role, Switch, Topology};
+use weft_topology::{Role, Switch, Topology};
 
+use super::host_ports;
 use crate::classes::CLASSES;
 use crate::p4::program::{Error, Key, Program};
 
 /// What a host may send at once in a class, on top of a millisecond's worth: a few short flows.
 const BURST_BYTES: i64 = 65_536;
-
-/// The ports of `leaf` to hosts, and the hosts.
-fn host_ports<'a>(
-    topology: &'a Topology,
-    leaf: &'a Switch,
-) -> impl Iterator<Item = (&'a Port, &'a Host)> {
-    let host_at = |port| topology.host(&topology.peer(leaf, port).node);
-    let ports = leaf.ports.iter();
-    ports.filter_map(move |port| Some((port, host_at(port)?)))
-}
 
 /// The DSCPs with which packets from hosts claim a class.
 pub(super) fn claims(
