@@ -486,7 +486,9 @@ def _label(grid: Sequence[Axes], plot: Plot, experiment: Experiment) -> None:
             axes.set_xlabel("Largest flow of each tenth")
         else:
             axes.set_xlabel(_axis(experiment, plot.x).label)
-        if plot.kind != "cdf" and "y" not in plot.log:
+        # Lines of ratios lie around 1.
+        is_around_1 = plot.versus is not None and plot.kind == "line"
+        if plot.kind != "cdf" and "y" not in plot.log and not is_around_1:
             axes.set_ylim(bottom=0)
         if plot.kind == "line" and _numeric(_axis(experiment, plot.x)):
             values = [float(v) for v in _axis(experiment, plot.x).values()]
