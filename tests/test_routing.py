@@ -2,6 +2,7 @@
 """Flowlet switching and packet spraying: what one TCP flow takes of the fabric."""
 
 from pathlib import Path
+from statistics import mean
 
 import pytest
 from driver import Weft, rows, sent_bytes
@@ -10,6 +11,7 @@ pytestmark = pytest.mark.lab
 
 ONE_FLOW = "--traffic bulk --flows 1 --duration 60ms --leaves 2 --hosts 1 --spines 2 --protocol tcp"
 FLOWS = 40
+SEEDS = range(1, 9)
 WEBSEARCH = f"--workload websearch --load 0.4 --flows {FLOWS} --protocol tcp"
 
 
@@ -55,10 +57,16 @@ def test_all_flows_of_a_workload_arrive_and_a_repetition_gives_the_same_bytes(
     weft: Weft, tmp_path: Path, routing: str
 ) -> None:
     flags = f"{WEBSEARCH} --routing {routing}"
-    for folder in ("once", "again"):
-        found = shares(weft, tmp_path / folder, flags)
-        assert found == pytest.approx({"spine1": 0.5, "spine2": 0.5}, abs=0.2)
-    once, again = (tmp_path / folder / "flows.csv" for folder in ("once", "again"))
+
+    def of_spine1(folder: str, seed: int) -> float:
+        return shares(weft, tmp_path / folder, f"{flags} --seed {seed}")["spine1"]
+
+    # A large flow may have few flowlets: with one seed the share is from 0.2 to 0.9.
+    found = [of_spine1(f"seed{seed}", seed) for seed in SEEDS]
+    print(f"{routing}: {found}")
+    assert mean(found) == pytest.approx(0.5, abs=0.2)
+    of_spine1("again", SEEDS[0])
+    once, again = (tmp_path / folder / "flows.csv" for folder in (f"seed{SEEDS[0]}", "again"))
     assert len(rows(once)) == FLOWS
     assert once.read_bytes() == again.read_bytes()
 
