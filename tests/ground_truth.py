@@ -272,22 +272,24 @@ class GroundTruth:
                 if peer in self.cables:
                     self.links[peer] = link
                     self.leaf_port[peer] = key
-        with (capture / "arrivals.csv").open() as rows:
+        for key, row in self._arrivals():
+            if row["dropped"] == "0":
+                self.queues[key].enter(int(row["time_ns"]), int(row["bytes"]))
+
+    def _arrivals(self) -> Iterator[tuple[tuple[str, int], dict[str, str]]]:
+        """Give switch and port of every packet that came to a queue, and its row."""
+        with (self._capture / "arrivals.csv").open() as rows:
             for row in csv.DictReader(rows):
-                if row["dropped"] == "0":
-                    key = (row["switch"], int(row["port"]))
-                    self.queues[key].enter(int(row["time_ns"]), int(row["bytes"]))
+                yield (row["switch"], int(row["port"])), row
 
     @cached_property
     def priority_queues(self) -> dict[tuple[str, int], PriorityQueue]:
         """The queues by priority, if nothing was dropped."""
         queues: dict[tuple[str, int], PriorityQueue] = {}
-        with (self._capture / "arrivals.csv").open() as rows:
-            for row in csv.DictReader(rows):
-                assert row["dropped"] == "0"
-                key = (row["switch"], int(row["port"]))
-                queue = queues.setdefault(key, PriorityQueue(self.queues[key].rate_bps))
-                queue.enter(int(row["time_ns"]), int(row["bytes"]), int(row["priority"]))
+        for key, row in self._arrivals():
+            assert row["dropped"] == "0"
+            queue = queues.setdefault(key, PriorityQueue(self.queues[key].rate_bps))
+            queue.enter(int(row["time_ns"]), int(row["bytes"]), int(row["priority"]))
         for queue in queues.values():
             queue.serve()
         return queues

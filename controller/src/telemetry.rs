@@ -311,7 +311,7 @@ impl Telemetry {
                 depth_packets: sum.depth_packets.max(queue.depth_packets),
                 delay_ns: sum.delay_ns + queue.delay_ns,
                 at_ns: sum.at_ns.max(queue.at_ns),
-                classes: sum.classes,
+                ..sum
             })
     }
 

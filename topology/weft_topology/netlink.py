@@ -310,9 +310,8 @@ def token_bucket(index: int, rate_bps: int, overhead_bytes: int = 0) -> Request:
             _attribute(_TCA_TBF_RATE64, struct.pack("=Q", rate)),
         )
     )
-    body = struct.pack("=BxxxiIII", socket.AF_UNSPEC, index, _TBF_HANDLE, _TC_ROOT, 0)
-    body += _text(_TCA_KIND, "tbf") + _attribute(_TCA_OPTIONS | _NESTED, options)
-    return Request(f"token bucket of interface {index}", _NEWQDISC, body)
+    what = f"token bucket of interface {index}"
+    return _qdisc(index, what, "tbf", (_TBF_HANDLE, _TC_ROOT), options, _NESTED)
 
 
 def delay(index: int, delay_ns: int, loss_ppm: int = 0) -> Request:
@@ -320,9 +319,7 @@ def delay(index: int, delay_ns: int, loss_ppm: int = 0) -> Request:
     loss = loss_ppm * 0xFFFF_FFFF // 10**6
     options = struct.pack("=IIIIII", 0, NETEM_LIMIT_PACKETS, loss, 0, 0, 0)
     options += _attribute(_TCA_NETEM_LATENCY64, struct.pack("=q", delay_ns))
-    body = struct.pack("=BxxxiIII", socket.AF_UNSPEC, index, 0, _TC_ROOT, 0)
-    body += _text(_TCA_KIND, "netem") + _attribute(_TCA_OPTIONS, options)
-    return Request(f"delay of interface {index}", _NEWQDISC, body)
+    return _qdisc(index, f"delay of interface {index}", "netem", (0, _TC_ROOT), options)
 
 
 def _family(address: Address) -> int:

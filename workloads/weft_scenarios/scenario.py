@@ -393,11 +393,14 @@ def _require_series(table: Table, plot: Plot, experiment: Experiment) -> None:
             "versus: ratios are of means along x, and have no models and no numbers of a paper",
             "versus",
         )
-    axis = experiment.axis(plot.series)
-    if axis is None or plot.versus not in axis.values():
-        raise table.fail(
-            f"versus = {plot.versus!r} is no point of {experiment.name}'s {plot.series}", "versus"
-        )
+    _require_point(table, "versus", plot.versus, experiment, plot.series)
+
+
+def _require_point(table: Table, key: str, point: Value, experiment: Experiment, name: str) -> None:
+    """Refuse what is no point of an axis."""
+    axis = experiment.axis(name)
+    if axis is None or point not in axis.values():
+        raise table.fail(f"{key} = {point!r} is no point of {experiment.name}'s {name}", key)
 
 
 def _paper_value(table: Table, experiment: Experiment, plot: Plot) -> PaperValue:
@@ -414,9 +417,8 @@ def _paper_value(table: Table, experiment: Experiment, plot: Plot) -> PaperValue
     if plot.kind == "cdf" and not (isinstance(made.at, int | float) and 0 <= made.at <= 100):
         raise table.fail(f"at = {made.at}: the share in percent is from 0 to 100", "at")
     for key, point, name in (("at", made.at, plot.x), ("series", made.series, plot.series)):
-        axis = experiment.axis(name or "")
-        if name and point is not None and (axis is None or point not in axis.values()):
-            raise table.fail(f"{key} = {point!r} is no point of {experiment.name}'s {name}", key)
+        if name and point is not None:
+            _require_point(table, key, point, experiment, name)
     table.end()
     return made
 

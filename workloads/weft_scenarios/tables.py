@@ -29,10 +29,14 @@ def number(value: float, digits: int = 3) -> str:
 def with_spread(value: Spread | Ratio) -> str:
     """Format a mean and half of its 95% confidence interval, or a ratio and the whole of it."""
     if isinstance(value, Ratio):
-        return f"{number(value.mean)} [{number(value.low)} to {number(value.high)}]"
+        return _with_interval(value.mean, value.low, value.high)
     if value.half is None:
         return number(value.mean)
     return f"{number(value.mean)} ± {number(value.half, 2)}"
+
+
+def _with_interval(value: float, low: float, high: float) -> str:
+    return f"{number(value)} [{number(low)} to {number(high)}]"
 
 
 def plain(rows: Sequence[Row]) -> str:
@@ -145,7 +149,7 @@ def _percentile(row: Mapping[str, float | None], name: str) -> str:
         return "-"
     if low is None or high is None:
         return number(value)
-    return f"{number(value)} [{number(low)} to {number(high)}]"
+    return _with_interval(value, low, high)
 
 
 def _of_distribution(experiment: Experiment, plot: Plot, results: Results) -> list[Row]:

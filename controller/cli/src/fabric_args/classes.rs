@@ -20,27 +20,27 @@ pub struct ClassArgs {
     /// Number of classes, from 2 to 8: hosts write into DSCP how much a connection has left to
     /// send, and switches serve the smallest first [default: none, queues are first in, first out]
     #[arg(long, value_name = "CLASSES", value_parser = clap::value_parser!(u8).range(2..=i64::from(CLASSES_MAX)))]
-    priorities: Option<u8>,
+    pub priorities: Option<u8>,
 
     /// With --priorities, the share of a link for the lowest class that waits for it, so that
     /// nothing starves. 0% serves in strict order [default: 10%]
     #[arg(long, value_name = "SHARE", value_parser = parse_share_ppm)]
-    lowest_share: Option<u32>,
+    pub lowest_share: Option<u32>,
 
     /// With --priorities, what the thresholds between classes follow: the sizes of flows that
     /// switches see (seen), or nothing, those of the kernel hold (built-in)
     #[arg(long, value_name = "FROM", default_value_t = ThresholdsFrom::default())]
-    class_thresholds: ThresholdsFrom,
+    pub class_thresholds: ThresholdsFrom,
 
     /// With --priorities, whose queues stay first in, first out: hosts, switches, or switches by
     /// name: spine1,leaf2
     #[arg(long, value_name = "WHO", value_delimiter = ',')]
-    first_come: Vec<String>,
+    pub first_come: Vec<String>,
 
     /// With --priorities, hosts whose classes their leaf clears, as a middlebox may: h1_1,h2_3.
     /// Their packets are of the last class
     #[arg(long, value_name = "HOSTS", value_delimiter = ',')]
-    clear_classes: Vec<String>,
+    pub clear_classes: Vec<String>,
 }
 
 impl ClassArgs {
@@ -79,30 +79,5 @@ impl ClassArgs {
             )),
             None => Ok(()),
         }
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> Option<u8> {
-        self.priorities
-    }
-
-    /// Share of a link for the lowest one that waits, in millionths, if it is given.
-    pub fn lowest_share_ppm(&self) -> Option<u32> {
-        self.lowest_share
-    }
-
-    /// Where thresholds come from.
-    pub fn thresholds(&self) -> ThresholdsFrom {
-        self.class_thresholds
-    }
-
-    /// Whose queues are first in, first out.
-    pub fn first_come(&self) -> Vec<String> {
-        self.first_come.clone()
-    }
-
-    /// Hosts whose classes are cleared.
-    pub fn cleared(&self) -> Vec<String> {
-        self.clear_classes.clone()
     }
 }

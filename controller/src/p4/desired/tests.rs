@@ -231,13 +231,19 @@ fn thresholds_in_bytes_are_the_time_in_which_the_port_sends_them() {
     );
 }
 
-#[test]
-fn with_priorities_a_packet_is_marked_for_its_own_wait() {
+/// Two leaves and two spines with eight classes, which mark packets behind more than 20.
+fn with_classes_and_marks() -> Topology {
     let mut topology = leaf_spine(2, 2, 1);
     topology.priorities = Some(8);
     for link in &mut topology.links {
         link.ecn_packets = Some(20);
     }
+    topology
+}
+
+#[test]
+fn with_priorities_a_packet_is_marked_for_its_own_wait() {
+    let topology = with_classes_and_marks();
     let fabric = RoutedFabric::new(topology).unwrap();
     let leaf = &fabric.topology().switches[0];
     let program = program(Role::Leaf);
@@ -283,11 +289,7 @@ fn class_0_has_the_highest_priority_and_packets_of_no_class_are_in_the_last() {
 
 #[test]
 fn a_switch_whose_queues_are_first_in_first_out_knows_no_classes() {
-    let mut topology = leaf_spine(2, 2, 1);
-    topology.priorities = Some(8);
-    for link in &mut topology.links {
-        link.ecn_packets = Some(20);
-    }
+    let mut topology = with_classes_and_marks();
     topology.switches[2].first_come = true;
     let fabric = RoutedFabric::new(topology).unwrap();
     let [_, _, blind, other] = &fabric.topology().switches[..] else {

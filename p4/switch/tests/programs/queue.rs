@@ -95,12 +95,18 @@ fn packets_that_joined_since_the_last_one_left_count() {
     assert_eq!((sample.depth_packets, sample.delay), (8, 0));
 }
 
-#[test]
-fn the_depth_of_a_port_is_that_of_all_its_priorities() {
+/// The leaf, and a packet to port 2 that has its greatest priority.
+fn leaf_and_urgent() -> (Bench, Vec<u8>) {
     let mut leaf = leaf();
     leaf.prioritize(1, 7);
     let mut urgent = to_neighbour();
     edit_ipv4(&mut urgent, |header| header[1] = 1 << 2);
+    (leaf, urgent)
+}
+
+#[test]
+fn the_depth_of_a_port_is_that_of_all_its_priorities() {
+    let (mut leaf, urgent) = leaf_and_urgent();
     leaf.send_through(1, &to_neighbour(), 10, queue(0, 0));
     for now in 11..15 {
         assert!(leaf.join(1, &to_neighbour(), now).queues.is_empty());
@@ -121,10 +127,7 @@ fn the_depth_of_a_port_is_that_of_all_its_priorities() {
 
 #[test]
 fn a_priority_in_which_nobody_waits_has_no_delay() {
-    let mut leaf = leaf();
-    leaf.prioritize(1, 7);
-    let mut urgent = to_neighbour();
-    edit_ipv4(&mut urgent, |header| header[1] = 1 << 2);
+    let (mut leaf, urgent) = leaf_and_urgent();
     leaf.send_through(1, &urgent, 10, queue(0, 70_000));
     leaf.send_through(1, &to_neighbour(), 20, queue(30, 400_000));
     let sample = leaf.send(1, &to_neighbour(), 30).queues.remove(0);
