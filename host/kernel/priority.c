@@ -16,6 +16,7 @@
  * The class is written when a scheduler gives a subflow a burst, and holds for what this
  * subflow sends until the next one.
  */
+#include <linux/hash.h>
 #include <linux/moduleparam.h>
 #include <net/tcp.h>
 
@@ -35,6 +36,11 @@ static unsigned int weft_thresholds_kb[WEFT_THRESHOLDS_MAX] = {
 module_param_array(weft_thresholds_kb, uint, NULL, 0644);
 MODULE_PARM_DESC(weft_thresholds_kb,
 		 "all schedulers: kB left to send up to which a packet is in class 1, 2, ..., of eight, unless the controller says otherwise; of fewer classes, some of them count (15,45,150,500,1500,5000)");
+
+static unsigned int weft_spread_percent = 85;
+module_param(weft_spread_percent, uint, 0644);
+MODULE_PARM_DESC(weft_spread_percent,
+		 "all schedulers: what a message has left counts for its class as up to so many percent of a doubling more or less, drawn for each message, so that equal ones come after each other; 0: as it is; at most 1000 (85)");
 
 /*
  * Of a pool for local use (RFC 2474, section 6); dscp_of_class() in topology/model. A middlebox
@@ -98,6 +104,22 @@ static u8 class_with(const struct net *net, u64 bytes_left, unsigned int classes
 	return class;
 }
 
+/*
+ * Connections with as much left as each other, as in an incast, would all be in one class and
+ * share the link until the end, where all are late. One after the other, the last would end at
+ * the same time and the mean at half of it. So a random factor puts them into two neighbouring
+ * classes. 85 percent of a doubling is half of the distance between two thresholds: connections
+ * whose order is wrong then could have been in one class before.
+ *
+ * The sequence numbers of a connection begin with a hash of a random key (RFC 8684, section
+ * 3.1), so that of the first byte of a message is random enough.
+ */
+static u64 spread(const struct weft_size *size, u64 bytes_left)
+{
+	return weft_spread_left(bytes_left, hash_64(size->start_seq, 32),
+				READ_ONCE(weft_spread_percent));
+}
+
 static u8 class_of(struct mptcp_sock *msk, unsigned int classes)
 {
 	struct weft_conn *conn = weft_conn(msk);
@@ -116,7 +138,8 @@ static u8 class_of(struct mptcp_sock *msk, unsigned int classes)
 			return told;
 		left = max(left, weft_size_written(&conn->size, &view));
 	}
-	return class_with(sock_net((const struct sock *)msk), left, classes);
+	return class_with(sock_net((const struct sock *)msk), spread(&conn->size, left),
+			  classes);
 }
 
 /**

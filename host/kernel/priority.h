@@ -44,4 +44,24 @@ static inline void weft_thresholds(u64 *most_bytes, const unsigned int *all_kb,
 						 (classes - 1) - 1];
 }
 
+/**
+ * weft_spread_left() - what a connection has left, times a random factor
+ * @bytes_left: from this packet on
+ * @draw: random, the same for all packets of a message
+ * @spread_percent: the factor is from 2^(-@spread_percent/100) to 2^(@spread_percent/100),
+ *	and as likely above one as below
+ *
+ * Return: bytes; powers of two that are not whole are interpolated.
+ */
+static inline u64 weft_spread_left(u64 bytes_left, u32 draw, unsigned int spread_percent)
+{
+	/* exponents in 1/256, and numbers that no product overflows */
+	s32 most = 256 * min(spread_percent, 1000U) / 100;
+	s32 exponent = (s32)((u64)draw * (2 * most + 1) >> 32) - most;
+	s32 doublings = exponent >> 8;
+	u64 scaled = min(bytes_left, 1ULL << 40) * (256 + (exponent & 255)) >> 8;
+
+	return doublings < 0 ? scaled >> -doublings : scaled << doublings;
+}
+
 #endif /* _WEFT_PRIORITY_H */

@@ -41,10 +41,12 @@ u64 weft_size_written(const struct weft_size *size, const struct weft_conn_view 
 u64 weft_size_left(struct weft_size *size, const struct weft_conn_view *conn,
 		   bool is_idle)
 {
-	if (is_idle) {
+	/* otherwise its window was used up: all that it sent is acknowledged, but not its end */
+	if (is_idle && conn->next_seq >= size->written_seq) {
 		size->start_seq = conn->next_seq;
 		size->most_unsent_bytes = 0;
 	}
+	size->written_seq = conn->next_seq + conn->unsent_bytes;
 	size->most_unsent_bytes = max(size->most_unsent_bytes, conn->unsent_bytes);
 	return max(conn->unsent_bytes,
 		   weft_size_written(size, conn) - size->most_unsent_bytes);

@@ -15,10 +15,12 @@
 /**
  * struct weft_size - what a connection's data left to send are estimated from
  * @start_seq: data sequence number at which it was last idle
+ * @written_seq: that of the end of what the application had written at the last look
  * @most_unsent_bytes: maximum since then of what was written and not sent
  */
 struct weft_size {
 	u64	start_seq;
+	u64	written_seq;
 	u64	most_unsent_bytes;
 };
 

@@ -22,8 +22,13 @@ static struct sock *capable_subflow(struct kunit *test, struct mptcp_sock *msk)
 	return ssk;
 }
 
+/* If nothing is under way, what was written before has been sent. */
 static u8 dscp_after(struct mptcp_sock *msk, struct sock *ssk, u64 unsent_bytes)
 {
+	if (msk->snd_una == msk->snd_nxt) {
+		msk->snd_nxt = msk->write_seq;
+		msk->snd_una = msk->write_seq;
+	}
 	msk->write_seq = msk->snd_nxt + unsent_bytes;
 	weft_mark_data(msk, ssk);
 	return inet_sk(ssk)->tos >> DSCP_SHIFT;
@@ -126,6 +131,71 @@ static void fewer_classes_have_some_of_the_thresholds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 10000000), DSCP_OF_CLASS_3);
 }
 
+#define SPREAD_PERCENT	85
+#define MESSAGES	1000
+
+/* How many messages of @bytes are in each class, where @counts has entries for all classes. */
+static void count_classes(struct kunit *test, u64 bytes, unsigned int *counts)
+{
+	struct mptcp_sock *msk = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < MESSAGES; i++) {
+		msk->snd_nxt += bytes;
+		msk->snd_una = msk->snd_nxt;
+		msk->write_seq = msk->snd_nxt + bytes;
+		counts[class_of(msk, WEFT_CLASSES_MAX)]++;
+	}
+}
+
+static void equal_messages_spread_over_two_classes(struct kunit *test)
+{
+	unsigned int counts[WEFT_CLASSES_MAX] = {}, between[WEFT_CLASSES_MAX] = {};
+
+	/* half as much again as the threshold between two classes, so a third goes down */
+	weft_spread_percent = SPREAD_PERCENT;
+	count_classes(test, 225000, counts);
+	KUNIT_EXPECT_EQ(test, counts[3] + counts[4], MESSAGES);
+	KUNIT_EXPECT_GT(test, counts[3], MESSAGES / 10);
+	KUNIT_EXPECT_GT(test, counts[4], MESSAGES / 2);
+
+	count_classes(test, 150000, between);
+	KUNIT_EXPECT_EQ(test, between[3] + between[4], MESSAGES);
+	KUNIT_EXPECT_GT(test, between[3], MESSAGES * 2 / 5);
+	KUNIT_EXPECT_GT(test, between[4], MESSAGES * 2 / 5);
+}
+
+static void a_message_has_one_factor_until_its_end(struct kunit *test)
+{
+	struct mptcp_sock *msk = test->priv;
+	u64 of_a_million;
+	unsigned int i;
+
+	weft_spread_percent = SPREAD_PERCENT;
+	msk->write_seq = msk->snd_nxt + 1000000;
+	class_of(msk, WEFT_CLASSES_MAX);
+	of_a_million = spread(&weft_conn(msk)->size, 1000000);
+	for (i = 0; i < 90; i++) {
+		msk->snd_nxt += 10000;
+		/* all that was sent is acknowledged now and then, before the end */
+		msk->snd_una = msk->snd_nxt - (i % 3) * 1000;
+		class_of(msk, WEFT_CLASSES_MAX);
+		KUNIT_EXPECT_EQ(test, spread(&weft_conn(msk)->size, 1000000), of_a_million);
+	}
+}
+
+static void the_factor_has_the_bounds_that_the_parameter_says(struct kunit *test)
+{
+	/* a doubling and a half */
+	KUNIT_EXPECT_EQ(test, weft_spread_left(100000, 0, 150), 37500);
+	KUNIT_EXPECT_EQ(test, weft_spread_left(100000, U32_MAX, 150), 300000);
+	KUNIT_EXPECT_EQ(test, weft_spread_left(100000, 1U << 31, 150), 100000);
+	KUNIT_EXPECT_EQ(test, weft_spread_left(100000, 0, 0), 100000);
+	KUNIT_EXPECT_EQ(test, weft_spread_left(100000, U32_MAX, 0), 100000);
+	/* more than there can be */
+	KUNIT_EXPECT_EQ(test, weft_spread_left(U64_MAX, U32_MAX, UINT_MAX), 1ULL << 50);
+}
+
 static int set_thresholds(struct kunit *test, u64 version, u64 ttl_ns, unsigned int count)
 {
 	struct weft_thresholds *ones = kzalloc(sizeof(*ones), GFP_KERNEL);
@@ -198,6 +268,9 @@ static struct kunit_case priority_cases[] = {
 	KUNIT_CASE(one_that_waits_and_tells_its_class_has_that),
 	KUNIT_CASE(without_classes_nothing_is_written),
 	KUNIT_CASE(fewer_classes_have_some_of_the_thresholds),
+	KUNIT_CASE(equal_messages_spread_over_two_classes),
+	KUNIT_CASE(a_message_has_one_factor_until_its_end),
+	KUNIT_CASE(the_factor_has_the_bounds_that_the_parameter_says),
 	KUNIT_CASE(thresholds_of_the_controller_come_before_built_in_ones),
 	KUNIT_CASE(thresholds_that_have_expired_do_not_hold),
 	KUNIT_CASE(thresholds_for_another_number_of_classes_do_not_hold),
@@ -208,6 +281,7 @@ static struct kunit_case priority_cases[] = {
 static int new_connection_of_test(struct kunit *test)
 {
 	test->priv = new_connection(test);
+	weft_spread_percent = 0;
 	return 0;
 }
 

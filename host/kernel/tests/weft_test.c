@@ -301,8 +301,11 @@ static void test_streams(void)
 	conn.unsent_bytes = 100000;
 	report(weft_size_left(&size, &conn, false) == 100000,
 	       "one that has written all at once has as much left as is unsent");
+	weft_size_left(&size, &conn, true);
+	report(size.start_seq == 0, "one whose window is used up is not idle");
 	conn.next_seq = 50000000;
 	report(weft_size_left(&size, &conn, true) == 100000, "after an idle time it is new");
+	report(size.start_seq == 50000000, "and begins there");
 }
 
 static void test_paths(void)

@@ -32,6 +32,30 @@ pub fn thresholds_of(classes: u8) -> Vec<u64> {
         .collect()
 }
 
+/// Percent of a doubling by which what a flow has left counts as more or less at most:
+/// `weft_spread_percent` of `host/kernel/priority.c`, where the reason is.
+pub const SPREAD_PERCENT: u32 = 85;
+
+/// What a flow has left to send, times a random factor: `weft_spread_left()` of
+/// `host/kernel/priority.h`. Equal flows get into neighbouring classes with that, and come after
+/// each other.
+///
+/// `draw` is random and the same for all packets of the flow. The factor is from
+/// 2^(-`spread_percent`/100) to 2^(`spread_percent`/100), where `spread_percent` is 1000 at most.
+#[must_use]
+pub fn spread_left(bytes_left: u64, draw: u32, spread_percent: u32) -> u64 {
+    // Exponents in 1/256, and numbers that no product overflows.
+    let most = 256 * i64::from(spread_percent.min(1000)) / 100;
+    let exponent = (i64::from(draw) * (2 * most + 1) >> 32) - most;
+    let doublings = exponent >> 8;
+    let scaled = (bytes_left.min(1 << 40) * (256 + (exponent & 255) as u64)) >> 8;
+    if doublings < 0 {
+        scaled >> -doublings
+    } else {
+        scaled << doublings
+    }
+}
+
 /// The class of data, by what their connection has left to send, from these data on: as
 /// `host/kernel/priority.h` has it. Class 0 is for what is urgent whatever is left.
 ///
@@ -60,6 +84,20 @@ mod tests {
     }
 
     #[test]
+    fn equal_flows_spread_as_in_the_kernel() {
+        let factors = |draw| spread_left(100_000, draw, 150);
+        assert_eq!(
+            [0, 1 << 31, u32::MAX].map(factors),
+            [37_500, 100_000, 300_000]
+        );
+        assert_eq!(
+            [0, u32::MAX].map(|draw| spread_left(100_000, draw, 0)),
+            [100_000; 2]
+        );
+        assert_eq!(spread_left(u64::MAX, u32::MAX, u32::MAX), 1 << 50);
+    }
+
+    #[test]
     fn a_middlebox_that_clears_bits_makes_no_packet_more_urgent() {
         for class in 0..CLASSES_MAX {
             for kept in 0..64 {
@@ -71,12 +109,14 @@ mod tests {
     }
 
     #[test]
-    fn the_thresholds_are_those_of_the_kernel() {
+    fn the_thresholds_and_the_spread_are_those_of_the_kernel() {
         let numbers = THRESHOLDS_KB.map(|kb| kb.to_string()).join(", ");
         let source = include_str!("../../../host/kernel/priority.c");
         assert!(
             source.contains(&format!("{{\n\t{numbers}\n}};")),
             "{numbers}"
         );
+        let spread = format!("weft_spread_percent = {SPREAD_PERCENT};");
+        assert!(source.contains(&spread), "{spread}");
     }
 }

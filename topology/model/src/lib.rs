@@ -18,7 +18,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use classes::{CLASSES_MAX, class_of, dscp_of_class, thresholds_of};
+pub use classes::{
+    CLASSES_MAX, SPREAD_PERCENT, class_of, dscp_of_class, spread_left, thresholds_of,
+};
 pub use ip::{ipv4_in, ipv6_of};
 pub use nic::{Device, Nic};
 pub use schedule::{Change, Schedule, Target};

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 use serde_json::{Value, json};
-use weft_load::args::{RunDocument, Traffic, Volume, WorkloadArgs};
+use weft_load::args::{RunDocument, SchedulerOption, Traffic, Volume, WorkloadArgs};
 use weft_load::engine::{Order, Outcome, Settings};
 use weft_load::ideal_fabric::{IdealFabric, Protocol};
 use weft_load::plan::{self, Background, Flow};
@@ -21,10 +21,10 @@ use weft_load::results::{
     self, BackgroundRow, FORMAT, FlowRow, More, Results, RunInfo, RunOutcome, SampleRow,
     SubflowRow, Tables, TopologySummary, Workload,
 };
-use weft_load::shell::{self, Progress, Run, Sockets};
+use weft_load::shell::{self, Classes, Progress, Run, Sockets};
 use weft_text::units::format_duration;
 use weft_text::usage::{EXIT_USAGE, NotOffered, one_line};
-use weft_topology::Topology;
+use weft_topology::{SPREAD_PERCENT, Topology};
 
 /// Sends MPTCP flows between the hosts of a fabric and measures them.
 ///
@@ -210,8 +210,11 @@ fn settings(
     }
 }
 
-/// How many classes applications write; MPTCP's are the kernel's, unless they are to tell sizes.
-fn classes_of_applications(workload: &WorkloadArgs, topology: &Topology) -> Result<Option<u8>> {
+/// How applications choose classes; MPTCP's are the kernel's, unless they are to tell sizes.
+fn classes_of_applications(
+    workload: &WorkloadArgs,
+    topology: &Topology,
+) -> Result<Option<Classes>> {
     if workload.tell_sizes && topology.priorities.is_none() {
         bail!("--tell-sizes: there are no classes to tell of; give --priorities too");
     }
@@ -222,7 +225,25 @@ fn classes_of_applications(workload: &WorkloadArgs, topology: &Topology) -> Resu
         );
     }
     let is_told = workload.tell_sizes || workload.protocol == Protocol::Tcp;
-    Ok(topology.priorities.filter(|_| is_told))
+    let Some(count) = topology.priorities.filter(|_| is_told) else {
+        return Ok(None);
+    };
+    Ok(Some(Classes {
+        count,
+        spread_percent: spread_percent(&workload.scheduler_options)?,
+        draws: plan::classes(workload.seed),
+    }))
+}
+
+/// The kernel's parameter is for applications too.
+fn spread_percent(options: &[SchedulerOption]) -> Result<u32> {
+    const NAME: &str = "weft_spread_percent";
+    let Some(given) = options.iter().rfind(|option| option.name == NAME) else {
+        return Ok(SPREAD_PERCENT);
+    };
+    given.value.parse().with_context(|| {
+        format!("--scheduler-options {given}: the value is a whole number of percent")
+    })
 }
 
 /// Plain TCP has no scheduler to set.

@@ -195,7 +195,8 @@ pub struct WorkloadArgs {
     pub tell_sizes: bool,
 
     /// Parameters of the schedulers' kernel module, such as weft_rescue_ms=0,weft_listen=0, or
-    /// weft_thresholds_kb=30/75/140 for one with several values; `modinfo` explains them
+    /// weft_thresholds_kb=30/75/140 for one with several values; `modinfo` explains them.
+    /// Applications that tell sizes heed weft_spread_percent too
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = parse_scheduler_option)]
     pub scheduler_options: Vec<SchedulerOption>,
 

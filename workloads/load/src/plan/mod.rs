@@ -232,6 +232,12 @@ enum Stream {
     Starts = 4,
     Background = 5,
     OnOff = 6,
+    Classes = 7,
+}
+
+/// The random numbers by which applications spread equal flows over classes.
+pub fn classes(seed: u64) -> ChaCha12Rng {
+    stream(seed, Stream::Classes)
 }
 
 fn stream(seed: u64, stream: Stream) -> ChaCha12Rng {

@@ -93,7 +93,7 @@ impl Hosts {
 
     /// How a sender sets classes; `None` if it sets none.
     pub(super) fn marking(&self, sockets: &Sockets) -> Option<Marking> {
-        let classes = sockets.classes?;
+        let classes = sockets.classes.clone()?;
         Some(Marking::new(classes, self.ipv6))
     }
 

@@ -38,6 +38,7 @@ use crate::engine::{Action, ConnectionId, Engine, FlowId, Outcome, Settings};
 use crate::ideal_fabric::Protocol;
 use crate::plan::{Background, Flow};
 pub use background::Delivered;
+pub use classes::Classes;
 use connection::Connection;
 pub use counters::Counters;
 use hosts::Hosts;
@@ -65,9 +66,9 @@ pub struct Sockets {
     pub send_buffer_bytes: Option<u32>,
     /// `SO_RCVBUF`; `None` keeps the kernel's autotuning.
     pub receive_buffer_bytes: Option<u32>,
-    /// Number of classes that senders write into their packets; `None` leaves that to the
-    /// kernel.
-    pub classes: Option<u8>,
+    /// How senders choose the classes that they write into their packets; `None` leaves that to
+    /// the kernel.
+    pub classes: Option<Classes>,
     /// Port that receivers listen on.
     pub port: u16,
     /// Interval at which the subflows of all flows are sampled.
@@ -416,6 +417,9 @@ impl Shell {
         connection.flow = flow;
         connection.to_send = bytes;
         connection.to_receive = bytes;
+        if let (Some(marking), Some(flow)) = (&mut connection.marking, flow) {
+            marking.begin(flow);
+        }
         connection.adjust_low_water();
         connection.fill_send_buffer(&self.zeroes)
     }
