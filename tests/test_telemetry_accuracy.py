@@ -91,24 +91,27 @@ def test_queue_samples_are_the_true_depths_and_delays_of_every_class(
 ) -> None:
     # Nothing is dropped, and the order is strict.
     flags = "--priorities 8 --lowest-share 0% --queue 5000 --ecn 20 --congestion dctcp"
-    capture = tmp_path / "run"
-    captured = ("--capture", "all", "--arrivals", "all", "--out", str(capture))
-    weft.run("run", *WEB_SEARCH.split(), *flags.split(), *captured)
-    truth = GroundTruth(capture / "capture")
     errors, wrong_depths, seen = [], 0, set()
-    for digest in queue_samples(capture / "capture"):
-        port, depth, *_ = digest.fields
-        queues = truth.priority_queues[digest.switch, port].by_priority
-        depths, delays_ns = digest.fields[6 : 6 + PRIORITIES], digest.fields[6 + PRIORITIES :]
-        assert sum(depths) == depth
-        for priority, queue in enumerate(queues):
-            wrong_depths += depths[priority] not in queue.waiting(digest.at_ns)
-            if depths[priority]:
-                seen.add(priority)
-                true = queue.delays_ns(digest.at_ns)
-                errors.append(min(abs(delays_ns[priority] - ns) for ns in true or [0]))
-            else:
-                assert delays_ns[priority] == 0
+    # Of one run the 99th percentile are a few samples.
+    for seed in (3, 4, 5, 6):
+        capture = tmp_path / f"run-{seed}"
+        captured = ("--capture", "all", "--arrivals", "all", "--out", str(capture))
+        workload = WEB_SEARCH.replace("--seed 3", f"--seed {seed}")
+        weft.run("run", *workload.split(), *flags.split(), *captured)
+        truth = GroundTruth(capture / "capture")
+        for digest in queue_samples(capture / "capture"):
+            port, depth, *_ = digest.fields
+            queues = truth.priority_queues[digest.switch, port].by_priority
+            depths, delays_ns = digest.fields[6 : 6 + PRIORITIES], digest.fields[6 + PRIORITIES :]
+            assert sum(depths) == depth
+            for priority, queue in enumerate(queues):
+                wrong_depths += depths[priority] not in queue.waiting(digest.at_ns)
+                if depths[priority]:
+                    seen.add(priority)
+                    true = queue.delays_ns(digest.at_ns)
+                    errors.append(min(abs(delays_ns[priority] - ns) for ns in true or [0]))
+                else:
+                    assert delays_ns[priority] == 0
     print(f"{len(errors)} classes in queues: {spread(errors)}, {wrong_depths} wrong depths")
     assert len(errors) > MANY
     assert len(seen) >= PRIORITIES - 1
