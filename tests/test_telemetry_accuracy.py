@@ -13,7 +13,7 @@ from telemetry import DIGEST_BYTES, Digest, digests, quantile, spread
 
 pytestmark = pytest.mark.lab
 
-WEB_SEARCH = "--traffic random --workload websearch --load 0.5 --flows 80 --seed 3"
+WEB_SEARCH = "--traffic random --workload websearch --load 0.5 --flows 80"
 ERROR_NS = 10_000
 RATES = ("1gbit", "10gbit")
 """Of all links."""
@@ -34,15 +34,20 @@ def queue_packets(truth: GroundTruth) -> int:
     return int(packets)
 
 
+def captured_run(weft: Weft, out: Path, flags: str, seed: int) -> Path:
+    """The captures of a run of one run of Web Search between random hosts."""
+    everything = f"--seed {seed} --capture all --arrivals all --out"
+    weft.run("run", *WEB_SEARCH.split(), *flags.split(), *everything.split(), str(out))
+    return out / "capture"
+
+
 @pytest.fixture(scope="module", params=RATES)
 def capture(
     request: pytest.FixtureRequest, weft: Weft, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """The captures of a run at one rate of all links."""
     out = tmp_path_factory.mktemp("telemetry") / "run"
-    flags = f"--rate {request.param} --host-rate {request.param} --capture all --arrivals all --out"
-    weft.run("run", *WEB_SEARCH.split(), *flags.split(), str(out))
-    return out / "capture"
+    return captured_run(weft, out, f"--rate {request.param} --host-rate {request.param}", seed=3)
 
 
 @pytest.fixture(scope="module")
@@ -94,12 +99,9 @@ def test_queue_samples_are_the_true_depths_and_delays_of_every_class(
     errors, wrong_depths, seen = [], 0, set()
     # Of one run the 99th percentile are a few samples.
     for seed in (3, 4, 5, 6):
-        capture = tmp_path / f"run-{seed}"
-        captured = ("--capture", "all", "--arrivals", "all", "--out", str(capture))
-        workload = WEB_SEARCH.replace("--seed 3", f"--seed {seed}")
-        weft.run("run", *workload.split(), *flags.split(), *captured)
-        truth = GroundTruth(capture / "capture")
-        for digest in queue_samples(capture / "capture"):
+        capture = captured_run(weft, tmp_path / f"run-{seed}", flags, seed)
+        truth = GroundTruth(capture)
+        for digest in queue_samples(capture):
             port, depth, *_ = digest.fields
             queues = truth.priority_queues[digest.switch, port].by_priority
             depths, delays_ns = digest.fields[6 : 6 + PRIORITIES], digest.fields[6 + PRIORITIES :]

@@ -152,7 +152,7 @@ static void equal_messages_spread_over_two_classes(struct kunit *test)
 {
 	unsigned int counts[WEFT_CLASSES_MAX] = {}, between[WEFT_CLASSES_MAX] = {};
 
-	/* half as much again as the threshold between two classes, so a third goes down */
+	/* half as much again as the threshold between two classes, so a sixth goes down */
 	weft_spread_percent = SPREAD_PERCENT;
 	count_classes(test, 225000, counts);
 	KUNIT_EXPECT_EQ(test, counts[3] + counts[4], MESSAGES);
