@@ -137,6 +137,21 @@ static int slot_of(struct mptcp_sock *msk, struct weft_conn *conn,
 }
 
 /**
+ * weft_is_recovering() - whether a subflow has to resend first after a timeout
+ * @subflow: subflow
+ *
+ * Return: true while it recovers, from as many timeouts in a row as its scheduler says.
+ */
+bool weft_is_recovering(struct mptcp_subflow_context *subflow)
+{
+	const struct sock *ssk = mptcp_subflow_tcp_sock(subflow);
+	const struct weft_conn *conn = weft_conn(mptcp_sk(subflow->conn));
+
+	return inet_csk(ssk)->icsk_ca_state == TCP_CA_Loss &&
+	       READ_ONCE(inet_csk(ssk)->icsk_retransmits) >= (conn ? conn->takeover_timeouts : 0);
+}
+
+/**
  * weft_rank() - how suitable a subflow is for data
  * @subflow: subflow
  *
@@ -144,8 +159,7 @@ static int slot_of(struct mptcp_sock *msk, struct weft_conn *conn,
  */
 enum weft_rank weft_rank(struct mptcp_subflow_context *subflow)
 {
-	const struct sock *ssk = mptcp_subflow_tcp_sock(subflow);
-	bool loss = inet_csk(ssk)->icsk_ca_state == TCP_CA_Loss;
+	bool loss = weft_is_recovering(subflow);
 
 	if (!mptcp_subflow_active(subflow))
 		return WEFT_RANK_UNFIT;

@@ -50,18 +50,23 @@ struct mptcp_subflow_context *weft_fastest_idle(struct mptcp_sock *msk)
 }
 
 /*
- * Whether a subflow holds up the data that it carries: it recovers from a timeout, or
- * has data in flight and has heard nothing for as long as its timeout.
+ * Whether a subflow holds up the data that it carries: it recovers from a timeout, or has
+ * data in flight and has neither heard nor sent anything for as long as its timeout. One
+ * that begins to send again after an idle time has not heard anything for long either.
  */
-static bool is_stalled(const struct sock *ssk)
+static bool is_stalled(struct mptcp_subflow_context *subflow)
 {
+	const struct sock *ssk = mptcp_subflow_tcp_sock(subflow);
 	const struct tcp_sock *tp = tcp_sk(ssk);
+	u32 since;
 
 	if (inet_csk(ssk)->icsk_ca_state == TCP_CA_Loss)
-		return true;
+		return weft_is_recovering(subflow);
+	since = READ_ONCE(tp->rcv_tstamp);
+	if (before(since, READ_ONCE(tp->lsndtime)))
+		since = READ_ONCE(tp->lsndtime);
 	return READ_ONCE(tp->packets_out) &&
-	       (s32)(tcp_jiffies32 - READ_ONCE(tp->rcv_tstamp)) >=
-	       (s32)inet_csk(ssk)->icsk_rto;
+	       (s32)(tcp_jiffies32 - since) >= (s32)inet_csk(ssk)->icsk_rto;
 }
 
 /* Of the subflows that are not stalled, the fastest with the best rank and room. */
@@ -72,7 +77,7 @@ static struct mptcp_subflow_context *reinjection_target(struct mptcp_sock *msk)
 	u32 best_rtt = 0;
 
 	mptcp_for_each_subflow(msk, subflow)
-		if (!is_stalled(mptcp_subflow_tcp_sock(subflow)))
+		if (!is_stalled(subflow))
 			fittest = min(fittest, weft_rank(subflow));
 	if (fittest == WEFT_RANK_UNFIT)
 		return NULL;
@@ -81,7 +86,7 @@ static struct mptcp_subflow_context *reinjection_target(struct mptcp_sock *msk)
 		const struct sock *ssk = mptcp_subflow_tcp_sock(subflow);
 		u32 rtt = READ_ONCE(tcp_sk(ssk)->srtt_us);
 
-		if (is_stalled(ssk) || weft_rank(subflow) != fittest ||
+		if (is_stalled(subflow) || weft_rank(subflow) != fittest ||
 		    !weft_window_space(ssk))
 			continue;
 		if (!best || rtt < best_rtt) {
@@ -92,12 +97,18 @@ static struct mptcp_subflow_context *reinjection_target(struct mptcp_sock *msk)
 	return best;
 }
 
-static bool has_stalled_subflow(struct mptcp_sock *msk)
+/**
+ * weft_has_stalled_subflow() - whether a subflow holds up the data that it carries
+ * @msk: connection, owned or with its data lock held
+ *
+ * Return: true when a timeout says so, or is about to.
+ */
+bool weft_has_stalled_subflow(struct mptcp_sock *msk)
 {
 	struct mptcp_subflow_context *subflow;
 
 	mptcp_for_each_subflow(msk, subflow)
-		if (is_stalled(mptcp_subflow_tcp_sock(subflow)))
+		if (is_stalled(subflow))
 			return true;
 	return false;
 }
@@ -120,7 +131,7 @@ int weft_get_retrans(struct mptcp_sock *msk)
 	struct sock *ssk;
 
 	msk->rtx_burst = 0;
-	if (has_stalled_subflow(msk)) {
+	if (weft_has_stalled_subflow(msk)) {
 		best = reinjection_target(msk);
 		/* a stalled subflow gets none of the data after this */
 		if (conn && (!conn->rescue_seq ||
@@ -161,7 +172,7 @@ void weft_data_acked(struct mptcp_sock *msk, struct sock *ssk,
 	/* the owner of the socket may change the list of subflows; wait for the next ACK */
 	if (sock_owned_by_user((struct sock *)msk) ||
 	    !conn || !conn->rescue_seq || !before64(snd_una, conn->rescue_seq) ||
-	    !has_stalled_subflow(msk))
+	    !weft_has_stalled_subflow(msk))
 		return;
 	best = reinjection_target(msk);
 	if (!best)

@@ -20,8 +20,9 @@
  *	rb.c, roundrobin.c, minrtt.c, ...	one scheduler each. stms_a and
  *			stms_c share stms.c. weft is weft_sched.c, with its
  *			decision in weft_choose.c and what that needs in
- *			weft_window.c, weft_contention.c and weft_size.c (no
- *			kernel in them), and weft_rescue.c. netlink.c dumps what rb.h declares.
+ *			weft_window.c, weft_crowd.c, weft_contention.c and weft_size.c
+ *			(no kernel in them), and weft_rescue.c. netlink.c dumps what
+ *			rb.h declares.
  *
  * Locks. get_send() and get_retrans() run while the msk socket is owned, or with its
  * data lock held while nobody owns it. That protects struct weft_conn. data_acked()
@@ -166,6 +167,8 @@ struct weft_subflow {
  * @slot_changes: how often a slot has got another subflow
  * @rescue_seq: reinjections go on for data before this, which a stalled subflow may
  *	hold
+ * @takeover_timeouts: timeouts of a subflow in a row from which others take over; 0: from
+ *	the first
  * @size: what it has left to send, for the class of its packets
  * @state: the scheduler's own, see weft_state(); freed with the connection
  */
@@ -176,6 +179,7 @@ struct weft_conn {
 	int			sent;
 	u32			slot_changes;
 	u64			rescue_seq;
+	u8			takeover_timeouts;
 	struct weft_size	size;
 	void			*state;
 };
@@ -244,6 +248,7 @@ void weft_view_subflows(struct mptcp_sock *msk, const struct weft_usable *usable
 			struct weft_subflow_view *view);
 int weft_send_packet(struct mptcp_sock *msk, size_t state_size,
 		     weft_choose_fn *choose);
+bool weft_is_recovering(struct mptcp_subflow_context *subflow);
 enum weft_rank weft_rank(struct mptcp_subflow_context *subflow);
 int weft_slot(const struct weft_conn *conn,
 	      const struct mptcp_subflow_context *subflow);
@@ -267,6 +272,7 @@ void weft_mark_urgent(struct sock *ssk);
 /* reinject.c */
 bool weft_sender_is_blocked(const struct mptcp_sock *msk);
 struct mptcp_subflow_context *weft_fastest_idle(struct mptcp_sock *msk);
+bool weft_has_stalled_subflow(struct mptcp_sock *msk);
 int weft_get_retrans(struct mptcp_sock *msk);
 void weft_data_acked(struct mptcp_sock *msk, struct sock *ssk,
 		     const struct sk_buff *skb, u64 snd_una);

@@ -32,17 +32,23 @@ static u32 effective_size(const struct weft_window *window,
 }
 
 /*
- * Whether a subflow may get one more packet. Nagle's algorithm would keep a short one
- * until the one before is acknowledged, and the receiver may delay that ACK.
+ * Whether Nagle's algorithm would keep the next packet, a short one, until the one before
+ * is acknowledged. The receiver may delay that ACK.
  */
+static bool would_wait_for_ack(const struct weft_subflow_view *view,
+			       const struct weft_conn_view *conn)
+{
+	return view->nagle_delays_short && conn->unsent_bytes < view->payload_bytes;
+}
+
+/* Whether a subflow may get one more packet. */
 static bool may_take(struct weft_sched *sched, const struct weft_subflow_view *view,
 		     const struct weft_conn_view *conn)
 {
 	struct weft_window *window = &sched->window[view->slot];
 	u32 packets = weft_outstanding(view);
 
-	if (!view->space_bytes ||
-	    (view->nagle_delays_short && conn->unsent_bytes < view->payload_bytes))
+	if (!view->space_bytes || would_wait_for_ack(view, conn))
 		return false;
 	if (!packets || weft_contention_is_proven(&window->contention))
 		return true;
@@ -134,8 +140,9 @@ int weft_sched_choose(void *state, const struct weft_subflow_view *view,
 	int best, fast = WEFT_WAIT;
 	struct weft_sched *sched = state;
 	bool is_due = false, is_idle = true;
-	u32 members = 0, weight;
-	unsigned int i;
+	u32 members = 0, weight, first_packets;
+	unsigned int i, silent = 0;
+	u64 left;
 
 	if (conn->last_slot >= 0) {
 		weft_seq_map_add(&sched->seq_map, sched->last_seq, conn->next_seq,
@@ -147,24 +154,32 @@ int weft_sched_choose(void *state, const struct weft_subflow_view *view,
 	sched->is_started = true;
 	for (i = 0; i < n; i++)
 		is_idle &= !weft_outstanding(&view[i]);
-	weight = weft_size_weight(weft_size_left(&sched->size, conn, is_idle), conn);
+	left = weft_size_left(&sched->size, conn, is_idle);
+	weight = weft_size_weight(left, conn);
+	first_packets = weft_window_first_packets(left, n, is_idle);
 
 	for (i = 0; i < n; i++) {
 		struct weft_window *window = &sched->window[view[i].slot];
 
-		if (weft_window_update(window, &view[i], n, weight, conn->now_us))
+		if (weft_window_update(window, &view[i], n, weight, first_packets,
+				       conn->now_us))
 			sched->advice.known &= ~(1U << view[i].slot);
 		sched->advice.is_incomplete |=
 			!(sched->advice.known & 1U << view[i].slot);
 		is_due |= weft_ack_is_due(&view[i]);
-		if (sched->advice.excluded & 1U << view[i].slot ||
-		    weft_window_is_silent(window, &view[i], conn->now_us))
+		if (sched->advice.excluded & 1U << view[i].slot)
 			continue;
-		members |= 1U << i;
+		if (weft_window_is_silent(window, &view[i], silent, conn->now_us)) {
+			silent++;
+			continue;
+		}
+		if (!would_wait_for_ack(&view[i], conn))
+			members |= 1U << i;
 		if (fast == WEFT_WAIT || view[i].srtt_us < view[fast].srtt_us)
 			fast = i;
 	}
 
+	members = weft_crowd_limit(sched->window, view, n, members, conn->now_us);
 	best = best_of(sched, view, n, members, conn);
 	if (best == WEFT_WAIT && !members)
 		best = best_of(sched, view, n, ~0U, conn);

@@ -17,10 +17,10 @@
 
 #include "weft_rescue.h"
 
-static unsigned int weft_rescue_ms = 5;
+static unsigned int weft_rescue_ms = 10;
 module_param(weft_rescue_ms, uint, 0644);
 MODULE_PARM_DESC(weft_rescue_ms,
-		 "weft: time without a Data ACK, on top of two RTTs, after which missing data are sent again; 0: never (5)");
+		 "weft: time without a Data ACK, on top of two RTTs, after which missing data are sent again; 0: never (10)");
 
 /* How long the left edge may stay where it is before data count as missing. */
 static unsigned long rescue_timeout(struct mptcp_sock *msk)
@@ -191,6 +191,9 @@ static void take_progress(struct weft_rescue *rescue, struct mptcp_sock *msk)
  * The worker asks before each fragment. A rescue sends two packets and leaves the rest
  * to the next Data ACK, so it gives no second answer to the same call of the worker.
  *
+ * MPTCP's own timeout may call the worker before a rescue begins. Unless a subflow is
+ * stalled, the data are on their way then, and other subflows stay idle for a reason.
+ *
  * Return: 0, or -EAGAIN when no subflow can take the data now.
  */
 int weft_rescue_get_retrans(struct weft_rescue *rescue, struct mptcp_sock *msk,
@@ -199,9 +202,12 @@ int weft_rescue_get_retrans(struct weft_rescue *rescue, struct mptcp_sock *msk,
 	struct mptcp_subflow_context *best;
 	int blocking_slot;
 
-	if (!READ_ONCE(rescue->is_due))
-		return READ_ONCE(rescue->is_on) && time_is_after_eq_jiffies(rescue->sent_jiffies) ?
+	if (!READ_ONCE(rescue->is_due)) {
+		if (READ_ONCE(rescue->is_on) && time_is_after_eq_jiffies(rescue->sent_jiffies))
+			return -EAGAIN;
+		return READ_ONCE(weft_rescue_ms) && !weft_has_stalled_subflow(msk) ?
 		       -EAGAIN : weft_get_retrans(msk);
+	}
 	WRITE_ONCE(rescue->is_due, false);
 	blocking_slot = weft_seq_map_find(seq_map, READ_ONCE(msk->snd_una));
 	if (READ_ONCE(rescue->is_new)) {

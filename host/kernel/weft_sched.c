@@ -13,7 +13,8 @@
  * connection at a shared bottleneck, use a coupled congestion control (congestion/).
  *
  * Path (weft_choose.c). Of the subflows with room, a packet takes the one on which it
- * arrives first.
+ * arrives first. Where queues are long, a connection uses only some of its subflows
+ * (weft_crowd.c).
  *
  * Rescue (weft_rescue.c). What a subflow holds up without getting anything through is
  * sent again on another one, after milliseconds.
@@ -46,6 +47,13 @@ MODULE_PARM_DESC(weft_send_buffer,
  * 0.85, 0.91, 1.0, 1.08 of what upstream's gets in a queue of its host.
  */
 #define BURST_BYTES	(3 * (64 * 1024 - 40 - 68))
+
+/*
+ * Timeouts in a row after which other subflows carry the data instead. Where packets wait
+ * long behind those of others, the first ones are often wrong, and a window on another
+ * subflow would wait as long. Links that have failed are weft_rescue.c's.
+ */
+#define TAKEOVER_TIMEOUTS	3
 
 /**
  * struct weft_sched_conn - state of a connection
@@ -220,6 +228,7 @@ static int weft_sched_get_send(struct mptcp_sock *msk)
 	conn = weft_peek_state(msk);
 	if ((err && err != -EAGAIN) || !conn)
 		return err;
+	weft_conn(msk)->takeover_timeouts = TAKEOVER_TIMEOUTS;
 	if (!err)
 		extend_decision(conn, msk);
 	weft_rescue_data_sent(&conn->rescue, msk, was_idle);

@@ -40,6 +40,9 @@ struct weft_sched {
 	u8			next_slot;
 };
 
+u32 weft_crowd_limit(const struct weft_window *windows,
+		     const struct weft_subflow_view *view, unsigned int n, u32 members,
+		     u64 now_us);
 weft_choose_fn weft_sched_choose;
 
 #endif /* _WEFT_SCHED_H */

@@ -23,9 +23,11 @@
  * 2004).
  *
  * Slow start. Nothing is known of the path before the first ACK after an idle time.
- * All subflows of a connection together begin with weft_first_window_packets, and each
- * acknowledged packet lets two more out until there is a queue. With this, the first
- * windows of an incast of sixteen connections fit in a queue of a hundred packets.
+ * A connection then begins on one subflow (weft_crowd.c), and each acknowledged packet
+ * lets two more out until there is a queue. It begins with weft_first_window_packets if
+ * it has little to send. With more to send it begins with fewer, which costs it little:
+ * down to two packets, so that the first windows of an incast of fifty connections fit
+ * in a queue of a hundred packets.
  *
  * Competition. Where other traffic fills the queue and does not give way
  * (weft_contention.c), the congestion window alone decides.
@@ -49,6 +51,19 @@
 
 /* Without an ACK for this many round trips, what was measured of a queue is outdated. */
 #define MEMORY_RTTS	4ULL
+/* And for this time on top, as packets may wait behind those of others. */
+#define MEMORY_US	1000U
+
+/* Queues are long from two RTTs without them; jammed are those that one path alone seldom has. */
+#define LONG_RTTS	2
+#define JAMMED_RTTS	8
+
+/* Time without an ACK, on top of round trips, after which a subflow counts as silent. */
+#define PATIENCE_US	3000U
+
+/* With twice as much to send, a connection begins with half of the packets, and so on. */
+#define FIRST_WINDOW_BYTES	64000U
+#define FIRST_WINDOW_DIVISOR	3U
 
 static unsigned int weft_first_window_packets = 6;
 static unsigned int weft_queue_packets = 4;
@@ -151,7 +166,7 @@ static u32 queued(const struct weft_window *window, u32 rtt_us, u32 base_us)
 }
 
 /*
- * What a subflow may keep in queues, in 1 / WEFT_WINDOW_ONE.
+ * The part of a subflow in what its connection may keep in queues, in 1 / WEFT_WINDOW_ONE.
  *
  * Up to a queueing delay of two RTTs that is the subflow's share of weft_queue_packets.
  * Beyond, it falls in inverse proportion to the delay. The queue then grows with the
@@ -175,8 +190,58 @@ static u32 queue_share(const struct weft_window *window, unsigned int n,
 	share = READ_ONCE(weft_queue_packets) * WEFT_WINDOW_ONE * weight / WEFT_WEIGHT_ONE / n;
 	if (wait_us > 2 * base_us)
 		share = (u32)div_u64(2ULL * share * base_us, wait_us);
-	/* two packets of a connection, and of a subflow one */
-	return max(share, min(2 * WEFT_WINDOW_ONE / n, WEFT_WINDOW_ONE));
+	return share;
+}
+
+/* What a subflow may keep in queues: two packets of a connection, and of a subflow one. */
+static u32 queue_target(const struct weft_window *window, unsigned int n,
+			u32 rtt_us, u32 base_us)
+{
+	return max(queue_share(window, n, rtt_us, base_us),
+		   min(2 * WEFT_WINDOW_ONE / n, WEFT_WINDOW_ONE));
+}
+
+/* RTT of the last ACK, without what it waited in queues itself. */
+static u32 last_rtt_us(const struct weft_window *window,
+		       const struct weft_subflow_view *view)
+{
+	return view->rtt_us - min(view->rtt_us, window->ack_queueing_us);
+}
+
+/**
+ * weft_window_queue() - how long the queue on a subflow's path is
+ * @window: window of the subflow, updated
+ * @view: subflow
+ * @now_us: monotonic time
+ *
+ * Return: what its last ACK says, if that is recent.
+ */
+enum weft_queue weft_window_queue(const struct weft_window *window,
+				  const struct weft_subflow_view *view, u64 now_us)
+{
+	u32 rtt_us = last_rtt_us(window, view);
+
+	if (!window->sampled_us ||
+	    now_us - window->sampled_us > MEMORY_RTTS * view->rtt_us + MEMORY_US)
+		return WEFT_QUEUE_UNKNOWN;
+	if (rtt_us < LONG_RTTS * base_rtt_us(window, view))
+		return WEFT_QUEUE_SHORT;
+	return rtt_us > JAMMED_RTTS * min_rtt_us(window, view) ? WEFT_QUEUE_JAMMED :
+								    WEFT_QUEUE_LONG;
+}
+
+/**
+ * weft_window_share() - what a subflow may add to the queue, however little that is
+ * @window: window of the subflow, updated
+ * @view: subflow with an RTT
+ * @n: usable subflows of its connection
+ *
+ * Return: in 1 / WEFT_WINDOW_ONE.
+ */
+u32 weft_window_share(const struct weft_window *window,
+		      const struct weft_subflow_view *view, unsigned int n)
+{
+	return queue_share(window, n, last_rtt_us(window, view), base_rtt_us(window, view));
 }
 
 /* The end of a round trip: FAST's step towards the share of the queue. */
@@ -187,7 +252,7 @@ static void end_round(struct weft_window *window,
 	u32 rtt_us = window->group_sum_us / window->groups;
 	u32 base_us = base_rtt_us(window, view);
 	u32 queue = queued(window, rtt_us, base_us);
-	u32 share = queue_share(window, n, rtt_us, base_us);
+	u32 share = queue_target(window, n, rtt_us, base_us);
 
 	weft_contention_add_round(&window->contention, view, base_us,
 				  queue ? rtt_us - base_us : 0, now_us);
@@ -225,8 +290,9 @@ static void take_acks(struct weft_window *window,
 	window->ack_queueing_us = ack_queueing_us(window, view);
 	rtt_us = view->rtt_us - window->ack_queueing_us;
 	queue = queued(window, rtt_us, base_us);
-	share = queue_share(window, n, rtt_us, base_us);
+	share = queue_target(window, n, rtt_us, base_us);
 	window->acked_us = now_us;
+	window->sampled_us = view->acked_us;
 	if (!window->group_rtt_us || rtt_us < window->group_rtt_us)
 		window->group_rtt_us = rtt_us;
 	if (++window->group_acks == GROUP_ACKS) {
@@ -247,18 +313,29 @@ static void take_acks(struct weft_window *window,
 			     (view->cwnd_packets + 1) * WEFT_WINDOW_ONE);
 }
 
-/*
- * What may be sent before the first ACK. Where a round trip is longer than a switch's
- * queue takes to empty, the first windows of connections do not add up in that queue,
- * and RFC 6928's ten packets apply.
+/**
+ * weft_window_first_packets() - what a subflow may send before its first ACK
+ * @bytes_left: what its connection has left to send
+ * @n: usable subflows of the connection
+ * @is_idle: whether nothing of the connection is outstanding
+ *
+ * Return: packets, at least 1.
  */
-static u32 first_window(const struct weft_subflow_view *view, unsigned int n)
+u32 weft_window_first_packets(u64 bytes_left, unsigned int n, bool is_idle)
 {
-	u32 packets = READ_ONCE(weft_first_window_packets) / n;
+	u32 divisor = is_idle ? min_t(u64, 1 + div_u64(bytes_left, FIRST_WINDOW_BYTES),
+				      FIRST_WINDOW_DIVISOR) : n;
 
-	if (view->rtt_min_us >= LONG_RTT_US)
-		packets = 10;
-	return max(packets, 1U) * WEFT_WINDOW_ONE;
+	return max(READ_ONCE(weft_first_window_packets) / divisor, 1U);
+}
+
+/*
+ * Where a round trip is longer than a switch's queue takes to empty, the first windows of
+ * connections do not add up in that queue, and RFC 6928's ten packets apply.
+ */
+static u32 first_window(const struct weft_subflow_view *view, u32 packets)
+{
+	return (view->rtt_min_us >= LONG_RTT_US ? 10 : packets) * WEFT_WINDOW_ONE;
 }
 
 /**
@@ -267,13 +344,14 @@ static u32 first_window(const struct weft_subflow_view *view, unsigned int n)
  * @view: subflow
  * @n: usable subflows of its connection
  * @weight: of the connection's size
+ * @first_packets: of weft_window_first_packets()
  * @now_us: monotonic time
  *
  * Return: true when the subflow is new, or has taken the slot of another.
  */
 bool weft_window_update(struct weft_window *window,
 			const struct weft_subflow_view *view, unsigned int n,
-			u32 weight, u64 now_us)
+			u32 weight, u32 first_packets, u64 now_us)
 {
 	u32 acked = view->delivered_packets - window->delivered;
 	bool is_new = !window->is_known || (s32)acked < 0;
@@ -295,7 +373,7 @@ bool weft_window_update(struct weft_window *window,
 	if (window->size &&
 	    now_us - view->acked_us <= weft_window_rtt_us(window, view))
 		return is_new;
-	window->size = first_window(view, n);
+	window->size = first_window(view, first_packets);
 	window->is_slow_start = true;
 	window->round_end = view->delivered_packets + 1;
 	/* the queue of back then is gone */
@@ -315,14 +393,21 @@ bool weft_window_update(struct weft_window *window,
  * weft_window_is_silent() - whether ACKs are overdue, as when a link has failed
  * @window: window of the subflow
  * @view: subflow
+ * @others: subflows of its connection that are silent
  * @now_us: monotonic time
+ *
+ * A packet that waits for long behind those of others looks like one on a link that has
+ * failed, so the patience doubles with each subflow that is silent: to try them all
+ * would fill the queue further.
  *
  * Return: true when the subflow should get nothing, and nothing should wait for it.
  */
 bool weft_window_is_silent(const struct weft_window *window,
-			   const struct weft_subflow_view *view, u64 now_us)
+			   const struct weft_subflow_view *view, unsigned int others,
+			   u64 now_us)
 {
-	u64 patience_us = MEMORY_RTTS * weft_window_rtt_us(window, view) + 1000;
+	u64 patience_us = MEMORY_RTTS * weft_window_rtt_us(window, view) +
+			  ((u64)PATIENCE_US << others);
 
 	return weft_outstanding(view) &&
 	       now_us - max(window->acked_us, window->idle_us) > patience_us;
@@ -333,7 +418,7 @@ bool weft_window_is_silent(const struct weft_window *window,
 
 module_param(weft_first_window_packets, uint, 0644);
 MODULE_PARM_DESC(weft_first_window_packets,
-		 "weft: packets that a connection sends before the first ACK after an idle time (6)");
+		 "weft: packets that a connection with little to send sends before the first ACK after an idle time; down to a third with more than 128 kB (6)");
 module_param(weft_queue_packets, uint, 0644);
 MODULE_PARM_DESC(weft_queue_packets,
 		 "weft: packets of a connection that may wait in queues (4)");

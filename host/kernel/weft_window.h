@@ -29,7 +29,8 @@
  * @lowest_rtt_us: lowest RTT of this interval of half of LOWEST_RTT_US, and of the one
  *	before
  * @lowest_since_us: when this interval began
- * @acked_us: when packets were last acknowledged
+ * @acked_us: when it was last noticed that packets were acknowledged
+ * @sampled_us: when the ACK of the last RTT came; 0 before the first
  * @idle_us: when nothing was last outstanding
  * @contention: whether other traffic fills the queue
  * @controller_rtt_us: the path's RTT that the controller measured, queues included;
@@ -55,6 +56,7 @@ struct weft_window {
 	u32	lowest_rtt_us[2];
 	u64	lowest_since_us;
 	u64	acked_us;
+	u64	sampled_us;
 	u64	idle_us;
 	struct weft_contention	contention;
 	u32	controller_rtt_us;
@@ -74,12 +76,26 @@ static inline u32 weft_outstanding(const struct weft_subflow_view *view)
 	return view->in_flight_packets + view->queued_packets;
 }
 
+/* What the last ACK says of a path's queue, see weft_window_queue(). */
+enum weft_queue {
+	WEFT_QUEUE_UNKNOWN,
+	WEFT_QUEUE_SHORT,
+	WEFT_QUEUE_LONG,
+	WEFT_QUEUE_JAMMED,
+};
+
 bool weft_window_update(struct weft_window *window,
 			const struct weft_subflow_view *view, unsigned int n,
-			u32 weight, u64 now_us);
+			u32 weight, u32 first_packets, u64 now_us);
+u32 weft_window_first_packets(u64 bytes_left, unsigned int n, bool is_idle);
+enum weft_queue weft_window_queue(const struct weft_window *window,
+				  const struct weft_subflow_view *view, u64 now_us);
+u32 weft_window_share(const struct weft_window *window,
+		      const struct weft_subflow_view *view, unsigned int n);
 u32 weft_window_rtt_us(const struct weft_window *window,
 		       const struct weft_subflow_view *view);
 bool weft_window_is_silent(const struct weft_window *window,
-			   const struct weft_subflow_view *view, u64 now_us);
+			   const struct weft_subflow_view *view, unsigned int others,
+			   u64 now_us);
 
 #endif /* _WEFT_WINDOW_H */

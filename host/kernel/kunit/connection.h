@@ -38,6 +38,7 @@ add_subflow(struct kunit *test, struct mptcp_sock *msk, u32 id)
 	tcp->tcp.mss_cache += PAYLOAD - weft_packet_payload((struct sock *)tcp);
 	subflow->tcp_sock = (struct sock *)tcp;
 	subflow->tcp_sock->sk_state = TCP_ESTABLISHED;
+	subflow->conn = (struct sock *)msk;
 	subflow->subflow_id = id;
 	subflow->fully_established = true;
 	list_add_tail(&subflow->node, &msk->conn_list);

@@ -225,6 +225,42 @@ static void a_subflow_after_a_timeout_is_left_out(struct kunit *test)
 	weft_conn_release(msk);
 }
 
+static void a_scheduler_may_leave_the_first_timeouts_to_the_subflow(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct mptcp_subflow_context *first = add_subflow(test, msk, 0);
+	struct inet_connection_sock *icsk = inet_csk(mptcp_subflow_tcp_sock(first));
+	struct weft_usable usable;
+
+	add_subflow(test, msk, 1);
+	in_loss_recovery(first);
+	weft_conn(msk)->takeover_timeouts = 3;
+	icsk->icsk_retransmits = 2;
+	KUNIT_EXPECT_TRUE(test, weft_usable(msk, &usable));
+	KUNIT_EXPECT_EQ(test, usable.count, 2);
+	KUNIT_EXPECT_FALSE(test, weft_has_stalled_subflow(msk));
+	icsk->icsk_retransmits = 3;
+	KUNIT_EXPECT_TRUE(test, weft_usable(msk, &usable));
+	KUNIT_EXPECT_EQ(test, usable.count, 1);
+	KUNIT_EXPECT_TRUE(test, weft_has_stalled_subflow(msk));
+	weft_conn_release(msk);
+}
+
+static void a_subflow_that_sends_again_after_an_idle_time_is_not_stalled(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct sock *ssk = mptcp_subflow_tcp_sock(add_subflow(test, msk, 0));
+
+	inet_csk(ssk)->icsk_rto = HZ;
+	tcp_sk(ssk)->packets_out = 1;
+	tcp_sk(ssk)->rcv_tstamp = tcp_jiffies32 - 10 * HZ;
+	tcp_sk(ssk)->lsndtime = tcp_jiffies32;
+	KUNIT_EXPECT_FALSE(test, weft_has_stalled_subflow(msk));
+	tcp_sk(ssk)->lsndtime = tcp_jiffies32 - 2 * HZ;
+	KUNIT_EXPECT_TRUE(test, weft_has_stalled_subflow(msk));
+	weft_conn_release(msk);
+}
+
 static void without_an_active_subflow_there_is_none(struct kunit *test)
 {
 	struct mptcp_sock *msk = new_connection(test);
@@ -262,6 +298,8 @@ static struct kunit_case connection_cases[] = {
 	KUNIT_CASE(what_a_redundant_subflow_skips_is_not_counted),
 	KUNIT_CASE(backup_subflows_count_when_there_is_no_other),
 	KUNIT_CASE(a_subflow_after_a_timeout_is_left_out),
+	KUNIT_CASE(a_scheduler_may_leave_the_first_timeouts_to_the_subflow),
+	KUNIT_CASE(a_subflow_that_sends_again_after_an_idle_time_is_not_stalled),
 	KUNIT_CASE(without_an_active_subflow_there_is_none),
 	KUNIT_CASE(a_connection_without_state_gets_one),
 	{}

@@ -104,6 +104,19 @@ static void the_worker_gets_one_answer_for_all_fragments(struct kunit *test)
 	weft_conn_release(it->msk);
 }
 
+static void mptcps_own_timeout_sends_nothing_while_no_subflow_is_stalled(struct kunit *test)
+{
+	struct rescue_test *it = new_rescue(test);
+	struct sock *ssk = mptcp_subflow_tcp_sock(it->blocker);
+
+	KUNIT_EXPECT_EQ(test, weft_rescue_get_retrans(&it->rescue, it->msk, &it->seq_map),
+			-EAGAIN);
+	inet_csk(ssk)->icsk_ca_state = TCP_CA_Loss;
+	KUNIT_EXPECT_EQ(test, weft_rescue_get_retrans(&it->rescue, it->msk, &it->seq_map), 0);
+	KUNIT_EXPECT_TRUE(test, it->other->scheduled);
+	weft_conn_release(it->msk);
+}
+
 static void after_an_idle_time_the_time_begins_again(struct kunit *test)
 {
 	struct rescue_test *it = new_rescue(test);
@@ -125,6 +138,7 @@ static struct kunit_case rescue_cases[] = {
 	KUNIT_CASE(a_rescue_ends_with_an_ack_on_the_subflow),
 	KUNIT_CASE(a_rescue_ends_when_the_receiver_reports_a_duplicate),
 	KUNIT_CASE(the_worker_gets_one_answer_for_all_fragments),
+	KUNIT_CASE(mptcps_own_timeout_sends_nothing_while_no_subflow_is_stalled),
 	KUNIT_CASE(after_an_idle_time_the_time_begins_again),
 	{}
 };

@@ -3,6 +3,7 @@
 #include "../weft_size.c"
 #include "../weft_contention.c"
 #include "../weft_window.c"
+#include "../weft_crowd.c"
 #include "../weft_choose.c"
 #include "decision.h"
 
@@ -52,29 +53,39 @@ static u32 fill(struct weft_sched *sched, struct weft_subflow_view *view, unsign
 	return fill_from(evenly(), sched, view, n, now_us);
 }
 
+static void ack(struct weft_subflow_view *view, u32 packets, u64 now_us)
+{
+	view->delivered_packets += packets;
+	view->in_flight_packets -= packets;
+	view->acked_us = now_us;
+}
+
 static void test_start(void)
 {
 	struct weft_subflow_view two[] = { path(0, 0, 0, RTT_US), path(1, 0, 0, RTT_US) };
 	struct weft_sched sched = {};
 
-	report(fill(&sched, two, 2, 0) == 6, "a connection begins with six packets");
-	report(two[0].in_flight_packets == 3 && two[1].in_flight_packets == 3,
-	       "spread over all its subflows");
+	report(fill_from(packets_left(20), &sched, two, 2, 0) == 6,
+	       "a connection with little to send begins with six packets");
+	report(two[0].in_flight_packets == 6, "on one subflow");
 
-	two[0].delivered_packets = 2;
-	two[0].in_flight_packets -= 2;
-	report(fill(&sched, two, 2, RTT_US) == 4 && two[1].in_flight_packets == 3,
-	       "each acknowledged packet lets two out on its subflow");
+	memset(&sched, 0, sizeof(sched));
+	two[0].in_flight_packets = 0;
+	report(fill(&sched, two, 2, 0) == 2, "one with much to send begins with two");
+	ack(&two[0], 2, 2 * RTT_US);
+	fill(&sched, two, 2, 2 * RTT_US);
+	report(two[0].in_flight_packets == 4, "each acknowledged packet lets two out on its subflow");
+	report(two[1].in_flight_packets == 3, "and if it met no queue, the others begin");
 
 	two[0] = path(0, 0, 7, RTT_US);
 	two[1] = path(1, 0, 3, RTT_US);
-	report(fill(&sched, two, 2, 2 * RTT_US) == 6, "after an idle time it begins again");
+	report(fill(&sched, two, 2, 100 * RTT_US) == 2, "after an idle time it begins again");
 
 	two[0] = path(0, 0, 10, RTT_US);
 	two[1] = path(1, 0, 6, RTT_US);
-	two[0].acked_us = 2 * RTT_US + 50;
-	two[1].acked_us = 2 * RTT_US + 50;
-	report(fill(&sched, two, 2, 2 * RTT_US + 50) > 6,
+	two[0].acked_us = 100 * RTT_US + 50;
+	two[1].acked_us = 100 * RTT_US + 50;
+	report(fill(&sched, two, 2, 100 * RTT_US + 50) > 6,
 	       "but not when ACKs have just come for all packets in flight");
 
 	memset(&sched, 0, sizeof(sched));
@@ -321,15 +332,13 @@ static void test_paths(void)
 	       "the packet takes the path on which it arrives first");
 
 	fill(&sched, view, 2, 0);
-	report(view[1].in_flight_packets == 3 && view[0].in_flight_packets == 3,
+	ack(&view[1], 1, RTT_US);
+	fill(&sched, view, 2, RTT_US);
+	report(view[1].in_flight_packets && view[0].in_flight_packets,
 	       "with much left the slow path helps");
 
-	memset(&sched, 0, sizeof(sched));
 	view[0].in_flight_packets = 0;
-	view[1].in_flight_packets = 0;
-	conn = packets_left(100000);
-	while (view[1].in_flight_packets < 3)
-		view[weft_sched_choose(&sched, view, 2, &conn)].in_flight_packets++;
+	conn.now_us = RTT_US;
 	conn.unsent_bytes = 5 * PAYLOAD;
 	report(weft_sched_choose(&sched, view, 2, &conn) == WEFT_WAIT,
 	       "with little left it waits for the fast path");
@@ -344,6 +353,7 @@ static void test_other_choices(void)
 	struct weft_conn_view conn = packets_left(100000);
 	struct weft_sched sched = {};
 
+	weft_subflow_packets = 0;
 	report(weft_sched_choose(&sched, view, 2, &conn) == 1,
 	       "a packet arrives sooner on a slower path than behind others");
 	weft_choice = BY_RTT;
@@ -357,6 +367,7 @@ static void test_other_choices(void)
 	view[0].space_bytes = 0;
 	report(weft_sched_choose(&sched, view, 2, &conn) == 1, "unless that has no room");
 	weft_choice = BY_ARRIVAL;
+	weft_subflow_packets = 2;
 }
 
 static void test_short_packets(void)
@@ -371,6 +382,10 @@ static void test_short_packets(void)
 	       "a full packet may follow a short one that is not acknowledged");
 	conn.unsent_bytes = PAYLOAD / 2;
 	report(weft_sched_choose(&sched, view, 2, &conn) == 1, "a short one may not");
+	/* of the second one nothing is known, and so it would wait for an ACK on the first */
+	view[1].in_flight_packets = 0;
+	report(weft_sched_choose(&sched, view, 2, &conn) == 1,
+	       "and goes to a subflow that would be left out otherwise");
 }
 
 static void test_silence(void)
@@ -383,15 +398,17 @@ static void test_silence(void)
 	view[0].srtt_us = RTT_US / 10;
 	view[0].rtt_us = RTT_US / 10;
 	fill(&sched, view, 2, 0);
-	view[1].delivered_packets += view[1].in_flight_packets;
-	view[1].in_flight_packets = 0;
 	conn.now_us = RTT_US;
 	report(weft_sched_choose(&sched, view, 2, &conn) == WEFT_WAIT,
 	       "the last packet waits for the fastest subflow");
-	/* four times 15 us, and 1 ms */
-	conn.now_us = 1061;
+	/* four times 15 us, and 3 ms */
+	conn.now_us = 3061;
 	report(weft_sched_choose(&sched, view, 2, &conn) == 1,
 	       "but not for one whose ACKs are overdue");
+	report(weft_window_is_silent(&sched.window[0], &view[0], 0, 3061) &&
+	       !weft_window_is_silent(&sched.window[0], &view[0], 1, 6060) &&
+	       weft_window_is_silent(&sched.window[0], &view[0], 1, 6061),
+	       "and with each subflow that is silent the patience for the next one doubles");
 }
 
 static void test_long_queue(void)
@@ -405,6 +422,66 @@ static void test_long_queue(void)
 	sched = (struct weft_sched){};
 	report(settle(&sched, &view, 40, 3000, 100) == 3,
 	       "and three where the link would idle during the ACK of two");
+}
+
+/* The subflows that are used after an ACK on each, with RTTs from @rtt_us on. */
+static u32 used(struct weft_sched *sched, struct weft_subflow_view *view, unsigned int n,
+		u32 rtt_us)
+{
+	const u64 now_us = 1000000;
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		view[i].srtt_us = rtt_us + i;
+		view[i].rtt_us = rtt_us;
+		ack(&view[i], view[i].in_flight_packets + 1, now_us);
+		view[i].in_flight_packets = 0;
+	}
+	fill(sched, view, n, now_us);
+	return weft_crowd_limit(sched->window, view, n, (1U << n) - 1, now_us);
+}
+
+static void test_crowd(void)
+{
+	struct weft_subflow_view four[] = { path(0, 0, 0, RTT_US), path(1, 0, 0, RTT_US),
+					    path(2, 0, 0, RTT_US), path(3, 0, 0, RTT_US) };
+	struct weft_sched sched = {};
+	unsigned int i;
+
+	fill(&sched, four, 4, 0);
+	report(used(&sched, four, 4, RTT_US) == 0xf, "with short queues all subflows are used");
+	/* the share is weft_queue_packets, two for each subflow */
+	report(used(&sched, four, 4, 4 * RTT_US) == 0x3,
+	       "with long queues as many as the share has packets for, with the lowest RTTs");
+	four[0].in_flight_packets = 0;
+	sched.window[3].sampled_us = 0;
+	report(weft_crowd_limit(sched.window, four, 4, 0xf, 1000000) == 0x9,
+	       "and one of which nothing is known");
+	four[3].in_flight_packets = 1;
+	sched.window[2].sampled_us = 0;
+	report(weft_crowd_limit(sched.window, four, 4, 0xf, 1000000) == 0x1,
+	       "but only one of those at a time");
+	/* 4 x 2 x 150 / 850 packets */
+	report(used(&sched, four, 4, 10 * RTT_US) == 0x1,
+	       "with very long queues only one is used");
+	sched.window[3].sampled_us = 0;
+	four[3].in_flight_packets = 0;
+	report(weft_crowd_limit(sched.window, four, 4, 0xf, 1000000) == 0x1,
+	       "and none of which nothing is known");
+	for (i = 0; i < 4; i++) {
+		sched.window[i].contention.score_us = ~0ULL;
+		sched.window[i].weight = WEFT_WEIGHT_MIN;
+	}
+	report(weft_crowd_limit(sched.window, four, 4, 0xf, 1000000) == 0xf,
+	       "beside other traffic a connection with much left uses all");
+	for (i = 0; i < 4; i++)
+		sched.window[i].weight = WEFT_WEIGHT_MAX;
+	report(weft_crowd_limit(sched.window, four, 4, 0xf, 1000000) != 0xf,
+	       "and one with little left does not");
+	weft_subflow_packets = 0;
+	report(weft_crowd_limit(sched.window, four, 4, 0xf, 1000000) == 0xf,
+	       "without a number of packets for each subflow all are used");
+	weft_subflow_packets = 2;
 }
 
 static void test_advice(void)
@@ -475,6 +552,7 @@ int main(void)
 	test_short_packets();
 	test_long_queue();
 	test_silence();
+	test_crowd();
 	test_advice();
 	never_stalls(weft_sched_choose, sizeof(struct weft_sched));
 	return done_testing();

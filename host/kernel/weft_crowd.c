@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How many of its subflows a connection of the scheduler weft uses where queues are long.
+ *
+ * A subflow has two packets outstanding at least, because the receiver may delay the ACK of
+ * a single one. Where many connections share a queue, as in an incast, a connection's share
+ * of it is less than that: 32 connections of four subflows keep 256 packets in a queue that
+ * holds a hundred. And a subflow with two packets learns of a loss only from its timeout,
+ * which is often wrong where packets wait for long. So where queues are long on all paths, a
+ * connection uses only as many subflows as its share has packets for, weft_subflow_packets
+ * each: those with the lowest RTTs.
+ *
+ * Of a path without a recent RTT nothing is known, and it may be better. A connection finds
+ * out with one such subflow at a time, the one first that the controller or the lowest RTT
+ * so far speaks for, unless the queues that it knows are so long that only many connections
+ * can have filled them.
+ *
+ * Where other traffic is likely (weft_contention.c), a connection with much left uses all
+ * of its subflows: each of them gets a part of the queue.
+ */
+#include "weft_sched.h"
+
+static unsigned int weft_subflow_packets = 2;
+
+/* The bit of the one in @members, which is not empty, with the highest RTT. */
+static u32 slowest(const u32 *rtt_us, unsigned int n, u32 members)
+{
+	unsigned int i, worst = n;
+
+	for (i = 0; i < n; i++)
+		if (members & 1U << i && (worst == n || rtt_us[i] > rtt_us[worst]))
+			worst = i;
+	return 1U << worst;
+}
+
+/* The bit of the one in @members, which is not empty, with the lowest RTT. */
+static u32 fastest(const u32 *rtt_us, unsigned int n, u32 members)
+{
+	unsigned int i, best = n;
+
+	for (i = 0; i < n; i++)
+		if (members & 1U << i && (best == n || rtt_us[i] < rtt_us[best]))
+			best = i;
+	return 1U << best;
+}
+
+/**
+ * weft_crowd_limit() - leave out subflows while queues are long on all paths
+ * @windows: windows by slot, updated
+ * @view: usable subflows
+ * @n: entries of @view
+ * @members: bit per index: those that may get the next packet
+ * @now_us: monotonic time
+ *
+ * Return: some of @members; at least one, unless @members is empty.
+ */
+u32 weft_crowd_limit(const struct weft_window *windows,
+		     const struct weft_subflow_view *view, unsigned int n, u32 members,
+		     u64 now_us)
+{
+	u32 packets = READ_ONCE(weft_subflow_packets);
+	u32 unknown = 0, exploring = 0, known = 0, share = 0;
+	u32 rtt_us[WEFT_PATHS_MAX];
+	unsigned int i, most, count = 0;
+	bool is_jammed = false;
+
+	if (!packets)
+		return members;
+	for (i = 0; i < n; i++) {
+		const struct weft_window *window = &windows[view[i].slot];
+
+		if (!(members & 1U << i))
+			continue;
+		if (window->weight == WEFT_WEIGHT_MIN &&
+		    weft_contention_is_likely(&window->contention))
+			return members;
+		switch (weft_window_queue(window, &view[i], now_us)) {
+		case WEFT_QUEUE_SHORT:
+			return members;
+		case WEFT_QUEUE_UNKNOWN:
+			unknown |= 1U << i;
+			rtt_us[i] = weft_window_rtt_us(window, &view[i]);
+			if (weft_outstanding(&view[i]))
+				exploring |= 1U << i;
+			continue;
+		case WEFT_QUEUE_JAMMED:
+			is_jammed = true;
+			break;
+		case WEFT_QUEUE_LONG:
+			break;
+		}
+		known |= 1U << i;
+		rtt_us[i] = view[i].srtt_us;
+		count++;
+		share += weft_window_share(window, &view[i], n);
+	}
+
+	most = max(share / (packets * WEFT_WINDOW_ONE), 1U);
+	for (; count > most; count--)
+		known &= ~slowest(rtt_us, n, known);
+	if (is_jammed || !unknown)
+		return known;
+	if (!exploring)
+		return known | fastest(rtt_us, n, unknown);
+	return known ? known : exploring;
+}
+
+#ifdef __KERNEL__
+#include <linux/moduleparam.h>
+
+module_param(weft_subflow_packets, uint, 0644);
+MODULE_PARM_DESC(weft_subflow_packets,
+		 "weft: where queues are long on all paths, use as many subflows as the connection's share of them has so many packets; 0: always all (2)");
+#endif /* __KERNEL__ */
