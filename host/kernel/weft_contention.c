@@ -94,11 +94,11 @@ bool weft_contention_is_proven(const struct weft_contention *contention)
  * weft_contention_is_likely() - whether to be prepared for other traffic
  * @contention: of the subflow
  *
- * Return: true after half of the patience.
+ * Return: true after a third of the patience.
  */
 bool weft_contention_is_likely(const struct weft_contention *contention)
 {
-	return contention->score_us > READ_ONCE(weft_patience_ms) * 1000ULL / 2;
+	return contention->score_us > READ_ONCE(weft_patience_ms) * 1000ULL / 3;
 }
 
 #ifdef __KERNEL__
