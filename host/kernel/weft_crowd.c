@@ -22,24 +22,15 @@
 
 static unsigned int weft_subflow_packets = 2;
 
-/* The bit of the one in @members, which is not empty, with the highest RTT. */
-static u32 slowest(const u32 *rtt_us, unsigned int n, u32 members)
-{
-	unsigned int i, worst = n;
-
-	for (i = 0; i < n; i++)
-		if (members & 1U << i && (worst == n || rtt_us[i] > rtt_us[worst]))
-			worst = i;
-	return 1U << worst;
-}
-
-/* The bit of the one in @members, which is not empty, with the lowest RTT. */
-static u32 fastest(const u32 *rtt_us, unsigned int n, u32 members)
+/* The bit of the fastest or slowest one in @members, which is not empty. */
+static u32 extreme(const u32 *rtt_us, unsigned int n, u32 members, bool is_fastest)
 {
 	unsigned int i, best = n;
 
 	for (i = 0; i < n; i++)
-		if (members & 1U << i && (best == n || rtt_us[i] < rtt_us[best]))
+		if (members & 1U << i &&
+		    (best == n || (is_fastest ? rtt_us[i] < rtt_us[best] :
+						rtt_us[i] > rtt_us[best])))
 			best = i;
 	return 1U << best;
 }
@@ -97,11 +88,11 @@ u32 weft_crowd_limit(const struct weft_window *windows,
 
 	most = max(share / (packets * WEFT_WINDOW_ONE), 1U);
 	for (; count > most; count--)
-		known &= ~slowest(rtt_us, n, known);
+		known &= ~extreme(rtt_us, n, known, false);
 	if (is_jammed || !unknown)
 		return known;
 	if (!exploring)
-		return known | fastest(rtt_us, n, unknown);
+		return known | extreme(rtt_us, n, unknown, true);
 	return known ? known : exploring;
 }
 

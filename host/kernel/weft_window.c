@@ -61,7 +61,10 @@
 /* Time without an ACK, on top of round trips, after which a subflow counts as silent. */
 #define PATIENCE_US	3000U
 
-/* With twice as much to send, a connection begins with half of the packets, and so on. */
+/*
+ * A connection begins with a half of the packets from so much on that it has to send, and
+ * with a third from twice as much on.
+ */
 #define FIRST_WINDOW_BYTES	64000U
 #define FIRST_WINDOW_DIVISOR	3U
 
@@ -288,7 +291,7 @@ static void take_acks(struct weft_window *window,
 	take_lowest_rtt(window, view, now_us);
 	base_us = base_rtt_us(window, view);
 	window->ack_queueing_us = ack_queueing_us(window, view);
-	rtt_us = view->rtt_us - window->ack_queueing_us;
+	rtt_us = last_rtt_us(window, view);
 	queue = queued(window, rtt_us, base_us);
 	share = queue_target(window, n, rtt_us, base_us);
 	window->acked_us = now_us;
