@@ -57,6 +57,15 @@ def test_flows_that_are_not_queries_have_no_query_metrics(tmp_path: Path) -> Non
     assert "query_mean_ms" not in measure(folder_of_a_run(tmp_path, [1, 2])).metrics
 
 
+def test_flows_from_1_mb_are_the_long_ones(tmp_path: Path) -> None:
+    folder = folder_of_a_run(tmp_path, [30, 10, 20])
+    flows = folder / "flows.csv"
+    flows.write_text(flows.read_text().replace(",1000,", ",999999,", 1))
+    assert "fct_long_p99_ms" not in measure(folder).metrics
+    flows.write_text(flows.read_text().replace(",1000,", ",1000000,"))
+    assert measure(folder).metrics["fct_long_p99_ms"] == 20
+
+
 def test_flows_of_the_warm_up_are_in_no_metric(tmp_path: Path) -> None:
     warm = folder_of_a_run(tmp_path, [90, 90, 1, 3], gap_ms=1, warmup_ns=2_000_000)
     measured = measure(warm)

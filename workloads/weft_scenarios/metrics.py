@@ -156,6 +156,7 @@ def _of_flows(flows: pl.DataFrame) -> dict[str, float]:
     long = flows.filter(pl.col("bytes") >= LONG_BYTES)
     if len(long):
         metrics["rate_long_mbps"] = number((long["bytes"] * 8e3 / long["fct_ns"]).mean())
+        metrics["fct_long_p99_ms"] = number((long["fct_ns"] / 1e6).quantile(0.99, "nearest"))
     return metrics
 
 

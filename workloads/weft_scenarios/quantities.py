@@ -42,6 +42,7 @@ METRICS: dict[str, Quantity] = {
     "fct_p99_by_shortest": Quantity("99th percentile FCT by that of shortest flows first", ""),
     "fct_mean_even_ms": Quantity("Links shared evenly, fluid", "ms", is_exact=True),
     "fct_mean_shortest_ms": Quantity("Shortest flows first, fluid", "ms", is_exact=True),
+    "fct_long_p99_ms": Quantity("99th percentile FCT of flows from 1 MB", "ms"),
     "rate_long_mbps": Quantity("Mean rate of flows from 1 MB", "Mbit/s"),
     "query_mean_ms": Quantity("Mean time of a query, to its last answer", "ms"),
     "query_p99_ms": Quantity("99th percentile of queries' times", "ms"),
