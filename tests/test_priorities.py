@@ -76,7 +76,7 @@ def test_sizes_can_be_told_of_where_there_are_classes_only(weft: Weft, tmp_path:
         ("--priorities 8 --ip 6", "leave out --ip 6"),
     ):
         done = weft.try_run(*told, *given.split(), "--out", str(tmp_path / "x"))
-        assert done.returncode == 1
+        assert done.returncode == 2
         assert "--tell-sizes: " in done.stderr
         assert said in done.stderr
 

@@ -119,6 +119,23 @@ def test_an_unknown_scheduler_or_congestion_control_is_refused_with_a_list_of_al
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("--flows 2 --warmup 10s", "--warmup 10.0 s: the last flow arrives after"),
+        ("--duration 1us --load 0.01", "give a longer --duration"),
+    ],
+)
+def test_flags_that_do_not_fit_together_are_refused_and_leave_nothing(
+    weft: Weft, tmp_path: Path, flags: str, said: str
+) -> None:
+    done = weft.try_run("run", *flags.split(), "--out", str(tmp_path / "x"))
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert said in line
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_time_passes_in_a_network_without_delay(weft: Weft, tmp_path: Path) -> None:
     (flow,) = run(weft, tmp_path / "x", "--traffic bulk --bytes 200000 --hosts 2 --delay 0ns")
     assert not flow["error"]

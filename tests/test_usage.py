@@ -21,6 +21,8 @@ pytestmark = pytest.mark.lab
         ("run --no-such-flag", "--no-such-flag"),
         ("run --leaves 1", "lea"),
         ("run --switch bmv2 --capture all", "--capture"),
+        ("run --switch bmv2 --priorities 8", "take --switch weft"),
+        ("run --priorities 8 --lowest-share 120%", "up to 100%"),
         ("topo up --clock wild", "paced"),
         ("nothing", "nothing"),
     ],

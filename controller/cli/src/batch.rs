@@ -12,7 +12,7 @@ use weft_lab::{BatchOptions, BatchProgress, LabSpec, run_batch};
 use weft_load::report;
 use weft_load::results::Results;
 use weft_text::units::format_duration;
-use weft_text::usage::{EXIT_USAGE, NotOffered};
+use weft_text::usage::{EXIT_USAGE, WrongUsage};
 
 use crate::notices;
 use crate::progress::RunBar;
@@ -164,7 +164,7 @@ pub async fn execute(
             .unwrap_or_else(|| format!("weft-load ended with status {}", outcome.exit_code));
         if outcome.exit_code == i32::from(EXIT_USAGE) {
             fs::remove_dir_all(&work).with_context(|| work.display().to_string())?;
-            bail!(NotOffered(said));
+            bail!(WrongUsage(said));
         }
         bail!("{said}\n  logs: {}", work.join("log").display());
     }

@@ -35,7 +35,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
 use weft_load::report;
 use weft_load::results::Results;
-use weft_text::usage::{EXIT_INTERRUPTED, EXIT_USAGE, NotOffered, one_line};
+use weft_text::usage::{EXIT_INTERRUPTED, EXIT_USAGE, WrongUsage, one_line};
 
 /// Data-center MPTCP whose network tells the hosts how to interleave.
 ///
@@ -126,7 +126,7 @@ fn exit(outcome: Outcome) -> ExitCode {
             eprintln!("weft: {error:#}");
             if is_interrupt(&error) {
                 ExitCode::from(EXIT_INTERRUPTED)
-            } else if error.is::<NotOffered>() {
+            } else if error.is::<WrongUsage>() {
                 ExitCode::from(EXIT_USAGE)
             } else {
                 ExitCode::FAILURE

@@ -107,7 +107,8 @@ fn refuse(common: &CommonSpec) -> Result<(), String> {
         (
             common.priorities.is_some(),
             "--priorities",
-            "every priority of a port has the link's whole rate",
+            "every priority of a port has the link's whole rate, so classes would not be served in \
+             order; leave it out, or take --switch weft",
         ),
         (
             common.queue_bytes.is_some(),

@@ -73,7 +73,9 @@ pub fn parse_share_ppm(text: &str) -> Result<u32, String> {
     exact(text, &[("%", 10_000)])
         .filter(|ppm| *ppm <= 1_000_000)
         .and_then(|ppm| u32::try_from(ppm).ok())
-        .ok_or_else(|| format!("{text:?} is no share; write 1% or 0.05%, in steps of 0.0001%"))
+        .ok_or_else(|| {
+            format!("{text:?} is no share; write 1% or 0.05%, up to 100%, in steps of 0.0001%")
+        })
 }
 
 /// `1gbit` for 1 000 000 000; the shortest exact form.

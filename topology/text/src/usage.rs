@@ -10,18 +10,18 @@ pub const EXIT_USAGE: u8 = 2;
 /// Exit status after Ctrl-C, as shells have it: 128 and the number of SIGINT.
 pub const EXIT_INTERRUPTED: u8 = 130;
 
-/// A choice on the command line that the kernel of the hosts does not offer, and what it
-/// does: wrong usage, which only that kernel could tell.
+/// Wrong usage that shows only when a run is prepared: flags whose values do not fit together, or a
+/// choice that the kernel of the hosts does not offer. One line, with what would be right.
 #[derive(Debug)]
-pub struct NotOffered(pub String);
+pub struct WrongUsage(pub String);
 
-impl fmt::Display for NotOffered {
+impl fmt::Display for WrongUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for NotOffered {}
+impl std::error::Error for WrongUsage {}
 
 /// What clap has to say about a command line, in one line: what is wrong, what
 /// would be right. `None` for help and version texts, which are no mistakes.

@@ -23,7 +23,7 @@ use weft_load::results::{
 };
 use weft_load::shell::{self, Classes, Progress, Run, Sockets};
 use weft_text::units::format_duration;
-use weft_text::usage::{EXIT_USAGE, NotOffered, one_line};
+use weft_text::usage::{EXIT_USAGE, WrongUsage, one_line};
 use weft_topology::{SPREAD_PERCENT, Topology};
 
 /// Sends MPTCP flows between the hosts of a fabric and measures them.
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     };
     done.unwrap_or_else(|error| {
         eprintln!("weft-load: {error:#}");
-        if error.is::<NotOffered>() {
+        if error.is::<WrongUsage>() {
             ExitCode::from(EXIT_USAGE)
         } else {
             ExitCode::FAILURE
@@ -116,17 +116,19 @@ fn run(args: &RunDocument, traffic: &Traffic) -> Result<ExitCode> {
     let names: Vec<&str> = topology.hosts.iter().map(|host| &host.name[..]).collect();
     let plan = plan::build(&fabric, &names, traffic, seed)?;
     if plan.is_empty() {
-        bail!("no flow arrives in that time; give a longer --duration or a higher --load");
+        bail!(WrongUsage(
+            "no flow arrives in that time; give a longer --duration or a higher --load".into()
+        ));
     }
     let warmup_ns = args.workload.warmup.unwrap_or(0);
     let last_ns = plan.iter().map(|flow| flow.start_ns).max().unwrap_or(0);
     if last_ns < warmup_ns {
-        bail!(
+        bail!(WrongUsage(format!(
             "--warmup {}: the last flow arrives after {} already; give a shorter warm-up or more \
              flows",
             format_duration(warmup_ns as f64),
             format_duration(last_ns as f64)
-        );
+        )));
     }
     let other = args
         .workload
@@ -216,13 +218,16 @@ fn classes_of_applications(
     topology: &Topology,
 ) -> Result<Option<Classes>> {
     if workload.tell_sizes && topology.priorities.is_none() {
-        bail!("--tell-sizes: there are no classes to tell of; give --priorities too");
+        bail!(WrongUsage(
+            "--tell-sizes: there are no classes to tell of; give --priorities too".into()
+        ));
     }
     if workload.tell_sizes && workload.protocol == Protocol::Mptcp && topology.ipv6 {
-        bail!(
+        bail!(WrongUsage(
             "--tell-sizes: Linux takes no class for an MPTCP socket over IPv6 (IPV6_TCLASS); leave \
              out --ip 6"
-        );
+                .into()
+        ));
     }
     let is_told = workload.tell_sizes || workload.protocol == Protocol::Tcp;
     let Some(count) = topology.priorities.filter(|_| is_told) else {

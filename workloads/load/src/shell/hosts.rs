@@ -18,7 +18,7 @@ use super::ends::{end, sockaddr};
 use super::{Sockets, sys};
 use crate::args::SchedulerOption;
 use crate::plan::{UDP_OVER_IPV6_PAYLOAD_BYTES, UDP_PAYLOAD_BYTES};
-use weft_text::usage::NotOffered;
+use weft_text::usage::WrongUsage;
 
 /// Lists the available MPTCP schedulers (Linux 6.10).
 const AVAILABLE: &str = "/proc/sys/net/mptcp/available_schedulers";
@@ -82,9 +82,8 @@ impl Hosts {
                 if known.is_empty() {
                     bail!("{}: {SCHEDULER}: {error}", self.name(host));
                 }
-                bail!(NotOffered(format!(
-                    "scheduler {scheduler:?}: this kernel does not have it; it has {known} \
-                     ({error})"
+                bail!(WrongUsage(format!(
+                    "scheduler {scheduler:?}: this kernel does not have it; it has {known}"
                 )));
             }
         }
@@ -103,7 +102,7 @@ impl Hosts {
         for option in options {
             let file = Path::new(OPTIONS).join(&option.name);
             if !file.exists() {
-                bail!(NotOffered(format!(
+                bail!(WrongUsage(format!(
                     "scheduler option {option}: this kernel's schedulers have none of that name; \
                      they have {}",
                     option_names()
@@ -127,7 +126,7 @@ impl Hosts {
             match error.kind() {
                 io::ErrorKind::NotFound => {
                     let known = read_trimmed(CONGESTION_AVAILABLE);
-                    bail!(NotOffered(format!(
+                    bail!(WrongUsage(format!(
                         "congestion control {congestion:?}: this kernel does not have it; it has \
                          {known}"
                     )));
