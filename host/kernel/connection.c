@@ -23,6 +23,8 @@
 #define DSS_OPTION_LEN	ALIGN(TCPOLEN_MPTCP_DSS_BASE +		\
 			      TCPOLEN_MPTCP_DSS_MAP64 +		\
 			      TCPOLEN_MPTCP_DSS_ACK64, 4)
+/* With a 32-bit Data ACK, a packet has room for so many bytes more. */
+#define DSS_OPTION_SPARE (TCPOLEN_MPTCP_DSS_ACK64 - TCPOLEN_MPTCP_DSS_ACK32)
 
 /**
  * weft_conn_init() - set up the state of a new connection
@@ -446,7 +448,8 @@ static void view_subflow(const struct sock *ssk, struct weft_subflow_view *view)
 	view->cwnd_packets = max(READ_ONCE(tp->snd_cwnd), 1U);
 	view->in_flight_packets = tcp_packets_in_flight(tp);
 	view->payload_bytes = weft_packet_payload(ssk);
-	view->queued_packets = DIV_ROUND_UP(unsent, view->payload_bytes);
+	/* one full packet is not to count as two, or a window of two gets only one */
+	view->queued_packets = DIV_ROUND_UP(unsent, view->payload_bytes + DSS_OPTION_SPARE);
 	view->space_bytes = weft_window_space(ssk);
 	view->writable = sk_stream_memory_free(ssk);
 	/* tcp_nagle_check(), with Minshall's modification */

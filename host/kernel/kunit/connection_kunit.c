@@ -261,6 +261,26 @@ static void a_subflow_that_sends_again_after_an_idle_time_is_not_stalled(struct 
 	weft_conn_release(msk);
 }
 
+static void a_full_packet_in_the_queue_counts_as_one(struct kunit *test)
+{
+	struct mptcp_sock *msk = new_connection(test);
+	struct mptcp_subflow_context *subflow = add_subflow(test, msk, 0);
+	struct tcp_sock *tp = tcp_sk(mptcp_subflow_tcp_sock(subflow));
+	struct weft_subflow_view view;
+	struct weft_usable usable;
+
+	KUNIT_ASSERT_TRUE(test, weft_usable(msk, &usable));
+	tp->snd_cwnd = 10;
+	/* four bytes more, as with a Data ACK of 32 bits */
+	tp->write_seq = tp->snd_nxt + PAYLOAD + 4;
+	weft_view_subflows(msk, &usable, &view);
+	KUNIT_EXPECT_EQ(test, view.queued_packets, 1);
+	tp->write_seq += 1;
+	weft_view_subflows(msk, &usable, &view);
+	KUNIT_EXPECT_EQ(test, view.queued_packets, 2);
+	weft_conn_release(msk);
+}
+
 static void without_an_active_subflow_there_is_none(struct kunit *test)
 {
 	struct mptcp_sock *msk = new_connection(test);
@@ -300,6 +320,7 @@ static struct kunit_case connection_cases[] = {
 	KUNIT_CASE(a_subflow_after_a_timeout_is_left_out),
 	KUNIT_CASE(a_scheduler_may_leave_the_first_timeouts_to_the_subflow),
 	KUNIT_CASE(a_subflow_that_sends_again_after_an_idle_time_is_not_stalled),
+	KUNIT_CASE(a_full_packet_in_the_queue_counts_as_one),
 	KUNIT_CASE(without_an_active_subflow_there_is_none),
 	KUNIT_CASE(a_connection_without_state_gets_one),
 	{}
