@@ -21,11 +21,13 @@
  *
  * In a full drop-tail queue of 100 packets at 1 Gbit/s that takes about 75 ms. An incast
  * of weft's own is over by then; if it competed, it would fill the buffer that its
- * windows have just kept free. Time counts CERTAIN_WEIGHT times where packets are marked,
+ * windows have just kept free. Time counts MARKED_WEIGHT times where packets are marked,
  * because there to compete costs little: the congestion control keeps the queue where
- * it is. (At DCTCP's threshold of 20 packets it takes about 60 ms.) It counts as much
- * in a queue of CERTAIN_RTTS and more, which no incast of weft's own makes. When the
- * queue has been empty for a round trip, everything begins again.
+ * it is. (At DCTCP's threshold of 20 packets it takes about 120 ms.) More would let few
+ * connections of weft take each other for other traffic. Where nothing is marked, it
+ * counts CERTAIN_WEIGHT times in a queue of CERTAIN_RTTS and more, which no incast of
+ * weft's own makes. When the queue has been empty for a round trip, everything begins
+ * again.
  */
 #include "weft_contention.h"
 
@@ -33,6 +35,7 @@
 #define LONG_QUEUE_RTTS	4
 
 /* Where it costs little to compete, or other traffic is certain, patience ends sooner. */
+#define MARKED_WEIGHT	3
 #define CERTAIN_RTTS	16
 #define CERTAIN_WEIGHT	6
 
@@ -73,7 +76,9 @@ void weft_contention_add_round(struct weft_contention *contention,
 		return;
 	}
 	contention->since_us = max(now_us, 1);
-	if (is_marked || queueing_us > CERTAIN_RTTS * base_us)
+	if (is_marked)
+		time_us *= MARKED_WEIGHT;
+	else if (queueing_us > CERTAIN_RTTS * base_us)
 		time_us *= CERTAIN_WEIGHT;
 	if (is_marked || has_loss || queueing_us > LONG_QUEUE_RTTS * base_us)
 		contention->score_us += div_u64(time_us * queueing_us, max(base_us, 1U));
@@ -88,17 +93,6 @@ void weft_contention_add_round(struct weft_contention *contention,
 bool weft_contention_is_proven(const struct weft_contention *contention)
 {
 	return contention->score_us > READ_ONCE(weft_patience_ms) * 1000ULL;
-}
-
-/**
- * weft_contention_is_likely() - whether to be prepared for other traffic
- * @contention: of the subflow
- *
- * Return: true after a third of the patience.
- */
-bool weft_contention_is_likely(const struct weft_contention *contention)
-{
-	return contention->score_us > READ_ONCE(weft_patience_ms) * 1000ULL / 3;
 }
 
 #ifdef __KERNEL__

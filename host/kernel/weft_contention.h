@@ -27,6 +27,5 @@ void weft_contention_add_round(struct weft_contention *contention,
 			       const struct weft_subflow_view *view, u32 base_us,
 			       u32 queueing_us, u64 now_us);
 bool weft_contention_is_proven(const struct weft_contention *contention);
-bool weft_contention_is_likely(const struct weft_contention *contention);
 
 #endif /* _WEFT_CONTENTION_H */

@@ -15,8 +15,8 @@
  * so far speaks for, unless the queues that it knows are so long that only many connections
  * can have filled them.
  *
- * Where other traffic is likely (weft_contention.c), a connection with much left uses all
- * of its subflows: each of them gets a part of the queue.
+ * Where other traffic fills the queue (weft_contention.c), a connection with much left uses
+ * all of its subflows: each of them gets a part of it.
  */
 #include "weft_sched.h"
 
@@ -63,7 +63,7 @@ u32 weft_crowd_limit(const struct weft_window *windows,
 		if (!(members & 1U << i))
 			continue;
 		if (window->weight < WEFT_WEIGHT_ONE &&
-		    weft_contention_is_likely(&window->contention))
+		    weft_contention_is_proven(&window->contention))
 			return members;
 		switch (weft_window_queue(window, &view[i], now_us)) {
 		case WEFT_QUEUE_SHORT:

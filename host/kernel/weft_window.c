@@ -54,8 +54,12 @@
 /* And for this time on top, as packets may wait behind those of others. */
 #define MEMORY_US	1000U
 
-/* Queues are long from two RTTs without them; jammed are those that one path alone seldom has. */
-#define LONG_RTTS	2
+/*
+ * Queues are long from four RTTs without them, which a few connections do not cause: where
+ * some of these use fewer subflows, the others get more than their share. Jammed are queues
+ * that one path alone seldom has.
+ */
+#define LONG_RTTS	4
 #define JAMMED_RTTS	8
 
 /* Time without an ACK, on top of round trips, after which a subflow counts as silent. */
@@ -67,6 +71,12 @@
  */
 #define FIRST_WINDOW_BYTES	64000U
 #define FIRST_WINDOW_DIVISOR	3U
+
+/*
+ * The receiver may delay the ACK of a packet by 40 ms until a second one comes. A
+ * connection that uses a single subflow would wait for it.
+ */
+#define LEAST_PACKETS	2U
 
 static unsigned int weft_first_window_packets = 6;
 static unsigned int weft_queue_packets = 4;
@@ -272,13 +282,12 @@ static void end_round(struct weft_window *window,
 }
 
 /*
- * The receiver may delay the ACK of a packet by 40 ms until a second one comes, so the
- * least window is two packets. On a slow link a packet takes longer to send than to
- * propagate; a third one keeps the link busy while the ACK of two comes back.
+ * On a slow link a packet takes longer to send than to propagate; a third one keeps the
+ * link busy while the ACK of two comes back.
  */
 static u32 least_window(u32 rtt_us)
 {
-	return (rtt_us >= LONG_RTT_US ? 3 : 2) * WEFT_WINDOW_ONE;
+	return (LEAST_PACKETS + (rtt_us >= LONG_RTT_US)) * WEFT_WINDOW_ONE;
 }
 
 /* ACKs have come since the last update. */
@@ -322,14 +331,14 @@ static void take_acks(struct weft_window *window,
  * @n: usable subflows of the connection
  * @is_idle: whether nothing of the connection is outstanding
  *
- * Return: packets, at least 1.
+ * Return: packets, at least 2.
  */
 u32 weft_window_first_packets(u64 bytes_left, unsigned int n, bool is_idle)
 {
 	u32 divisor = is_idle ? min_t(u64, 1 + div_u64(bytes_left, FIRST_WINDOW_BYTES),
 				      FIRST_WINDOW_DIVISOR) : n;
 
-	return max(READ_ONCE(weft_first_window_packets) / divisor, 1U);
+	return max(READ_ONCE(weft_first_window_packets) / divisor, LEAST_PACKETS);
 }
 
 /*

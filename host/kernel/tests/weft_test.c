@@ -450,8 +450,11 @@ static void test_crowd(void)
 
 	fill(&sched, four, 4, 0);
 	report(used(&sched, four, 4, RTT_US) == 0xf, "with short queues all subflows are used");
-	/* the share is weft_queue_packets, two for each subflow */
-	report(used(&sched, four, 4, 4 * RTT_US) == 0x3,
+	report(used(&sched, four, 4, 5 * RTT_US) == 0xf,
+	       "and with those that a few connections cause");
+	/* 8 x 2 x 150 / 450 packets, two for each subflow */
+	weft_queue_packets = 8;
+	report(used(&sched, four, 4, 6 * RTT_US) == 0x3,
 	       "with long queues as many as the share has packets for, with the lowest RTTs");
 	four[0].in_flight_packets = 0;
 	sched.window[3].sampled_us = 0;
@@ -461,6 +464,7 @@ static void test_crowd(void)
 	sched.window[2].sampled_us = 0;
 	report(weft_crowd_limit(sched.window, four, 4, 0xf, 1000000) == 0x1,
 	       "but only one of those at a time");
+	weft_queue_packets = 4;
 	/* 4 x 2 x 150 / 850 packets */
 	report(used(&sched, four, 4, 10 * RTT_US) == 0x1,
 	       "with very long queues only one is used");
