@@ -10,18 +10,15 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
-use serde_json::{Value, json};
-use weft_load::args::{RunDocument, SchedulerOption, Traffic, Volume, WorkloadArgs};
-use weft_load::engine::{Order, Outcome, Settings};
+use serde_json::json;
+use weft_load::args::{RunDocument, SchedulerOption, Traffic, WorkloadArgs};
+use weft_load::engine::{Order, Settings};
 use weft_load::ideal_fabric::{IdealFabric, Protocol};
 use weft_load::plan::{self, Background, Flow};
-use weft_load::report;
 use weft_load::results::window::Window;
-use weft_load::results::{
-    self, BackgroundRow, FORMAT, FlowRow, More, Results, RunInfo, RunOutcome, SampleRow,
-    SubflowRow, Tables, TopologySummary, Workload,
-};
-use weft_load::shell::{self, Classes, Progress, Run, Sockets};
+use weft_load::results::{self, FlowRow, Results, Tables};
+use weft_load::shell::{self, Classes, Progress, Sockets};
+use weft_load::{record, report};
 use weft_text::units::format_duration;
 use weft_text::usage::{EXIT_USAGE, WrongUsage, one_line};
 use weft_topology::{SPREAD_PERCENT, Topology};
@@ -138,7 +135,7 @@ fn run(args: &RunDocument, traffic: &Traffic) -> Result<ExitCode> {
     let other = Background::new(&fabric, &other, seed)?;
     let sockets = Sockets {
         protocol: args.workload.protocol,
-        scheduler: scheduler(args),
+        scheduler: args.mptcp_scheduler().map(str::to_owned),
         scheduler_options: args.workload.scheduler_options.clone(),
         congestion: args.workload.congestion.clone(),
         send_buffer_bytes: args.workload.send_buffer,
@@ -158,22 +155,21 @@ fn run(args: &RunDocument, traffic: &Traffic) -> Result<ExitCode> {
     )?;
     std::thread::sleep(FLUSH);
 
-    let rows = rows(&run, &topology, &fabric, args);
-    let info = run_info(args, traffic, &topology, &run, &rows);
+    let flows = record::flow_rows(&run, &topology, &fabric, args.workload.protocol);
+    let info = record::run_info(args, traffic, &topology, &run, &flows);
     let window = Window {
         start_ns: run.start_ns,
         end_ns: run.end_ns + FLUSH.as_nanos() as u64,
     };
-    let samples = sample_rows(&run);
-    let background = background_rows(&run, &topology);
+    let samples = record::sample_rows(&run);
     let tables = Tables {
-        flows: &rows,
-        subflows: &subflow_rows(&run),
+        flows: &flows,
+        subflows: &record::subflow_rows(&run),
         samples: args.workload.sample.map(|_| &samples[..]),
-        background: &background,
+        background: &record::background_rows(&run, &topology),
     };
     results::write(&args.out, &info, tables, &args.stats_dir, window)?;
-    Ok(complain(&rows))
+    Ok(complain(&flows))
 }
 
 /// Rest before the first flow, besides some round trips.
@@ -249,214 +245,6 @@ fn spread_percent(options: &[SchedulerOption]) -> Result<u32> {
     given.value.parse().with_context(|| {
         format!("--scheduler-options {given}: the value is a whole number of percent")
     })
-}
-
-/// Plain TCP has no scheduler to set.
-fn scheduler(args: &RunDocument) -> Option<String> {
-    match args.workload.protocol {
-        Protocol::Mptcp => Some(args.scheduler.clone()),
-        Protocol::Tcp => None,
-    }
-}
-
-fn subflow_rows(run: &Run) -> Vec<SubflowRow> {
-    let row = |(flow, at_ns, subflow): &shell::Sample| SubflowRow {
-        flow: *flow,
-        time_ns: at_ns.saturating_sub(run.start_ns),
-        source: *subflow.source.ip(),
-        source_port: subflow.source.port(),
-        destination: *subflow.destination.ip(),
-        destination_port: subflow.destination.port(),
-        srtt_ns: subflow.srtt_ns,
-        min_rtt_ns: subflow.min_rtt_ns,
-    };
-    run.subflows.iter().map(row).collect()
-}
-
-fn sample_rows(run: &Run) -> Vec<SampleRow> {
-    let row = |(flow, at_ns, subflow): &shell::Sample| SampleRow {
-        flow: *flow,
-        time_ns: at_ns.saturating_sub(run.start_ns),
-        source: *subflow.source.ip(),
-        source_port: subflow.source.port(),
-        destination: *subflow.destination.ip(),
-        srtt_ns: subflow.srtt_ns,
-        min_rtt_ns: subflow.min_rtt_ns,
-        cwnd_packets: subflow.cwnd_packets,
-        in_flight_packets: subflow.in_flight_packets,
-    };
-    run.samples.iter().map(row).collect()
-}
-
-fn background_rows(run: &Run, topology: &Topology) -> Vec<BackgroundRow> {
-    let name = |host: usize| topology.hosts[host].name.clone();
-    let row = |flow: &shell::Delivered| BackgroundRow {
-        src: name(flow.source),
-        dst: name(flow.destination),
-        bytes: flow.bytes,
-    };
-    run.background.iter().map(row).collect()
-}
-
-fn rows(run: &Run, topology: &Topology, fabric: &IdealFabric, args: &RunDocument) -> Vec<FlowRow> {
-    let name = |host: usize| topology.hosts[host].name.clone();
-    let row = |(id, (flow, outcome, counters)): (usize, &(Flow, Outcome, shell::Counters))| {
-        let Flow {
-            source,
-            destination,
-            mut bytes,
-            start_ns,
-        } = *flow;
-        let (fct_ns, error) = match outcome {
-            Outcome::Done { fct_ns } => (Some(*fct_ns), String::new()),
-            Outcome::Stopped {
-                after_ns,
-                bytes: arrived,
-            } => {
-                bytes = *arrived;
-                (Some(*after_ns), String::new())
-            }
-            Outcome::Failed { reason } => (None, reason.clone()),
-            Outcome::Pending => (None, "not finished".to_owned()),
-        };
-        FlowRow {
-            flow: id,
-            src: name(source),
-            dst: name(destination),
-            bytes,
-            start_ns,
-            fct_ns,
-            ideal_fct_ns: fabric.ideal_fct_ns(source, destination, bytes, args.workload.protocol),
-            subflows: counters.subflows,
-            retransmissions: counters.retransmissions,
-            timeouts: counters.timeouts,
-            reinjected_bytes: counters.reinjected_bytes,
-            error,
-        }
-    };
-    run.flows.iter().enumerate().map(row).collect()
-}
-
-fn run_info(
-    args: &RunDocument,
-    traffic: &Traffic,
-    topology: &Topology,
-    run: &Run,
-    rows: &[FlowRow],
-) -> RunInfo {
-    let (name, sizes, load, bytes) = match traffic {
-        Traffic::Random {
-            name, sizes, load, ..
-        } => (Some(name), Some(sizes), Some(*load), None),
-        Traffic::Incast { bytes, .. }
-        | Traffic::Page { bytes, .. }
-        | Traffic::AllToAll { bytes, .. }
-        | Traffic::Queries { bytes, .. }
-        | Traffic::Bulk {
-            volume: Volume::Bytes(bytes),
-            ..
-        } => (None, None, None, Some(*bytes)),
-        Traffic::Mixed(mix) => (None, None, None, Some(mix.long_bytes)),
-        Traffic::Bulk { .. } | Traffic::Replay { .. } => (None, None, None, None),
-    };
-    let flags = &args.workload;
-    let lower = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
-    let completed = rows.iter().filter(|row| row.fct_ns.is_some()).count();
-    RunInfo {
-        format: FORMAT,
-        weft: env!("CARGO_PKG_VERSION").to_owned(),
-        revision: args.revision.clone(),
-        kernel: kernel(),
-        workload: Workload {
-            traffic: flags.kind_name(),
-            workload: name.cloned(),
-            mean_bytes: sizes.map(|sizes| sizes.mean_bytes()),
-            load,
-            flows: rows.len() as u32,
-            bytes,
-            scheduler: scheduler(args).unwrap_or_else(|| "none".to_owned()),
-            scheduler_options: flags
-                .scheduler_options
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
-            seed: flags.seed,
-            connections: lower(&flags.connections),
-            send_buffer_bytes: flags.send_buffer,
-            receive_buffer_bytes: flags.receive_buffer,
-            interarrival_ns: flags.interarrival,
-            duration_ns: flags.duration,
-            parallel: match traffic {
-                Traffic::Page { parallel, .. } => Some(*parallel),
-                _ => None,
-            },
-            more: more(flags, traffic),
-            protocol: lower(&flags.protocol),
-            congestion: run.congestion.clone(),
-            stall_timeout_ns: flags.stall_timeout,
-        },
-        topology: TopologySummary::of(topology),
-        lab: lab_parameters(&args.stats_dir),
-        outcome: RunOutcome {
-            completed,
-            failed: rows.len() - completed,
-            duration_ns: run.end_ns.saturating_sub(run.start_ns),
-            start_ns: run.start_ns,
-        },
-    }
-}
-
-fn more(flags: &WorkloadArgs, traffic: &Traffic) -> More {
-    let of_traffic = match traffic {
-        Traffic::Mixed(mix) => More {
-            short_bytes: Some(mix.short_bytes),
-            long_share: Some(mix.long_share),
-            ..More::default()
-        },
-        Traffic::Queries {
-            fan_out,
-            deadline_ns,
-            ..
-        } => More {
-            fan_out: Some(*fan_out),
-            deadline_ns: *deadline_ns,
-            ..More::default()
-        },
-        _ => More::default(),
-    };
-    More {
-        scale: flags.scale,
-        jitter_ns: flags.jitter,
-        precision_percent: flags.precision,
-        tell_sizes: flags.tell_sizes,
-        warmup_ns: flags.warmup,
-        background_tcp: flags.background.background_tcp,
-        background_udp: flags.background.background_udp,
-        udp_rate_bps: flags.background.udp_rate,
-        udp_on_ns: flags.background.udp_on,
-        udp_off_ns: flags.background.udp_off,
-        ..of_traffic
-    }
-}
-
-fn kernel() -> String {
-    let Ok(uname) = nix::sys::utsname::uname() else {
-        return "unknown".to_owned();
-    };
-    let (system, release) = (uname.sysname(), uname.release());
-    format!("{} {}", system.to_string_lossy(), release.to_string_lossy())
-}
-
-/// What the lab was started with, without what only this machine or this run
-/// knows.
-fn lab_parameters(stats: &Path) -> Option<Value> {
-    let text = fs::read_to_string(stats.join("lab.json")).ok()?;
-    let mut lab: Value = serde_json::from_str(&text).ok()?;
-    let lab_object = lab.as_object_mut()?;
-    for key in ["paths", "batch"] {
-        lab_object.remove(key);
-    }
-    Some(lab)
 }
 
 /// Says which flows failed, each reason once.

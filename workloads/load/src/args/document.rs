@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::WorkloadArgs;
+use crate::ideal_fabric::Protocol;
 
 /// A run: a workload, and where things are for the process that sends it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,6 +57,15 @@ impl RunDocument {
             topology: topology(),
             stats_dir: stats_dir(),
             port: port(),
+        }
+    }
+
+    /// The scheduler; `None` for plain TCP, which has none to set.
+    #[must_use]
+    pub fn mptcp_scheduler(&self) -> Option<&str> {
+        match self.workload.protocol {
+            Protocol::Mptcp => Some(&self.scheduler),
+            Protocol::Tcp => None,
         }
     }
 
