@@ -29,13 +29,19 @@ module_param(weft_priorities, uint, 0644);
 MODULE_PARM_DESC(weft_priorities,
 		 "all schedulers: number of classes, by what is left to send, that are written into DSCP, from 2 to 8; 0: none (0)");
 
-/* In kB, for eight classes: each some three times the one before. */
+/*
+ * In kB, for eight classes. By a fluid model of links that serve classes without delay and
+ * share evenly within each, mean completion times with these are 0 to 8 percent above those
+ * of shortest first, in Web Search, Data Mining, Cache Follower and Web Server traffic at
+ * loads of 0.4 and 0.7 and in incasts of 225 kB. With thresholds that grow threefold from
+ * 15 kB on they are 2 to 19 percent above: it is large connections that need classes.
+ */
 static unsigned int weft_thresholds_kb[WEFT_THRESHOLDS_MAX] = {
-	15, 45, 150, 500, 1500, 5000
+	130, 250, 1000, 2000, 5000, 12000
 };
 module_param_array(weft_thresholds_kb, uint, NULL, 0644);
 MODULE_PARM_DESC(weft_thresholds_kb,
-		 "all schedulers: kB left to send up to which a packet is in class 1, 2, ..., of eight, unless the controller says otherwise; of fewer classes, some of them count (15,45,150,500,1500,5000)");
+		 "all schedulers: kB left to send up to which a packet is in class 1, 2, ..., of eight, unless the controller says otherwise; of fewer classes, some of them count (130,250,1000,2000,5000,12000)");
 
 static unsigned int weft_spread_percent = 85;
 module_param(weft_spread_percent, uint, 0644);

@@ -140,8 +140,12 @@ int weft_sched_choose(void *state, const struct weft_subflow_view *view,
 	int best, fast = WEFT_WAIT;
 	struct weft_sched *sched = state;
 	bool is_due = false, is_idle = true;
-	u32 members = 0, weight, first_packets;
+	struct weft_window_conn shared = {
+		.now_us = conn->now_us,
+		.n = n,
+	};
 	unsigned int i, silent = 0;
+	u32 members = 0;
 	u64 left;
 
 	if (conn->last_slot >= 0) {
@@ -155,14 +159,13 @@ int weft_sched_choose(void *state, const struct weft_subflow_view *view,
 	for (i = 0; i < n; i++)
 		is_idle &= !weft_outstanding(&view[i]);
 	left = weft_size_left(&sched->size, conn, is_idle);
-	weight = weft_size_weight(left, conn);
-	first_packets = weft_window_first_packets(left, n, is_idle);
+	shared.weight = weft_size_weight(left, conn);
+	shared.first_packets = weft_window_first_packets(left, n, is_idle);
 
 	for (i = 0; i < n; i++) {
 		struct weft_window *window = &sched->window[view[i].slot];
 
-		if (weft_window_update(window, &view[i], n, weight, first_packets,
-				       conn->now_us))
+		if (weft_window_update(window, &view[i], &shared))
 			sched->advice.known &= ~(1U << view[i].slot);
 		sched->advice.is_incomplete |=
 			!(sched->advice.known & 1U << view[i].slot);

@@ -259,16 +259,16 @@ u32 weft_window_share(const struct weft_window *window,
 
 /* The end of a round trip: FAST's step towards the share of the queue. */
 static void end_round(struct weft_window *window,
-		      const struct weft_subflow_view *view, unsigned int n,
-		      u64 now_us)
+		      const struct weft_subflow_view *view,
+		      const struct weft_window_conn *conn)
 {
 	u32 rtt_us = window->group_sum_us / window->groups;
 	u32 base_us = base_rtt_us(window, view);
 	u32 queue = queued(window, rtt_us, base_us);
-	u32 share = queue_target(window, n, rtt_us, base_us);
+	u32 share = queue_target(window, conn->n, rtt_us, base_us);
 
 	weft_contention_add_round(&window->contention, view, base_us,
-				  queue ? rtt_us - base_us : 0, now_us);
+				  queue ? rtt_us - base_us : 0, conn->now_us);
 	if (queue < share / 2 && window->is_limiting)
 		window->is_slow_start = true;
 	else if (queue > share || window->is_limiting)
@@ -293,17 +293,17 @@ static u32 least_window(u32 rtt_us)
 /* ACKs have come since the last update. */
 static void take_acks(struct weft_window *window,
 		      const struct weft_subflow_view *view, u32 acked,
-		      unsigned int n, u64 now_us)
+		      const struct weft_window_conn *conn)
 {
 	u32 base_us, rtt_us, queue, share;
 
-	take_lowest_rtt(window, view, now_us);
+	take_lowest_rtt(window, view, conn->now_us);
 	base_us = base_rtt_us(window, view);
 	window->ack_queueing_us = ack_queueing_us(window, view);
 	rtt_us = last_rtt_us(window, view);
 	queue = queued(window, rtt_us, base_us);
-	share = queue_target(window, n, rtt_us, base_us);
-	window->acked_us = now_us;
+	share = queue_target(window, conn->n, rtt_us, base_us);
+	window->acked_us = conn->now_us;
 	window->sampled_us = view->acked_us;
 	if (!window->group_rtt_us || rtt_us < window->group_rtt_us)
 		window->group_rtt_us = rtt_us;
@@ -320,7 +320,7 @@ static void take_acks(struct weft_window *window,
 		window->size += share - queue;
 	}
 	if ((s32)(view->delivered_packets - window->round_end) >= 0 && window->groups)
-		end_round(window, view, n, now_us);
+		end_round(window, view, conn);
 	window->size = clamp(window->size, least_window(rtt_us),
 			     (view->cwnd_packets + 1) * WEFT_WINDOW_ONE);
 }
@@ -354,16 +354,13 @@ static u32 first_window(const struct weft_subflow_view *view, u32 packets)
  * weft_window_update() - take in what has happened to a subflow
  * @window: its window
  * @view: subflow
- * @n: usable subflows of its connection
- * @weight: of the connection's size
- * @first_packets: of weft_window_first_packets()
- * @now_us: monotonic time
+ * @conn: its connection
  *
  * Return: true when the subflow is new, or has taken the slot of another.
  */
 bool weft_window_update(struct weft_window *window,
-			const struct weft_subflow_view *view, unsigned int n,
-			u32 weight, u32 first_packets, u64 now_us)
+			const struct weft_subflow_view *view,
+			const struct weft_window_conn *conn)
 {
 	u32 acked = view->delivered_packets - window->delivered;
 	bool is_new = !window->is_known || (s32)acked < 0;
@@ -374,22 +371,22 @@ bool weft_window_update(struct weft_window *window,
 		weft_contention_clear(&window->contention, view);
 		acked = 0;
 	}
-	window->weight = weight;
+	window->weight = conn->weight;
 	window->delivered = view->delivered_packets;
 	if (acked && view->rtt_us)
-		take_acks(window, view, acked, n, now_us);
+		take_acks(window, view, acked, conn);
 	if (weft_outstanding(view) && window->size)
 		return is_new;
-	window->idle_us = now_us;
+	window->idle_us = conn->now_us;
 	/* one ACK may empty a small window: that is no idle time to start again after */
 	if (window->size &&
-	    now_us - view->acked_us <= weft_window_rtt_us(window, view))
+	    conn->now_us - view->acked_us <= weft_window_rtt_us(window, view))
 		return is_new;
-	window->size = first_window(view, first_packets);
+	window->size = first_window(view, conn->first_packets);
 	window->is_slow_start = true;
 	window->round_end = view->delivered_packets + 1;
 	/* the queue of back then is gone */
-	if (now_us - window->acked_us > MEMORY_RTTS * window->rtt_us) {
+	if (conn->now_us - window->acked_us > MEMORY_RTTS * window->rtt_us) {
 		window->rtt_us = 0;
 		window->group_rtt_us = 0;
 		window->group_sum_us = 0;

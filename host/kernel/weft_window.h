@@ -84,9 +84,23 @@ enum weft_queue {
 	WEFT_QUEUE_JAMMED,
 };
 
+/**
+ * struct weft_window_conn - what all windows of a connection follow
+ * @now_us: monotonic time
+ * @n: usable subflows
+ * @weight: of its size, see weft_size_weight()
+ * @first_packets: see weft_window_first_packets()
+ */
+struct weft_window_conn {
+	u64		now_us;
+	unsigned int	n;
+	u32		weight;
+	u32		first_packets;
+};
+
 bool weft_window_update(struct weft_window *window,
-			const struct weft_subflow_view *view, unsigned int n,
-			u32 weight, u32 first_packets, u64 now_us);
+			const struct weft_subflow_view *view,
+			const struct weft_window_conn *conn);
 u32 weft_window_first_packets(u64 bytes_left, unsigned int n, bool is_idle);
 enum weft_queue weft_window_queue(const struct weft_window *window,
 				  const struct weft_subflow_view *view, u64 now_us);

@@ -19,10 +19,10 @@ fn bytes_of(flows: &[(u64, u64)], most_bytes: &[u64]) -> [u64; CLASSES] {
     bytes
 }
 
-/// Many flows below all built-in thresholds but two, and a few long ones.
+/// Flows below all built-in thresholds.
 const SHORT: [(u64, u64); 2] = [(4_000, 1000), (40_000, 500)];
 /// Flows that end above all built-in thresholds.
-const LONG: [(u64, u64); 3] = [(8_000_000, 30), (40_000_000, 10), (90_000_000, 5)];
+const LONG: [(u64, u64); 3] = [(20_000_000, 12), (100_000_000, 4), (225_000_000, 2)];
 
 /// A fabric of hosts that send the same flows over and over.
 struct Fabric {

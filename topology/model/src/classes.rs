@@ -17,7 +17,7 @@ pub fn dscp_of_class(class: u8) -> u8 {
 
 /// Thousands of bytes left to send up to which data are in class 1, 2, ..., of eight:
 /// `weft_thresholds_kb` of `host/kernel/priority.c`.
-const THRESHOLDS_KB: [u64; CLASSES_MAX as usize - 2] = [15, 45, 150, 500, 1500, 5000];
+const THRESHOLDS_KB: [u64; CLASSES_MAX as usize - 2] = [130, 250, 1000, 2000, 5000, 12_000];
 
 /// The built-in thresholds between so many classes, in bytes, from class 1 on: fewer classes have
 /// some of those of eight.
@@ -74,8 +74,9 @@ mod tests {
 
     #[test]
     fn data_have_the_class_that_the_kernel_gives_them() {
-        let classes =
-            |count| [1, 15_000, 15_001, 150_000, 5_000_000, 5_000_001].map(|b| class_of(b, count));
+        let classes = |count| {
+            [1, 130_000, 130_001, 1_000_000, 12_000_000, 12_000_001].map(|b| class_of(b, count))
+        };
         assert_eq!(classes(8), [1, 1, 2, 3, 6, 7]);
         assert_eq!(classes(4), [1, 1, 1, 2, 3, 3]);
         assert_eq!(classes(2), [1; 6]);
