@@ -31,10 +31,11 @@ not run here; only the paragraphs headed *Setting*, *Grade* and *Why* are writte
 _OWN_HEAD = """\
 ## Weft's own scheduler
 
-`weft-baselines` compares `weft` with what data centers run: DCTCP, small timeouts, one path by a
-hash, flowlets and spraying; `weft-steady` with the best of them, for ten seconds and more after
-a warm-up. In `weft` and `weft-means` all transports run over CUBIC, drop-tail
-queues and a minimum RTO of 200 ms; beside DCTCP most of those margins are gone.
+`weft-goals` compares `weft`, with classes and without, with the best of what data centers run, and
+with the goals that were set before it was built. `weft-baselines` is the screening among all of
+these: DCTCP, small timeouts, one path by a hash, flowlets and spraying. `weft-steady` takes ten
+seconds and more after a warm-up. In `weft` and `weft-means` all transports run over CUBIC,
+drop-tail queues and a minimum RTO of 200 ms; beside DCTCP most of those margins are gone.
 """
 
 _HOW = """\

@@ -11,7 +11,7 @@ use weft_topology::{Routing, Topology};
 /// Contents of `run.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
-    /// [`super::FORMAT`].
+    /// Version of the folder's format.
     pub format: u32,
     /// Weft's version.
     pub weft: String,
