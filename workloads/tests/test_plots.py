@@ -51,6 +51,19 @@ def test_labels_that_cannot_be_wrapped_are_slanted(count: int) -> None:
     assert {label.get_rotation() for label in labels} == {30}
 
 
+def test_panels_that_are_too_many_for_one_row_go_into_more() -> None:
+    figure, grid = plot.panels(5, (6.0, 4.0), across=4)
+    assert figure.axes == grid
+    places = [axes.get_subplotspec() for axes in grid]
+    assert [(p.rowspan.start, p.colspan.start) for p in places if p] == [
+        (0, 0),
+        (0, 1),
+        (0, 2),
+        (0, 3),
+        (1, 0),
+    ]
+
+
 def test_a_panel_is_as_wide_as_its_bars_need() -> None:
     means = scenario.read("weft-means")
     (experiment,) = means.experiments

@@ -40,6 +40,8 @@ _HEIGHT_LETTERS = 32
 _CAP_POINTS = 2.0
 _CAPTION_INCHES, _CAPTION_LETTERS = 0.14, 17
 """Height of a line of the caption, and letters in an inch of it."""
+_FACETS_ACROSS = 4
+"""More panels go into the next row: the page of a scenario is not wider."""
 _GAP = 20
 """A time series has a gap where points are this many times the median interval apart."""
 _GROUPED_FROM = 10_000
@@ -96,8 +98,9 @@ def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
     facets = _points(experiment, plot.facet, frame) if plot.facet else [None]
     width, height = _FACET_INCHES
     stretch = _stretch(plot, experiment, frame)
-    size = (width * stretch * len(facets) + _MARGIN_INCHES, height + 0.5)
-    drawn, grid = panels(len(facets), size, sharex=plot.kind == "cdf", sharey=True)
+    across = min(len(facets), _FACETS_ACROSS)
+    size = (width * stretch * across + _MARGIN_INCHES, height * -(-len(facets) // across) + 0.5)
+    drawn, grid = panels(len(facets), size, across, sharex=plot.kind == "cdf", sharey=True)
     with matplotlib.style.context(style.SHEET):
         for axes, facet in zip(grid, facets, strict=True):
             part = frame if facet is None else frame.filter(pl.col(plot.facet or "") == facet)
@@ -108,7 +111,7 @@ def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
         if plot.x != plot.series:
             series = _axis(experiment, plot.series)
             title = None if series.name == "scheduler" else series.label
-            legend(drawn, grid, title, stretch)
+            legend(drawn, grid, title, stretch * across)
     return drawn
 
 
@@ -124,19 +127,29 @@ def _shown(plot: Plot, results: Results) -> pl.DataFrame:
 
 
 def panels(
-    count: int, inches: tuple[float, float], sharex: bool = False, sharey: bool = False
+    count: int,
+    inches: tuple[float, float],
+    across: int | None = None,
+    sharex: bool = False,
+    sharey: bool = False,
 ) -> tuple[Figure, list[Axes]]:
-    """Make a figure with a row of panels, in Weft's style."""
+    """Make a figure with rows of panels, `across` in each or all in one, in Weft's style."""
+    across = across or count
     with matplotlib.style.context(style.SHEET):
         made = Figure(figsize=inches, layout="constrained")
-        grid = made.subplots(1, count, sharex=sharex, sharey=sharey, squeeze=False)
-    return made, list(grid[0])
+        rows = -(-count // across)
+        grid = made.subplots(rows, across, sharex=sharex, sharey=sharey, squeeze=False)
+    for axes in grid.flat[count:]:
+        axes.remove()
+    return made, list(grid.flat[:count])
 
 
-def legend(figure: Figure, grid: Sequence[Axes], title: str | None, stretch: float = 1.0) -> None:
+def legend(
+    figure: Figure, grid: Sequence[Axes], title: str | None, across: float | None = None
+) -> None:
     """Put one legend above all panels, if there are at least two series.
 
-    Panels are `stretch` times as wide as usual.
+    There is room for `across` panels of the usual width beside each other; without it, for all.
     """
     handles: dict[str, Any] = {}
     for axes in grid:
@@ -144,7 +157,7 @@ def legend(figure: Figure, grid: Sequence[Axes], title: str | None, stretch: flo
     if len(handles) < 2:
         return
     longest = max(map(len, handles)) + 5
-    row = int(len(grid) * stretch * _LEGEND_LETTERS)
+    row = int((across or len(grid)) * _LEGEND_LETTERS)
     columns = max(row // longest, 2 if 2 * longest <= row * _LEGEND_SLACK else 1)
     figure.legend(
         handles.values(),
@@ -197,10 +210,10 @@ def _stretch(plot: Plot, experiment: Experiment, frame: pl.DataFrame) -> float:
 
 def _panel_inches(axes: Axes) -> float:
     """Give the width of a panel."""
-    figure = axes.get_figure(root=True)
-    if figure is None:
+    figure, place = axes.get_figure(root=True), axes.get_subplotspec()
+    if figure is None or place is None:
         return _FACET_INCHES[0]
-    return (float(figure.get_figwidth()) - _MARGIN_INCHES) / len(figure.axes)
+    return (float(figure.get_figwidth()) - _MARGIN_INCHES) / place.get_gridspec().ncols
 
 
 def _points(experiment: Experiment, axis: str, frame: pl.DataFrame) -> list[str]:
@@ -494,7 +507,5 @@ def _label(grid: Sequence[Axes], plot: Plot, experiment: Experiment) -> None:
             values = [float(v) for v in _axis(experiment, plot.x).values()]
             axes.set_xticks(values, [f"{value:g}" for value in values])
             axes.minorticks_off()
-    if plot.kind == "cdf":
-        name_height(grid[0], "Share at most (%)")
-    else:
-        name_height(grid[0], tables.axis_label(plot))
+    for axes in grid[::_FACETS_ACROSS]:
+        name_height(axes, "Share at most (%)" if plot.kind == "cdf" else tables.axis_label(plot))
