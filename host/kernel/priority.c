@@ -113,9 +113,9 @@ static u8 class_with(const struct net *net, u64 bytes_left, unsigned int classes
 /*
  * Connections with as much left as each other, as in an incast, would all be in one class and
  * share the link until the end, where all are late. One after the other, the last would end at
- * the same time and the mean at half of it. So a random factor puts them into two neighbouring
- * classes. 85 percent of a doubling is half of the distance between most thresholds: connections
- * whose order is wrong then could have been in one class before.
+ * the same time and the mean at half of it. So a random factor puts them into neighbouring
+ * classes. 85 percent of a doubling is less than the distance between two thresholds: most
+ * connections whose order is wrong then could have been in one class before.
  *
  * The sequence numbers of a connection begin with a hash of a random key (RFC 8684, section
  * 3.1), so that of the first byte of a message is random enough.
