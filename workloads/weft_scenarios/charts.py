@@ -168,8 +168,7 @@ def _data(experiment: Experiment, series: Axis, results: Results, table: pl.Data
 def _panels(data: _Data, draw: _Draw) -> Figure:
     """Draw a panel per cell, with one legend."""
     cells = data.panels()
-    width, height = _PANEL_INCHES
-    figure, grid = plot.panels(len(cells), (width * len(cells) + 0.4, height + 0.7))
+    figure, grid = plot.panels(len(cells), _PANEL_INCHES, (0.4, 0.7))
     for axes, cell in zip(grid, cells, strict=True):
         rows = data.flows
         for axis, value in cell.items():

@@ -98,9 +98,14 @@ def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
     facets = _points(experiment, plot.facet, frame) if plot.facet else [None]
     width, height = _FACET_INCHES
     stretch = _stretch(plot, experiment, frame)
-    across = min(len(facets), _FACETS_ACROSS)
-    size = (width * stretch * across + _MARGIN_INCHES, height * -(-len(facets) // across) + 0.5)
-    drawn, grid = panels(len(facets), size, across, sharex=plot.kind == "cdf", sharey=True)
+    drawn, grid = panels(
+        len(facets),
+        (width * stretch, height),
+        (_MARGIN_INCHES, 0.5),
+        _FACETS_ACROSS,
+        sharex=plot.kind == "cdf",
+        sharey=True,
+    )
     with matplotlib.style.context(style.SHEET):
         for axes, facet in zip(grid, facets, strict=True):
             part = frame if facet is None else frame.filter(pl.col(plot.facet or "") == facet)
@@ -111,7 +116,7 @@ def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
         if plot.x != plot.series:
             series = _axis(experiment, plot.series)
             title = None if series.name == "scheduler" else series.label
-            legend(drawn, grid, title, stretch * across)
+            legend(drawn, grid, title, stretch)
     return drawn
 
 
@@ -129,27 +134,34 @@ def _shown(plot: Plot, results: Results) -> pl.DataFrame:
 def panels(
     count: int,
     inches: tuple[float, float],
+    margin_inches: tuple[float, float] = (0.0, 0.0),
     across: int | None = None,
     sharex: bool = False,
     sharey: bool = False,
 ) -> tuple[Figure, list[Axes]]:
-    """Make a figure with rows of panels, `across` in each or all in one, in Weft's style."""
-    across = across or count
+    """Make a figure with panels of this size, at most `across` in a row, in Weft's style."""
+    columns = min(count, across or count)
+    rows = math.ceil(count / columns)
+    (width, height), (besides, above) = inches, margin_inches
+    size = (width * columns + besides, height * rows + above)
     with matplotlib.style.context(style.SHEET):
-        made = Figure(figsize=inches, layout="constrained")
-        rows = -(-count // across)
-        grid = made.subplots(rows, across, sharex=sharex, sharey=sharey, squeeze=False)
+        made = Figure(figsize=size, layout="constrained")
+        grid = made.subplots(rows, columns, sharex=sharex, sharey=sharey, squeeze=False)
     for axes in grid.flat[count:]:
         axes.remove()
     return made, list(grid.flat[:count])
 
 
-def legend(
-    figure: Figure, grid: Sequence[Axes], title: str | None, across: float | None = None
-) -> None:
+def _columns(axes: Axes) -> int:
+    """Give how many panels there are in the row of one."""
+    place = axes.get_subplotspec()
+    return 1 if place is None else place.get_gridspec().ncols
+
+
+def legend(figure: Figure, grid: Sequence[Axes], title: str | None, stretch: float = 1.0) -> None:
     """Put one legend above all panels, if there are at least two series.
 
-    There is room for `across` panels of the usual width beside each other; without it, for all.
+    Panels are `stretch` times as wide as usual.
     """
     handles: dict[str, Any] = {}
     for axes in grid:
@@ -157,7 +169,7 @@ def legend(
     if len(handles) < 2:
         return
     longest = max(map(len, handles)) + 5
-    row = int((across or len(grid)) * _LEGEND_LETTERS)
+    row = int(_columns(grid[0]) * stretch * _LEGEND_LETTERS)
     columns = max(row // longest, 2 if 2 * longest <= row * _LEGEND_SLACK else 1)
     figure.legend(
         handles.values(),
@@ -210,10 +222,10 @@ def _stretch(plot: Plot, experiment: Experiment, frame: pl.DataFrame) -> float:
 
 def _panel_inches(axes: Axes) -> float:
     """Give the width of a panel."""
-    figure, place = axes.get_figure(root=True), axes.get_subplotspec()
-    if figure is None or place is None:
+    figure = axes.get_figure(root=True)
+    if figure is None:
         return _FACET_INCHES[0]
-    return (float(figure.get_figwidth()) - _MARGIN_INCHES) / place.get_gridspec().ncols
+    return (float(figure.get_figwidth()) - _MARGIN_INCHES) / _columns(axes)
 
 
 def _points(experiment: Experiment, axis: str, frame: pl.DataFrame) -> list[str]:
@@ -507,5 +519,5 @@ def _label(grid: Sequence[Axes], plot: Plot, experiment: Experiment) -> None:
             values = [float(v) for v in _axis(experiment, plot.x).values()]
             axes.set_xticks(values, [f"{value:g}" for value in values])
             axes.minorticks_off()
-    for axes in grid[::_FACETS_ACROSS]:
+    for axes in grid[:: _columns(grid[0])]:
         name_height(axes, "Share at most (%)" if plot.kind == "cdf" else tables.axis_label(plot))
