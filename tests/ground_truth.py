@@ -214,9 +214,14 @@ class Queue:
 class PriorityQueue:
     """The same with priorities, the greatest first, and no share for the lowest."""
 
-    def __init__(self, rate_bps: int) -> None:
-        """An empty queue in front of a link of this rate."""
+    def __init__(self, rate_bps: int, arrivals_first: bool) -> None:
+        """An empty queue in front of a link of this rate.
+
+        `arrivals_first` tells whether a packet that arrives when the link becomes idle comes before
+        the next one leaves, and may go first: events at the same time have no order.
+        """
         self._rate_bps = rate_bps
+        self._arrivals_first = arrivals_first
         self._free = 0
         self._waiting: list[deque[int]] = [deque() for _ in range(PRIORITIES)]
         """Lengths of the packets of each priority."""
@@ -235,7 +240,7 @@ class PriorityQueue:
         """Send what leaves before a time, or everything."""
         while any(self._waiting):
             now_ns = self._free // self._rate_bps
-            if until_ns is not None and now_ns >= until_ns:
+            if until_ns is not None and now_ns + self._arrivals_first > until_ns:
                 return
             priority = max(p for p, waiting in enumerate(self._waiting) if waiting)
             self.by_priority[priority].left.append(now_ns)
@@ -283,15 +288,19 @@ class GroundTruth:
                 yield (row["switch"], int(row["port"])), row
 
     @cached_property
-    def priority_queues(self) -> dict[tuple[str, int], PriorityQueue]:
-        """The queues by priority, if nothing was dropped."""
-        queues: dict[tuple[str, int], PriorityQueue] = {}
+    def priority_queues(self) -> dict[tuple[str, int], list[PriorityQueue]]:
+        """The queues by priority with either order of events, if nothing was dropped."""
+        queues: dict[tuple[str, int], list[PriorityQueue]] = {
+            key: [PriorityQueue(queue.rate_bps, first) for first in (True, False)]
+            for key, queue in self.queues.items()
+        }
         for key, row in self._arrivals():
             assert row["dropped"] == "0"
-            queue = queues.setdefault(key, PriorityQueue(self.queues[key].rate_bps))
-            queue.enter(int(row["time_ns"]), int(row["bytes"]), int(row["priority"]))
-        for queue in queues.values():
-            queue.serve()
+            for queue in queues[key]:
+                queue.enter(int(row["time_ns"]), int(row["bytes"]), int(row["priority"]))
+        for either in queues.values():
+            for queue in either:
+                queue.serve()
         return queues
 
     @property

@@ -103,24 +103,24 @@ def test_queue_samples_are_the_true_depths_and_delays_of_every_class(
         truth = GroundTruth(capture)
         for digest in queue_samples(capture):
             port, depth, *_ = digest.fields
-            queues = truth.priority_queues[digest.switch, port].by_priority
+            either = [queue.by_priority for queue in truth.priority_queues[digest.switch, port]]
             depths, delays_ns = digest.fields[6 : 6 + PRIORITIES], digest.fields[6 + PRIORITIES :]
             assert sum(depths) == depth
-            for priority, queue in enumerate(queues):
-                wrong_depths += depths[priority] not in queue.waiting(digest.at_ns)
+            for priority, queues in enumerate(zip(*either, strict=True)):
+                waiting = [queue.waiting(digest.at_ns) for queue in queues]
+                wrong_depths += all(depths[priority] not in packets for packets in waiting)
                 if depths[priority]:
                     seen.add(priority)
-                    true = queue.delays_ns(digest.at_ns)
+                    true = [ns for queue in queues for ns in queue.delays_ns(digest.at_ns)]
                     errors.append(min(abs(delays_ns[priority] - ns) for ns in true or [0]))
                 else:
                     assert delays_ns[priority] == 0
     print(f"{len(errors)} classes in queues: {spread(errors)}, {wrong_depths} wrong depths")
     assert len(errors) > MANY
     assert len(seen) >= PRIORITIES - 1
-    # A packet that arrives when the link becomes idle may come before or after the next one leaves.
-    assert wrong_depths <= len(errors) // 40
-    assert quantile(errors, 0.5) <= 1_000
-    assert quantile(errors, 0.99) <= ERROR_NS
+    # Events at the same time may have one order here and the other there.
+    assert wrong_depths <= len(errors) // 1000
+    assert quantile(errors, 0.99) <= 1_000
 
 
 def test_samples_of_sent_bytes_are_the_true_counts_since_the_link_was_idle(
