@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flow completion times of the fluid model, for cases with known answers."""
 
+import re
+from pathlib import Path
+
 import polars as pl
 import pytest
 from weft_scenarios import fluid
@@ -20,7 +23,7 @@ def at(megabytes: float) -> int:
 
 
 def ratios(
-    *flows: tuple[str, str, int, float, float], traffic: str = "random", **topology: object
+    *flows: tuple[str, str, float, float, float], traffic: str = "random", **topology: object
 ) -> dict[str, float]:
     """Compare flows: source, destination, MB, start and FCT in units of a megabyte's time."""
     rows = [
@@ -53,6 +56,40 @@ def test_equal_flows_of_an_incast_have_half_the_mean_when_one_goes_first() -> No
     assert found["fct_mean_by_even"] == pytest.approx(1)
     assert found["fct_mean_even_ms"] == pytest.approx(3 * MB_MS)
     assert found["fct_mean_shortest_ms"] == pytest.approx(2 * MB_MS)
+
+
+def test_flows_of_one_class_share_evenly_and_the_lower_class_gets_what_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fluid, "_SPREAD_DOUBLINGS", 0)
+    # Class 3 goes before class 4: done after 0.9 and 2.4.
+    found = ratios(("h1_1", "h2_1", 1.5, 0, 2.4), ("h1_1", "h2_2", 0.9, 0, 0.9))
+    assert found["fct_mean_by_class"] == pytest.approx(1)
+    assert found["fct_p99_by_class"] == pytest.approx(1)
+    # Both share evenly until one has 1 MB left, after 0.4; it is then done after 1.4.
+    found = ratios(("h1_1", "h2_1", 1.5, 0, 2.7), ("h1_1", "h2_2", 1.2, 0, 1.4))
+    assert found["fct_mean_by_class"] == pytest.approx(1)
+    # The lower class has its own way to the other rack, and waits for nobody there.
+    found = ratios(("h1_1", "h2_1", 20, 0, 20), ("h1_2", "h2_2", 1, 0, 1))
+    assert found["fct_mean_by_class"] == pytest.approx(1)
+
+
+def test_equal_flows_have_a_mean_between_sharing_evenly_and_one_after_another() -> None:
+    flows = [(f"h1_{host % 4 + 1}", "h2_1", 0.2, 0, 1) for host in range(32)]
+    found = ratios(*flows, traffic="incast")
+    even, shortest = found["fct_mean_even_ms"], found["fct_mean_shortest_ms"]
+    assert 1.05 * shortest < found["fct_mean_class_ms"] < 0.95 * even
+
+
+def test_the_model_has_the_kernels_classes() -> None:
+    code = (Path(__file__).parents[2] / "host" / "kernel" / "priority.c").read_text()
+    thresholds = re.search(r"weft_thresholds_kb\[\w+\] = \{([^}]*)\}", code)
+    spread = re.search(r"weft_spread_percent = (\d+);", code)
+    assert thresholds
+    assert spread
+    kb = tuple(int(number) for number in re.findall(r"\d+", thresholds[1]))
+    assert kb == fluid._THRESHOLDS_KB
+    assert int(spread[1]) == 100 * fluid._SPREAD_DOUBLINGS
 
 
 def test_rates_follow_as_flows_come_and_go() -> None:

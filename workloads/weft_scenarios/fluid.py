@@ -3,17 +3,21 @@
 
 A flow between racks uses the link of its host, all paths between the two racks at once, and the
 link of the other host. When flows arrive or complete, and when spines fail, return or change their
-rates, the rates of all flows follow at once. There are two ways to share:
+rates, the rates of all flows follow at once. There are three ways to share:
 
 - **evenly**: max-min fairness, which ideal congestion control would reach (Bertsekas and Gallager,
   Data Networks, section 6.5.2);
 - **shortest first**: the flow with the least data left goes first. SRPT has the lowest mean FCT on
-  one link (Schrage, Operations Research 16(3), 1968), but has to know the sizes of flows.
+  one link (Schrage, Operations Research 16(3), 1968), but has to know the sizes of flows;
+- **by class**: flows are in one of seven classes by the data they have left, times a random factor,
+  as under `--priorities 8` with the built-in thresholds. A lower class gets what a higher one can't
+  use, and flows of one class share evenly.
 
-No scheduler can exceed the capacity of links. So these are bounds on what is left to gain.
+No scheduler can exceed the capacity of links. So these are bounds on what is left to gain, the last
+one for switches with eight queues.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,8 +32,19 @@ _PAYLOAD_SHARE = PACKET_BYTES / 1514
 """Payload in a full frame of an MPTCP subflow over IPv4. The links of the lab count frames with
 their Ethernet header, but without preamble, checksum and gap."""
 
+_DONE_BYTES = 1e-3
+"""So much is nothing."""
+_LEAST_SPEED = 1e-6
+"""Bytes per second of a flow that gets nothing."""
+_THRESHOLDS_KB = (130, 250, 1000, 2000, 5000, 12_000)
+"""Thousands of bytes left up to which flows are in each class but the last: `weft_thresholds_kb` of
+`host/kernel/priority.c`. Class 0 has no data."""
+_SPREAD_DOUBLINGS = 0.85
+"""Most doublings of the random factor: `weft_spread_percent` there."""
+
 Rates = NDArray[np.float64]
 Links = NDArray[np.intp]
+Flows = NDArray[np.intp]
 
 
 class Phase(NamedTuple):
@@ -37,6 +52,20 @@ class Phase(NamedTuple):
 
     from_s: float
     rates: Rates
+
+
+class Sharing(NamedTuple):
+    """How flows share links, until one comes, goes, or has little left."""
+
+    speed: Rates
+    """Bytes per second of each flow."""
+    until_left: Rates
+    """Bytes that a flow has left when links are shared anew."""
+
+
+Share = Callable[[Links, Rates, Rates, Flows], Sharing]
+"""Shares links among some flows: from the links of each, the rates of links, what each has left,
+and the number of each among all flows."""
 
 
 def metrics(info: Mapping[str, Any], flows: pl.DataFrame) -> dict[str, float]:
@@ -63,7 +92,8 @@ def metrics(info: Mapping[str, Any], flows: pl.DataFrame) -> dict[str, float]:
     counts = warmup.is_over(flows, info)
     fct_s = flows["fct_ns"].filter(counts) / 1e9
     found = {}
-    for name, share in (("even", _evenly), ("shortest", _shortest_first)):
+    shares = {"even": _evenly, "shortest": _shortest_first, "class": _by_class(len(octets))}
+    for name, share in shares.items():
         all_s = pl.Series(_fct_s(start_s, octets, links, phases, share) + delay_s)
         least_s = all_s.filter(counts)
         found[f"fct_mean_by_{name}"] = number(fct_s.mean()) / number(least_s.mean())
@@ -116,7 +146,7 @@ def _phases(topology: Mapping[str, Any]) -> Iterator[Phase]:
 
 
 def _fct_s(
-    start_s: Rates, octets: Rates, links: Links, phases: Sequence[Phase], share: Any
+    start_s: Rates, octets: Rates, links: Links, phases: Sequence[Phase], share: Share
 ) -> Rates:
     left, fct_s = octets.copy(), np.zeros(len(octets))
     coming = list(np.argsort(start_s, kind="stable"))[::-1]
@@ -128,8 +158,8 @@ def _fct_s(
             rates = later.pop(0).rates
             continue
         flowing = np.array(active, dtype=np.intp)
-        speed = share(links[flowing], rates, left[flowing])
-        step_s = float((left[flowing] / speed).min()) if active else np.inf
+        speed, until = share(links[flowing], rates, left[flowing], flowing)
+        step_s = float(((left[flowing] - until) / speed).min()) if active else np.inf
         changes_s = later[0].from_s if later else np.inf
         arrives = bool(coming) and min(now_s + step_s, changes_s) >= start_s[coming[-1]]
         if arrives:
@@ -138,7 +168,7 @@ def _fct_s(
             step_s = changes_s - now_s
         left[flowing] -= speed * step_s
         now_s += step_s
-        for flow in flowing[left[flowing] < 1e-3]:
+        for flow in flowing[left[flowing] < _DONE_BYTES]:
             fct_s[flow] = now_s - start_s[flow]
             active.remove(int(flow))
         if arrives:
@@ -146,7 +176,11 @@ def _fct_s(
     return fct_s
 
 
-def _evenly(links: Links, rates: Rates, _: Rates) -> Rates:
+def _evenly(links: Links, rates: Rates, left: Rates, _: Flows) -> Sharing:
+    return Sharing(np.maximum(_max_min(links, rates), _LEAST_SPEED), np.zeros(len(left)))
+
+
+def _max_min(links: Links, rates: Rates) -> Rates:
     """Raise the rates of all flows together; flows at a link that becomes full keep their rate."""
     speed, spare = np.zeros(len(links)), rates.copy()
     waiting = np.ones(len(links), dtype=bool)
@@ -161,12 +195,33 @@ def _evenly(links: Links, rates: Rates, _: Rates) -> Rates:
         speed[served] = each[fullest]
         spare = np.maximum(spare - uses[served].sum(axis=0) * each[fullest], 0)
         waiting &= ~served
-    return np.maximum(speed, 1e-6)
+    return speed
 
 
-def _shortest_first(links: Links, rates: Rates, left: Rates) -> Rates:
+def _shortest_first(links: Links, rates: Rates, left: Rates, _: Flows) -> Sharing:
     speed, spare = np.zeros(len(links)), rates.copy()
     for flow in np.argsort(left, kind="stable"):
         speed[flow] = spare[links[flow]].min()
         spare[np.unique(links[flow])] -= speed[flow]
-    return np.maximum(speed, 1e-6)
+    return Sharing(np.maximum(speed, _LEAST_SPEED), np.zeros(len(left)))
+
+
+def _by_class(count: int) -> Share:
+    """Share links by the classes of `count` flows."""
+    doublings = np.random.default_rng(1).uniform(-_SPREAD_DOUBLINGS, _SPREAD_DOUBLINGS, count)
+    # In class c from 1 on a flow has more than the bytes in its row's column c - 1 left.
+    least_left = np.outer(2**-doublings, np.array([0, *_THRESHOLDS_KB]) * 1e3)
+
+    def share(links: Links, rates: Rates, left: Rates, flows: Flows) -> Sharing:
+        # What has come down to a threshold is below it, whatever floating-point numbers say.
+        classes = (left[:, np.newaxis] > least_left[flows] + _DONE_BYTES).sum(axis=1)
+        speed, spare = np.zeros(len(links)), rates.copy()
+        for some in (np.flatnonzero(classes == each) for each in np.unique(classes)):
+            speed[some] = _max_min(links[some], spare)
+            for flow in some:
+                spare[np.unique(links[flow])] -= speed[flow]
+            spare = np.maximum(spare, 0)
+        until_left = least_left[flows, np.maximum(classes, 1) - 1]
+        return Sharing(np.maximum(speed, _LEAST_SPEED), until_left)
+
+    return share
