@@ -7,6 +7,7 @@ import pytest
 from small_scenario import SMALL, read
 from weft_scenarios import matrix, results, results_index
 from weft_scenarios.metrics import Measured
+from weft_scenarios.revisions import Programs
 from weft_scenarios.scenario import Scenario
 
 
@@ -70,19 +71,38 @@ def test_the_full_set_stands_beside_the_reduced_one(tmp_path: Path) -> None:
     assert (tmp_path / "results" / "one-full-fct.svg").exists()
 
 
-def test_results_of_an_older_revision_are_stale(
+def ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **revisions: Programs | None
+) -> list[str]:
+    """Give the ends of the rows of scenarios whose runs have these revisions and programs."""
+    monkeypatch.setattr(results_index, "programs", revisions.get)
+    scenarios = [read(tmp_path, SMALL, f"of-{revision}") for revision in revisions]
+    for scenario, revision in zip(scenarios, revisions, strict=True):
+        measured(tmp_path / scenario.name, scenario, 1.5, revision=revision)
+    results_index.write(scenarios, tmp_path, tmp_path / "RESULTS.md")
+    lines = (tmp_path / "RESULTS.md").read_text().splitlines()
+    return [line.split(" | ")[-1] for line in lines if "](results/" in line]
+
+
+def test_results_of_older_programs_are_stale(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    committed_s = {"abc123": 1, "def456": 2, "gone": None}
-    monkeypatch.setattr(results_index, "_committed_s", committed_s.get)
-    target = tmp_path / "RESULTS.md"
-    scenarios = [read(tmp_path, SMALL, name) for name in ("one", "two", "three")]
-    for scenario, revision in zip(scenarios, committed_s, strict=True):
-        measured(tmp_path / scenario.name, scenario, 1.5, revision=revision)
-    results_index.write(scenarios, tmp_path, target)
-    rows = [line for line in target.read_text().splitlines() if "](results/" in line]
-    ends = [row.split(" | ")[-1] for row in rows]
-    assert ends == ["abc123 *stale* |", "def456 |", "gone *stale* |"]
+    one, two = Programs(1, True, "abc123"), Programs(2, True, "def456")
+    found = ends(tmp_path, monkeypatch, abc123=one, def456=two, docs=two, gone=None)
+    assert found == ["abc123 *stale* |", "def456 |", "docs |", "gone *stale* |"]
+
+
+def test_of_two_builds_of_a_commit_the_one_with_changes_is_stale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clean, dirty = Programs(1, True, "abc"), Programs(1, False, "abc")
+    assert ends(tmp_path, monkeypatch, abc=clean, dirty=dirty) == ["abc |", "dirty *stale* |"]
+
+
+def test_nothing_is_stale_where_git_knows_no_revision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ends(tmp_path, monkeypatch, abc=None, other=None) == ["abc |", "other |"]
 
 
 def test_what_is_no_papers_stands_apart(tmp_path: Path) -> None:
@@ -138,19 +158,6 @@ def test_results_of_claims_that_are_read_in_another_way_are_stale(tmp_path: Path
     ):
         results_index.write([read(tmp_path, other, "one")], tmp_path / "nowhere", target)
         assert "*stale*" in target.read_text()
-
-
-def test_of_two_builds_of_a_commit_the_one_with_changes_is_stale(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(results_index, "_committed_s", lambda _: 1)
-    scenarios = [read(tmp_path, SMALL, name) for name in ("one", "two")]
-    for scenario, revision in zip(scenarios, ("abc", "abc-dirty"), strict=True):
-        measured(tmp_path / scenario.name, scenario, 1.5, revision=revision)
-    results_index.write(scenarios, tmp_path, tmp_path / "RESULTS.md")
-    index = (tmp_path / "RESULTS.md").read_text()
-    assert "| abc |" in index
-    assert "| abc-dirty *stale* |" in index
 
 
 def test_a_page_gives_the_papers_number_and_the_command_with_its_seeds(tmp_path: Path) -> None:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes RESULTS.md: a row for each figure, and a page for each in the folder `results`."""
 
-import subprocess
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +10,8 @@ from weft_scenarios import results, results_page, tables
 from weft_scenarios.claims import VERDICTS
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import write_whole
-from weft_scenarios.installation import ROOT
 from weft_scenarios.results_page import FULL, Page
+from weft_scenarios.revisions import programs
 from weft_scenarios.scenario import Scenario
 
 _HEAD = """\
@@ -20,8 +19,8 @@ _HEAD = """\
 
 What the papers claim, what this repository measures, and whether the claim holds on today's kernel.
 A row is a figure with its first claim; its page has the plots, all claims, the setting and what
-differs from the paper's, the command, the kernel and the revision. *Stale* are results of another
-revision than the newest of their table, or of claims that were read in another way.
+differs from the paper's, the command, the kernel and the revision. *Stale* are results of older
+programs than the newest of their table, or of claims that were read in another way.
 [How to read it](#how-to-read-it) says what grades and verdicts mean.
 `make results` writes all this from the last runs, and keeps what it says of scenarios that were
 not run here; only the paragraphs headed *Setting*, *Grade* and *Why* are written by hand, in
@@ -71,8 +70,6 @@ _COLUMNS = [
     "All claims",
     "Weft",
 ]
-_DIRTY = "-dirty"
-"""Ends a revision that was built with changes that are not committed."""
 _OWN = "this repository"
 """Source of scenarios that are no paper's."""
 
@@ -128,16 +125,17 @@ def _index(pages: Mapping[str, tuple[Page, Scenario]], missing: Sequence[str]) -
 
 
 def _table(pages: Sequence[tuple[Page, Scenario]]) -> str:
-    newest = _newest({revision for page, _ in pages for revision in page.revisions()})
-    return tables.markdown([_COLUMNS, *(_row(*both, newest) for both in pages)])
+    all_revisions = {revision for page, _ in pages for revision in page.revisions()}
+    known = {revision: programs(revision) for revision in all_revisions}
+    newest = max((found for found in known.values() if found is not None), default=None)
+    old = {revision for revision, found in known.items() if found != newest}
+    return tables.markdown([_COLUMNS, *(_row(*both, old) for both in pages)])
 
 
-def _row(page: Page, scenario: Scenario, newest: str | None) -> list[str]:
+def _row(page: Page, scenario: Scenario, old: Set[str]) -> list[str]:
     words = Counter(row[-1].strip("*") for row in page.claims)
     revisions = sorted(page.revisions())
-    is_stale = not results_page.is_current(page, scenario) or (
-        newest is not None and revisions != [newest]
-    )
+    is_stale = not results_page.is_current(page, scenario) or not old.isdisjoint(revisions)
     first = page.claims[0] if page.claims else [""] * 7
     figure = scenario.title if scenario.source == _OWN else scenario.source
     full = ", at the paper's scale" if page.name.endswith(FULL) else ""
@@ -148,23 +146,3 @@ def _row(page: Page, scenario: Scenario, newest: str | None) -> list[str]:
         ", ".join(f"{word}: {words[word]}" for word in VERDICTS if words[word]),
         f"{', '.join(revisions)}{' *stale*' if is_stale else ''}",
     ]
-
-
-def _newest(revisions: set[str]) -> str | None:
-    """Give the revision that was committed last; None where this is no git checkout."""
-    times = {revision: _committed_s(revision) for revision in revisions}
-    known = {revision: time for revision, time in times.items() if time is not None}
-    # Of one commit, the clean build is the one that others can repeat.
-    return max(
-        known,
-        key=lambda name: (known[name], not name.endswith(_DIRTY), name),
-        default=None,
-    )
-
-
-def _committed_s(revision: str) -> int | None:
-    shown = ["git", "-C", str(ROOT), "show", "--no-patch", "--format=%ct"]
-    done = subprocess.run(
-        [*shown, revision.removesuffix(_DIRTY)], capture_output=True, text=True, check=False
-    )
-    return int(done.stdout) if done.returncode == 0 else None
