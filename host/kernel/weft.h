@@ -9,7 +9,8 @@
  *			namespace
  *	reinject.c	sends data again that a subflow holds up
  *	pattern.c	RTTs -> gaps -> sequence (no kernel in it)
- *	view.h		what a decision sees of a connection (no kernel in it)
+ *	view.h		what a decision sees of a connection (no kernel in it);
+ *			view.c collects it
  *	seq_map.h	which subflow has carried which data (no kernel in it)
  *	table.c		the controller's patterns: a table per namespace, by
  *			destination prefix
@@ -242,12 +243,6 @@ struct weft_subflow weft_slot_totals(struct mptcp_sock *msk, u8 slot);
 int weft_grant(struct mptcp_sock *msk, struct mptcp_subflow_context *subflow,
 	       u8 slot, int bytes);
 bool weft_endpoints(const struct sock *ssk, __be32 *local, __be32 *remote);
-int weft_packet_payload(const struct sock *ssk);
-int weft_window_space(const struct sock *ssk);
-void weft_view_subflows(struct mptcp_sock *msk, const struct weft_usable *usable,
-			struct weft_subflow_view *view);
-int weft_send_packet(struct mptcp_sock *msk, size_t state_size,
-		     weft_choose_fn *choose);
 bool weft_is_recovering(struct mptcp_subflow_context *subflow);
 enum weft_rank weft_rank(struct mptcp_subflow_context *subflow);
 int weft_slot(const struct weft_conn *conn,
@@ -263,6 +258,14 @@ static inline bool weft_app_is_blocked(const struct mptcp_sock *msk)
 
 	return sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 }
+
+/* view.c */
+int weft_packet_payload(const struct sock *ssk);
+int weft_window_space(const struct sock *ssk);
+void weft_view_subflows(struct mptcp_sock *msk, const struct weft_usable *usable,
+			struct weft_subflow_view *view);
+int weft_send_packet(struct mptcp_sock *msk, size_t state_size,
+		     weft_choose_fn *choose);
 
 /* priority.c */
 unsigned int weft_class_count(void);

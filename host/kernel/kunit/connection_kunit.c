@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit tests of connection.c: slots of subflows, usable subflows, and the accounting of
- * decisions; and of the accounting of redundant.c. The connection is a real struct
- * mptcp_sock with subflows in its list, filled in as the core does it.
+ * KUnit tests of connection.c and view.c: slots of subflows, usable subflows, what is seen
+ * of them, and the accounting of decisions; and of the accounting of redundant.c. The
+ * connection is a real struct mptcp_sock with subflows in its list, filled in as the core
+ * does it.
  */
 #include <linux/export.h>
 
@@ -13,6 +14,7 @@
 #define EXPORT_SYMBOL_GPL(symbol)
 
 #include "../connection.c"
+#include "../view.c"
 #include "../reinject.c"
 #include "../redundant.c"
 
