@@ -6,6 +6,7 @@ from statistics import mean
 
 import pytest
 from class_runs import (
+    DCTCP,
     SEEDS,
     SHORT_BYTES,
     WEBSEARCH,
@@ -18,6 +19,9 @@ from class_runs import (
 from driver import Labs, Weft, rows
 
 pytestmark = pytest.mark.lab
+
+MANY = 200
+"""Retransmissions, of which a ratio says something."""
 
 
 @pytest.mark.parametrize(
@@ -32,6 +36,19 @@ def test_with_classes_flows_end_sooner_and_short_ones_most(
     classes = flows(weft, tmp_path / "classes", f"{flags} --priorities 8")
     assert mean_fct_ms(classes, SHORT_BYTES) < 0.7 * mean_fct_ms(without, SHORT_BYTES)
     assert mean_fct_ms(classes) < 0.9 * mean_fct_ms(without)
+
+
+def test_data_that_change_their_class_are_not_sent_again(weft: Weft, tmp_path: Path) -> None:
+    flags = f"--workload webserver --load 0.7 --flows 200 {DCTCP} --scheduler weft --priorities 8"
+
+    def sent_again(name: str, option: str = "") -> int:
+        return sum(
+            int(flow["retransmissions"]) for flow in flows(weft, tmp_path / name, flags + option)
+        )
+
+    overtaken = sent_again("overtaken", " --scheduler-options weft_drain=0")
+    assert overtaken > MANY
+    assert sent_again("waiting") < 0.4 * overtaken
 
 
 def test_long_flows_and_tcp_beside_them_get_what_they_get_without_classes(

@@ -93,8 +93,12 @@ void weft_view_subflows(struct mptcp_sock *msk, const struct weft_usable *usable
 	unsigned int i;
 
 	for (i = 0; i < usable->count; i++) {
-		view_subflow(mptcp_subflow_tcp_sock(usable->subflow[i]), &view[i]);
+		const struct sock *ssk = mptcp_subflow_tcp_sock(usable->subflow[i]);
+
+		view_subflow(ssk, &view[i]);
 		view[i].slot = usable->slot[i];
+		if (weft_would_overtake(msk, ssk))
+			view[i].space_bytes = 0;
 	}
 }
 

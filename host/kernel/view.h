@@ -38,7 +38,8 @@
  * @queued_packets: in the subflow's queue and not sent yet, rounded up
  * @payload_bytes: data in a full packet, at least 1
  * @space_bytes: room in the congestion and receive window for data that the subflow
- *	has not been given yet; also 0 while it recovers from a timeout
+ *	has not been given yet; also 0 while it recovers from a timeout, or the data
+ *	would overtake those that it has under way (classes)
  * @writable: the subflow's queue takes at least one more packet, whether that is
  *	within the window or not
  * @nagle_delays_short: a packet that is not full would wait for an ACK (Nagle's

@@ -269,6 +269,7 @@ int weft_send_packet(struct mptcp_sock *msk, size_t state_size,
 
 /* priority.c */
 unsigned int weft_class_count(void);
+bool weft_would_overtake(struct mptcp_sock *msk, const struct sock *ssk);
 void weft_mark_data(struct mptcp_sock *msk, struct sock *ssk);
 void weft_mark_urgent(struct sock *ssk);
 

@@ -131,6 +131,84 @@ static void fewer_classes_have_some_of_the_thresholds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 20000000), DSCP_OF_CLASS_3);
 }
 
+#define RTT_US		100
+
+/* A subflow of the last class, with so many packets in a queue in which they wait this long. */
+static struct sock *waiting_subflow(struct kunit *test, struct mptcp_sock *msk, u32 packets,
+				    u32 wait_us)
+{
+	struct sock *ssk = capable_subflow(test, msk);
+	struct tcp_sock *tp = tcp_sk(ssk);
+
+	weft_priorities = 8;
+	KUNIT_ASSERT_EQ(test, dscp_after(msk, ssk, 20000000), DSCP_OF_CLASS_7);
+	tp->rtt_min.s[0].v = RTT_US;
+	tp->srtt_us = (RTT_US + wait_us) << 3;
+	tp->packets_out = packets;
+	tp->snd_cwnd = 10;
+	tp->snd_wnd = 10 * PAYLOAD;
+	ssk->sk_sndbuf = 10 * PAYLOAD;
+	ssk->sk_prot = &tcp_prot;
+	sock_net_set(ssk, &init_net);
+	return ssk;
+}
+
+static void data_wait_for_packets_that_they_would_overtake(struct kunit *test)
+{
+	struct mptcp_sock *msk = test->priv;
+	struct sock *ssk = waiting_subflow(test, msk, 3, 2 * RTT_US);
+
+	KUNIT_EXPECT_FALSE(test, weft_would_overtake(msk, ssk));
+	msk->snd_nxt = msk->write_seq - 100000;
+	KUNIT_EXPECT_TRUE(test, weft_would_overtake(msk, ssk));
+	weft_drain = false;
+	KUNIT_EXPECT_FALSE(test, weft_would_overtake(msk, ssk));
+	weft_drain = true;
+	weft_priorities = 0;
+	KUNIT_EXPECT_FALSE(test, weft_would_overtake(msk, ssk));
+	weft_priorities = 8;
+	/* the receiver has them */
+	tcp_sk(ssk)->sacked_out = 3;
+	KUNIT_EXPECT_FALSE(test, weft_would_overtake(msk, ssk));
+}
+
+static void data_do_not_wait_where_packets_hardly_do(struct kunit *test)
+{
+	struct mptcp_sock *msk = test->priv;
+	struct sock *ssk = waiting_subflow(test, msk, 3, RTT_US);
+
+	msk->snd_nxt = msk->write_seq - 100000;
+	KUNIT_EXPECT_FALSE(test, weft_would_overtake(msk, ssk));
+}
+
+static void urgent_packets_are_not_overtaken(struct kunit *test)
+{
+	struct mptcp_sock *msk = test->priv;
+	struct sock *ssk = waiting_subflow(test, msk, 3, 2 * RTT_US);
+
+	weft_mark_urgent(ssk);
+	msk->snd_nxt = msk->write_seq - 100000;
+	KUNIT_EXPECT_FALSE(test, weft_would_overtake(msk, ssk));
+}
+
+static void a_subflow_has_no_room_for_data_that_would_overtake(struct kunit *test)
+{
+	struct mptcp_sock *msk = test->priv;
+	struct sock *ssk = waiting_subflow(test, msk, 3, 2 * RTT_US);
+	struct weft_subflow_view view;
+	struct weft_usable usable;
+
+	KUNIT_ASSERT_TRUE(test, weft_usable(msk, &usable));
+	weft_view_subflows(msk, &usable, &view);
+	KUNIT_EXPECT_EQ(test, view.space_bytes, 7 * PAYLOAD);
+	msk->snd_nxt = msk->write_seq - 100000;
+	weft_view_subflows(msk, &usable, &view);
+	KUNIT_EXPECT_EQ(test, view.space_bytes, 0);
+	tcp_sk(ssk)->packets_out = 0;
+	weft_view_subflows(msk, &usable, &view);
+	KUNIT_EXPECT_EQ(test, view.space_bytes, 10 * PAYLOAD);
+}
+
 #define SPREAD_PERCENT	85
 #define MESSAGES	1000
 
@@ -268,6 +346,10 @@ static struct kunit_case priority_cases[] = {
 	KUNIT_CASE(one_that_waits_and_tells_its_class_has_that),
 	KUNIT_CASE(without_classes_nothing_is_written),
 	KUNIT_CASE(fewer_classes_have_some_of_the_thresholds),
+	KUNIT_CASE(data_wait_for_packets_that_they_would_overtake),
+	KUNIT_CASE(data_do_not_wait_where_packets_hardly_do),
+	KUNIT_CASE(urgent_packets_are_not_overtaken),
+	KUNIT_CASE(a_subflow_has_no_room_for_data_that_would_overtake),
 	KUNIT_CASE(equal_messages_spread_over_two_classes),
 	KUNIT_CASE(a_message_has_one_factor_until_its_end),
 	KUNIT_CASE(the_factor_has_the_bounds_that_the_parameter_says),
@@ -282,6 +364,7 @@ static int new_connection_of_test(struct kunit *test)
 {
 	test->priv = new_connection(test);
 	weft_spread_percent = 0;
+	weft_drain = true;
 	return 0;
 }
 
