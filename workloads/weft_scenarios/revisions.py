@@ -10,7 +10,8 @@ from weft_scenarios.installation import ROOT
 _DIRTY = "-dirty"
 """Ends a revision that was built with changes that are not committed."""
 _SOURCES = (
-    *("Cargo.toml", "Cargo.lock", "controller", "host", "p4", "topology", "workloads/load"),
+    *("Cargo.toml", "Cargo.lock", "controller", "host", "p4", "topology"),
+    *("workloads/load", "workloads/distributions"),
     *(":(exclude,glob)**/*.md", ":(exclude,glob)**/tests/**", ":(exclude,glob)**/tests.rs"),
 )
 """What a run depends on. Scenarios are not among them: a page names the flags of its runs."""
