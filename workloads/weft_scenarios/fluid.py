@@ -69,7 +69,7 @@ and the number of each among all flows."""
 
 
 def metrics(info: Mapping[str, Any], flows: pl.DataFrame) -> dict[str, float]:
-    """Compare FCTs with both models; gives nothing for other fabrics than leaf-spines.
+    """Compare FCTs with all models; gives nothing for other fabrics than leaf-spines.
 
     Nor for traffic whose flows have no size of their own. Spines may change during the run. `flows`
     are the rows of flows.csv of completed flows; those of the warm-up are in the way of the others,
