@@ -158,7 +158,8 @@ def _fct_s(
             rates = later.pop(0).rates
             continue
         flowing = np.array(active, dtype=np.intp)
-        speed, until = share(links[flowing], rates, left[flowing], flowing)
+        shared, until = share(links[flowing], rates, left[flowing], flowing)
+        speed = np.maximum(shared, _LEAST_SPEED)
         step_s = float(((left[flowing] - until) / speed).min()) if active else np.inf
         changes_s = later[0].from_s if later else np.inf
         arrives = bool(coming) and min(now_s + step_s, changes_s) >= start_s[coming[-1]]
@@ -177,7 +178,7 @@ def _fct_s(
 
 
 def _evenly(links: Links, rates: Rates, left: Rates, _: Flows) -> Sharing:
-    return Sharing(np.maximum(_max_min(links, rates), _LEAST_SPEED), np.zeros(len(left)))
+    return Sharing(_max_min(links, rates), np.zeros(len(left)))
 
 
 def _max_min(links: Links, rates: Rates) -> Rates:
@@ -202,8 +203,13 @@ def _shortest_first(links: Links, rates: Rates, left: Rates, _: Flows) -> Sharin
     speed, spare = np.zeros(len(links)), rates.copy()
     for flow in np.argsort(left, kind="stable"):
         speed[flow] = spare[links[flow]].min()
-        spare[np.unique(links[flow])] -= speed[flow]
-    return Sharing(np.maximum(speed, _LEAST_SPEED), np.zeros(len(left)))
+        _take(spare, links[flow], speed[flow])
+    return Sharing(speed, np.zeros(len(left)))
+
+
+def _take(spare: Rates, links: Links, speed: float) -> None:
+    """Take a flow's speed from its links; one that it uses twice counts once."""
+    spare[np.unique(links)] -= speed
 
 
 def _by_class(count: int) -> Share:
@@ -219,9 +225,9 @@ def _by_class(count: int) -> Share:
         for some in (np.flatnonzero(classes == each) for each in np.unique(classes)):
             speed[some] = _max_min(links[some], spare)
             for flow in some:
-                spare[np.unique(links[flow])] -= speed[flow]
+                _take(spare, links[flow], speed[flow])
             spare = np.maximum(spare, 0)
         until_left = least_left[flows, np.maximum(classes, 1) - 1]
-        return Sharing(np.maximum(speed, _LEAST_SPEED), until_left)
+        return Sharing(speed, until_left)
 
     return share
