@@ -27,6 +27,9 @@ use crate::netns;
 
 /// `MPTCP_PM_ADDR_FLAG_SUBFLOW`: connect from this address once a connection is established.
 const FLAG_SUBFLOW: u32 = 1 << 1;
+/// The most subflows that older kernels can be told to allow (`MPTCP_PM_ADDR_MAX`); newer ones take
+/// `MPTCP_PM_SUBFLOWS_MAX`, 64 (`net/mptcp/pm_kernel.c`).
+const OLD_LIMIT: u32 = 8;
 /// `MPTCP_PM_EV_GRP_NAME`.
 const EVENTS: &str = "mptcp_pm_events";
 /// `MPTCP_PM_EV_FLAG_SERVER_SIDE`.
@@ -41,11 +44,8 @@ const FLAG_SERVER_SIDE: u16 = 1 << 1;
 pub fn use_addresses(netns: &Path, addresses: &[Ipv4Addr], ipv6: bool) -> Result<(), Error> {
     let mut socket = Socket::open(Some(netns), NETLINK_GENERIC)?;
     let more = addresses.get(1..).unwrap_or_default();
-    let limit = u32::try_from(more.len()).unwrap_or(u32::MAX);
-    // The passive side also counts accepted subflows against its limit.
-    let mut limits = Request::new().op_set_limits_do();
-    limits.encode().push_rcv_add_addrs(0).push_subflows(limit);
-    socket.call(&limits)?;
+    let own = u32::try_from(more.len()).unwrap_or(u32::MAX);
+    limit_subflows(&mut socket, own)?;
     // An earlier agent may have added them; adding them again fails (EBUSY).
     let mut known = Vec::new();
     socket.request(&Request::new().op_get_addr_dump(), |endpoint| {
@@ -59,6 +59,22 @@ pub fn use_addresses(netns: &Path, addresses: &[Ipv4Addr], ipv6: bool) -> Result
         }
     }
     Ok(())
+}
+
+/// Lets a connection have `own` further subflows. The passive side opens that many, too, and its
+/// peer refuses them; until then they count against the same limit as those that it accepts. So
+/// there has to be room for both, or it refuses its peer's when both ends open theirs at once.
+fn limit_subflows(socket: &mut Socket, own: u32) -> Result<(), Error> {
+    let mut set = |limit| {
+        let mut limits = Request::new().op_set_limits_do();
+        limits.encode().push_rcv_add_addrs(0).push_subflows(limit);
+        socket.call(&limits)
+    };
+    let both = own.saturating_mul(2);
+    match set(both) {
+        Err(Error::Refused { .. }) if both > OLD_LIMIT => set(own.max(OLD_LIMIT)),
+        other => other,
+    }
 }
 
 /// The IPv4 address that stands for an endpoint's address.
