@@ -86,6 +86,23 @@ def test_more_spines_than_subflows_are_all_used(weft: Weft, tmp_path: Path) -> N
     assert spines == {f"spine{spine}" for spine in range(1, 13)}
 
 
+def test_connections_have_all_subflows_where_both_ends_open_theirs_at_once(
+    weft: Weft, tmp_path: Path
+) -> None:
+    # With links this fast, the receiver's own attempts are refused only after the sender's arrive.
+    fabric = "--leaves 8 --spines 8 --hosts 8 --rate 25gbit --host-rate 25gbit --delay 1us"
+    flows = run(weft, tmp_path / "x", f"{fabric} --subflows 4 --traffic incast --senders 56")
+    assert {flow["subflows"] for flow in flows} == {"4"}
+
+
+def test_hosts_of_a_lab_do_not_share_the_memory_limit_of_one_machine(
+    weft: Weft, tmp_path: Path
+) -> None:
+    fabric = "--hosts 16 --memory 256MiB --ecn 20 --congestion dctcp --scheduler weft"
+    # Send buffers of 4 MiB; run() fails if a flow does.
+    run(weft, tmp_path / "x", f"{fabric} --traffic incast --senders 31 --bytes 3MB")
+
+
 def test_a_fabric_is_drawn_without_a_lab(weft: Weft, tmp_path: Path) -> None:
     text = weft.run(
         "topo", "show", "--topology", "fat-tree", "--change", "at 5ms link agg1_1-core2 down"

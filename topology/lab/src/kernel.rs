@@ -23,6 +23,8 @@ use crate::error::{Context, Error, Result};
 use crate::spec::{ClockMode, LabSpec};
 use crate::{machine, native, rundir};
 
+const PAGE_BYTES: u64 = 4096;
+
 /// Options of the lab kernel.
 #[derive(Debug)]
 pub struct KernelOptions<'a> {
@@ -188,6 +190,7 @@ fn arguments(options: &KernelOptions<'_>) -> Vec<OsString> {
         "ssl=null".into(),
         format!("ssl0=fd:{}", options.serial.as_raw_fd()),
         format!("time-travel-start={TIME_OF_DAY_NS}"),
+        tcp_memory(options.memory_bytes),
         format!("weft.seed={}", spec.seed),
         "umid=lab".into(),
         "panic=-1".into(),
@@ -206,11 +209,25 @@ fn arguments(options: &KernelOptions<'_>) -> Vec<OsString> {
     arguments
 }
 
+/// Half of the lab's memory for the buffers of TCP and MPTCP: by the kernel's default they are
+/// short of it at a sixteenth, which is for one machine, and here it is for all hosts. Hosts that
+/// are short of it drop data that they have received (`tcp_prune_ofo_queue()`).
+fn tcp_memory(memory_bytes: u64) -> String {
+    let pages = memory_bytes / PAGE_BYTES / 2;
+    format!("sysctl.net.ipv4.tcp_mem=\"{pages} {pages} {pages}\"")
+}
+
 #[cfg(test)]
 mod tests {
     use tokio::io::AsyncReadExt;
 
     use super::*;
+
+    #[test]
+    fn buffers_of_all_hosts_may_take_half_of_the_memory() {
+        let argument = tcp_memory(2 << 30);
+        assert_eq!(argument, "sysctl.net.ipv4.tcp_mem=\"262144 262144 262144\"");
+    }
 
     #[tokio::test]
     async fn when_it_has_been_killed_no_process_of_it_is_left() {
