@@ -33,12 +33,14 @@ static u32 effective_size(const struct weft_window *window,
 
 /*
  * Whether Nagle's algorithm would keep the next packet, a short one, until the one before
- * is acknowledged. The receiver may delay that ACK.
+ * is acknowledged. The receiver may delay that ACK. A packet is short at the end of the
+ * data, and also at the end of the receiver's window.
  */
 static bool would_wait_for_ack(const struct weft_subflow_view *view,
 			       const struct weft_conn_view *conn)
 {
-	return view->nagle_delays_short && conn->unsent_bytes < view->payload_bytes;
+	return view->nagle_delays_short &&
+	       min(conn->unsent_bytes, conn->window_bytes) < view->payload_bytes;
 }
 
 /* Whether a subflow may get one more packet. */

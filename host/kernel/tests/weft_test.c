@@ -382,6 +382,12 @@ static void test_short_packets(void)
 	       "a full packet may follow a short one that is not acknowledged");
 	conn.unsent_bytes = PAYLOAD / 2;
 	report(weft_sched_choose(&sched, view, 2, &conn) == 1, "a short one may not");
+	conn.unsent_bytes = 2 * PAYLOAD;
+	conn.window_bytes = PAYLOAD / 2;
+	report(weft_sched_choose(&sched, view, 2, &conn) == 1,
+	       "nor one that is short because the receiver's window ends there");
+	conn = packets_left(1);
+	conn.unsent_bytes = PAYLOAD / 2;
 	/* of the second one nothing is known, and so it would wait for an ACK on the first */
 	view[1].in_flight_packets = 0;
 	report(weft_sched_choose(&sched, view, 2, &conn) == 1,
