@@ -24,10 +24,11 @@
  *
  * Slow start. Nothing is known of the path before the first ACK after an idle time.
  * A connection then begins on one subflow (weft_crowd.c), and each acknowledged packet
- * lets two more out until there is a queue. It begins with weft_first_window_packets if
- * it has little to send. With more to send it begins with fewer, which costs it little:
- * down to two packets, so that the first windows of an incast of fifty connections fit
- * in a queue of a hundred packets.
+ * lets two more out until there is a queue. It sends all at once if that is not more than
+ * any TCP connection sends at once. It begins with weft_first_window_packets if it has
+ * little to send. With more to send it begins with fewer, which costs it little: down to
+ * two packets, so that the first windows of an incast of fifty connections fit in a queue
+ * of a hundred packets.
  *
  * Competition. Where other traffic fills the queue and does not give way
  * (weft_contention.c), the congestion window alone decides.
@@ -64,6 +65,10 @@
 
 /* Time without an ACK, on top of round trips, after which a subflow counts as silent. */
 #define PATIENCE_US	3000U
+
+/* The initial window of TCP (RFC 6928, section 2). */
+#define INITIAL_WINDOW_PACKETS	10U
+#define INITIAL_WINDOW_BYTES	14600U
 
 /*
  * A connection begins with a half of the packets from so much on that it has to send, and
@@ -335,19 +340,23 @@ static void take_acks(struct weft_window *window,
  */
 u32 weft_window_first_packets(u64 bytes_left, unsigned int n, bool is_idle)
 {
+	u32 packets = READ_ONCE(weft_first_window_packets);
 	u32 divisor = is_idle ? min_t(u64, 1 + div_u64(bytes_left, FIRST_WINDOW_BYTES),
 				      FIRST_WINDOW_DIVISOR) : n;
 
-	return max(READ_ONCE(weft_first_window_packets) / divisor, LEAST_PACKETS);
+	if (is_idle && bytes_left <= INITIAL_WINDOW_BYTES)
+		return max(packets, INITIAL_WINDOW_PACKETS);
+	return max(packets / divisor, LEAST_PACKETS);
 }
 
 /*
  * Where a round trip is longer than a switch's queue takes to empty, the first windows of
- * connections do not add up in that queue, and RFC 6928's ten packets apply.
+ * connections do not add up in that queue, and TCP's initial window applies.
  */
 static u32 first_window(const struct weft_subflow_view *view, u32 packets)
 {
-	return (view->rtt_min_us >= LONG_RTT_US ? 10 : packets) * WEFT_WINDOW_ONE;
+	return (view->rtt_min_us >= LONG_RTT_US ? INITIAL_WINDOW_PACKETS : packets) *
+	       WEFT_WINDOW_ONE;
 }
 
 /**
@@ -427,7 +436,7 @@ bool weft_window_is_silent(const struct weft_window *window,
 
 module_param(weft_first_window_packets, uint, 0644);
 MODULE_PARM_DESC(weft_first_window_packets,
-		 "weft: packets that a connection with little to send sends before the first ACK after an idle time; down to a third with more than 128 kB (6)");
+		 "weft: packets that a connection with little to send sends before the first ACK after an idle time; ten if that is all, down to a third with more than 128 kB (6)");
 module_param(weft_queue_packets, uint, 0644);
 MODULE_PARM_DESC(weft_queue_packets,
 		 "weft: packets of a connection that may wait in queues (4)");

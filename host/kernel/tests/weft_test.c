@@ -65,8 +65,12 @@ static void test_start(void)
 	struct weft_subflow_view two[] = { path(0, 0, 0, RTT_US), path(1, 0, 0, RTT_US) };
 	struct weft_sched sched = {};
 
+	report(fill_from(packets_left(9), &sched, two, 2, 0) == 10,
+	       "a connection whose data fit in TCP's initial window has that window");
+	memset(&sched, 0, sizeof(sched));
+	two[0].in_flight_packets = 0;
 	report(fill_from(packets_left(20), &sched, two, 2, 0) == 6,
-	       "a connection with little to send begins with six packets");
+	       "one with little to send begins with six packets");
 	report(two[0].in_flight_packets == 6, "on one subflow");
 
 	memset(&sched, 0, sizeof(sched));
