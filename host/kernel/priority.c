@@ -55,6 +55,12 @@ MODULE_PARM_DESC(weft_drain,
 		 "schedulers that decide packet by packet: a subflow whose packets wait in queues gets no data of a more urgent class, which would overtake them (1)");
 
 /*
+ * RTTs without an ACK after which they may overtake: packets of a low class can wait as long
+ * as there are others, and TCP resends those that are overtaken in the class of the others.
+ */
+#define DRAIN_RTTS	4U
+
+/*
  * Of a pool for local use (RFC 2474, section 6); dscp_of_class() in topology/model. A middlebox
  * that clears bits only makes packets less urgent.
  */
@@ -166,6 +172,13 @@ unsigned int weft_class_count(void)
 	return classes < 2 ? 0 : min(classes, WEFT_CLASSES_MAX);
 }
 
+/* Whether the subflow has had no ACK for so long that its packets are stuck in a queue. */
+static bool is_stuck(const struct tcp_sock *tp)
+{
+	return tcp_clock_us() - tp->delivered_mstamp >
+	       DRAIN_RTTS * (u64)(READ_ONCE(tp->srtt_us) >> 3);
+}
+
 /**
  * weft_would_overtake() - whether new data would overtake what a subflow has under way
  * @msk: connection with state
@@ -175,7 +188,7 @@ unsigned int weft_class_count(void)
  * packets that are overtaken for lost after a quarter of the lowest RTT (RFC 8985, section
  * 6.2), resends them and shrinks its window: nine tenths of what was sent again in Web
  * Server traffic at a load of 0.7. Where packets wait for less than the lowest RTT, a pause
- * until they have arrived costs more than that.
+ * until they have arrived costs more than that. Nor do data wait for packets that are stuck.
  *
  * Return: true when the data should wait, or go to another subflow.
  */
@@ -188,7 +201,7 @@ bool weft_would_overtake(struct mptcp_sock *msk, const struct sock *ssk)
 	if (!classes || !READ_ONCE(weft_drain) || class >= WEFT_CLASSES_MAX)
 		return false;
 	if (READ_ONCE(tp->packets_out) == READ_ONCE(tp->sacked_out) ||
-	    READ_ONCE(tp->srtt_us) >> 3 <= 2 * tcp_min_rtt(tp))
+	    READ_ONCE(tp->srtt_us) >> 3 <= 2 * tcp_min_rtt(tp) || is_stuck(tp))
 		return false;
 	return class_of(msk, classes) < class;
 }

@@ -131,7 +131,8 @@ static void fewer_classes_have_some_of_the_thresholds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 20000000), DSCP_OF_CLASS_3);
 }
 
-#define RTT_US		100
+/* so long that no test is slow enough to be taken for a pause */
+#define RTT_US		100000
 
 /* A subflow of the last class, with so many packets in a queue in which they wait this long. */
 static struct sock *waiting_subflow(struct kunit *test, struct mptcp_sock *msk, u32 packets,
@@ -145,6 +146,7 @@ static struct sock *waiting_subflow(struct kunit *test, struct mptcp_sock *msk, 
 	tp->rtt_min.s[0].v = RTT_US;
 	tp->srtt_us = (RTT_US + wait_us) << 3;
 	tp->packets_out = packets;
+	tp->delivered_mstamp = tcp_clock_us();
 	tp->snd_cwnd = 10;
 	tp->snd_wnd = 10 * PAYLOAD;
 	ssk->sk_sndbuf = 10 * PAYLOAD;
@@ -169,6 +171,16 @@ static void data_wait_for_packets_that_they_would_overtake(struct kunit *test)
 	weft_priorities = 8;
 	/* the receiver has them */
 	tcp_sk(ssk)->sacked_out = 3;
+	KUNIT_EXPECT_FALSE(test, weft_would_overtake(msk, ssk));
+}
+
+static void data_do_not_wait_for_packets_that_are_stuck(struct kunit *test)
+{
+	struct mptcp_sock *msk = test->priv;
+	struct sock *ssk = waiting_subflow(test, msk, 3, 2 * RTT_US);
+
+	msk->snd_nxt = msk->write_seq - 100000;
+	tcp_sk(ssk)->delivered_mstamp -= 4 * 3 * RTT_US + 1;
 	KUNIT_EXPECT_FALSE(test, weft_would_overtake(msk, ssk));
 }
 
@@ -347,6 +359,7 @@ static struct kunit_case priority_cases[] = {
 	KUNIT_CASE(without_classes_nothing_is_written),
 	KUNIT_CASE(fewer_classes_have_some_of_the_thresholds),
 	KUNIT_CASE(data_wait_for_packets_that_they_would_overtake),
+	KUNIT_CASE(data_do_not_wait_for_packets_that_are_stuck),
 	KUNIT_CASE(data_do_not_wait_where_packets_hardly_do),
 	KUNIT_CASE(urgent_packets_are_not_overtaken),
 	KUNIT_CASE(a_subflow_has_no_room_for_data_that_would_overtake),
