@@ -103,6 +103,12 @@ def test_plain_tcp_is_a_protocol_not_a_scheduler(tmp_path: Path) -> None:
         ('relation = "<="', 'relation = "<"', 33, "relation = '<': give one of <=, >="),
         ('versus = { scheduler = "minrtt" }', "", 27, "give either versus = {...} or limit ="),
         ("values = [1, 16]", "", 12, "give either flag and values, or points"),
+        (
+            "values = [1, 16]",
+            'points = [{ at = 1, flags = { senders = "1" } }]',
+            12,
+            "give either flag and values, or points",
+        ),
         ('setting = "one"', 'setting = "one"\ngrade = "D"', 5, "grade = 'D': give one of A, B, C"),
         ('setting = "one"', 'setting = "one"\ngrade = "B"', 5, "grade B: say what differs"),
         ('setting = "one"', 'setting = "one"\ndiffers = "x"', 5, "differs needs a grade: A, B, C"),

@@ -312,7 +312,7 @@ def _axis(table: Table) -> Axis:
     values = table.values("values", [])
     rows = table.tables("points")
     table.end()
-    if bool(flag and values) == bool(rows):
+    if bool(flag) != bool(values) or bool(values) == bool(rows):
         raise table.fail("give either flag and values, or points = [{ at = ..., flags = {...} }]")
     points = [Point(value, {flag: str(value)}) for value in values] or [_point(r) for r in rows]
     if all(point.is_full for point in points):
