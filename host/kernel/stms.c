@@ -118,7 +118,7 @@ int weft_stms_slide(struct weft_stms *stms, const struct weft_subflow_view *view
 		    unsigned int n, const struct weft_conn_view *conn,
 		    weft_stms_gap_fn *gap, void *context)
 {
-	u64 packets, available;
+	u64 packets;
 	int next, fast, choice;
 
 	if (!stms->started)
@@ -147,8 +147,7 @@ int weft_stms_slide(struct weft_stms *stms, const struct weft_subflow_view *view
 		return choice;
 
 	packets = reserve(stms, view, n, choice, gap, context) + 1;
-	available = min(conn->unsent_bytes, conn->window_bytes);
-	if (packets > weft_packets(available, &view[choice])) {
+	if (packets > weft_packets(weft_sendable_bytes(conn), &view[choice])) {
 		start(stms);
 		return weft_ack_is_due(&view[fast]) ? WEFT_WAIT : choice;
 	}

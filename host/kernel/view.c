@@ -110,6 +110,7 @@ static void view_conn(struct mptcp_sock *msk, struct weft_conn_view *conn)
 
 	conn->now_us = div_u64(ktime_get_ns(), NSEC_PER_USEC);
 	conn->next_seq = next;
+	conn->unacked_bytes = next - una;
 	conn->unsent_bytes = READ_ONCE(msk->write_seq) - next;
 	conn->window_bytes = after64(end, next) ? end - next : 0;
 	conn->app_is_blocked = weft_app_is_blocked(msk);

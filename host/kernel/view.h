@@ -68,6 +68,8 @@ struct weft_subflow_view {
  * struct weft_conn_view - the connection as a decision sees it
  * @now_us: monotonic time
  * @next_seq: data sequence number of the packet to decide about
+ * @unacked_bytes: sent and not acknowledged at the level of the connection; 0 also while
+ *	subflows send again what has arrived by others
  * @unsent_bytes: written by the application and not given to any subflow yet
  * @app_is_blocked: the application waits for room to write more
  * @window_bytes: room in the peer's receive window beyond what subflows have been
@@ -80,6 +82,7 @@ struct weft_subflow_view {
 struct weft_conn_view {
 	u64	now_us;
 	u64	next_seq;
+	u64	unacked_bytes;
 	u64	unsent_bytes;
 	u64	window_bytes;
 	u64	send_window_bytes;
@@ -169,6 +172,17 @@ static inline u32 weft_packets(u64 bytes, const struct weft_subflow_view *view)
 				view->payload_bytes);
 
 	return min_t(u64, packets, ~0U);
+}
+
+/**
+ * weft_sendable_bytes() - what a connection could send now
+ * @conn: connection
+ *
+ * Return: bytes that the application has written and the receiver has room for.
+ */
+static inline u64 weft_sendable_bytes(const struct weft_conn_view *conn)
+{
+	return min(conn->unsent_bytes, conn->window_bytes);
 }
 
 #endif /* _WEFT_VIEW_H */

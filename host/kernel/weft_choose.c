@@ -40,7 +40,17 @@ static bool would_wait_for_ack(const struct weft_subflow_view *view,
 			       const struct weft_conn_view *conn)
 {
 	return view->nagle_delays_short &&
-	       min(conn->unsent_bytes, conn->window_bytes) < view->payload_bytes;
+	       weft_sendable_bytes(conn) < view->payload_bytes;
+}
+
+/*
+ * Whether a subflow still sends again what has arrived by others, as after a rescue: a
+ * packet would wait behind that, or for a timeout.
+ */
+static bool is_behind(const struct weft_subflow_view *view,
+		      const struct weft_conn_view *conn)
+{
+	return !conn->unacked_bytes && weft_outstanding(view);
 }
 
 /* Whether a subflow may get one more packet. */
@@ -178,6 +188,8 @@ int weft_sched_choose(void *state, const struct weft_subflow_view *view,
 			silent++;
 			continue;
 		}
+		if (is_behind(&view[i], conn))
+			continue;
 		if (!would_wait_for_ack(&view[i], conn))
 			members |= 1U << i;
 		if (fast == WEFT_WAIT || view[i].srtt_us < view[fast].srtt_us)

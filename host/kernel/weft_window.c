@@ -341,11 +341,13 @@ static void take_acks(struct weft_window *window,
 u32 weft_window_first_packets(u64 bytes_left, unsigned int n, bool is_idle)
 {
 	u32 packets = READ_ONCE(weft_first_window_packets);
-	u32 divisor = is_idle ? min_t(u64, 1 + div_u64(bytes_left, FIRST_WINDOW_BYTES),
-				      FIRST_WINDOW_DIVISOR) : n;
+	u32 divisor;
 
-	if (is_idle && bytes_left <= INITIAL_WINDOW_BYTES)
+	if (!is_idle)
+		return max(packets / n, LEAST_PACKETS);
+	if (bytes_left <= INITIAL_WINDOW_BYTES)
 		return max(packets, INITIAL_WINDOW_PACKETS);
+	divisor = min_t(u64, 1 + div_u64(bytes_left, FIRST_WINDOW_BYTES), FIRST_WINDOW_DIVISOR);
 	return max(packets / divisor, LEAST_PACKETS);
 }
 

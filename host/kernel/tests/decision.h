@@ -24,10 +24,14 @@ static inline struct weft_subflow_view subflow(u8 slot, u32 rtt_ms, u32 cwnd, u3
 	};
 }
 
-/* A connection with this many packets to send, and a window that is large enough. */
+/*
+ * A connection with this many packets to send, and a window that is large enough. What its
+ * subflows have in flight has not arrived otherwise.
+ */
 static inline struct weft_conn_view packets_left(u64 packets)
 {
 	return (struct weft_conn_view){
+		.unacked_bytes = PAYLOAD,
 		.unsent_bytes = packets * PAYLOAD,
 		.window_bytes = 1ULL << 30,
 		.send_window_bytes = 1ULL << 30,
@@ -85,6 +89,7 @@ static inline void never_stalls(weft_choose_fn *choose, size_t state_size)
 		}
 		conn.now_us = i * 1000ULL;
 		conn.next_seq = i * 1000ULL;
+		conn.unacked_bytes = draw(4) ? draw(1U << 24) : 0;
 		conn.window_bytes = draw(4) ? draw(1U << 24) : 0;
 		conn.send_window_bytes = conn.window_bytes + draw(1U << 24);
 		conn.last_slot = draw(2) ? (int)draw(n) : -1;

@@ -77,6 +77,22 @@ static void test_short_packets(void)
 	       "and goes to a subflow that would be left out otherwise");
 }
 
+static void test_resent(void)
+{
+	struct weft_subflow_view view[] = { path(0, 1, 0, RTT_US), path(1, 0, 0, 10 * RTT_US) };
+	struct weft_conn_view conn = packets_left(1);
+	struct weft_sched sched = {};
+
+	report(weft_sched_choose(&sched, view, 2, &conn) == 0,
+	       "a packet follows one that is under way on a fast subflow");
+	conn.unacked_bytes = 0;
+	report(weft_sched_choose(&sched, view, 2, &conn) == 1,
+	       "but not one that is sent again although the receiver has it");
+	view[1].in_flight_packets = 1;
+	report(weft_sched_choose(&sched, view, 2, &conn) == 0,
+	       "unless all subflows do that");
+}
+
 static void test_silence(void)
 {
 	struct weft_subflow_view view[] = { path(0, 0, 0, RTT_US), path(1, 0, 0, RTT_US) };
@@ -210,6 +226,7 @@ int main(void)
 	test_paths();
 	test_other_choices();
 	test_short_packets();
+	test_resent();
 	test_long_queue();
 	test_silence();
 	test_crowd();
