@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from weft_topology import document, spec, units
+from weft_topology import document, netlink, spec, units
 from weft_topology.__main__ import main
 from weft_topology.errors import UsageError
 from weft_topology.fabrics import LeafSpineSpec
@@ -221,6 +221,12 @@ def test_a_lab_document_is_read() -> None:
     assert loop.gray_loss_ppm == 7
     assert spec.lab_of(LAB | {"class_thresholds": "built-in"}).class_thresholds == "built-in"
     assert spec.lab_of(LAB | {"path_manager": "fixed:2"}).path_manager == "fixed:2"
+
+
+@pytest.mark.parametrize("clock", ["free", "paced", "paused", "real", "native"])
+def test_timers_are_late_only_in_real_time(clock: str) -> None:
+    slack_ns = spec.lab_of(LAB | {"clock": clock}).timer_slack_ns
+    assert (slack_ns > netlink.TIMER_SLACK_NS) == (clock in ("real", "native"))
 
 
 def test_a_lab_document_says_what_to_capture() -> None:

@@ -24,8 +24,8 @@ def seen(*argv):
     return json.loads(subprocess.run(argv, check=True, capture_output=True).stdout)
 
 given = json.loads(sys.argv[1])
-wired = given.pop("wired", False)
-net = WeftNet(LeafSpine(LeafSpineSpec(**given)), wired)
+how = {name: given.pop(name) for name in ("wired", "timer_slack_ns") if name in given}
+net = WeftNet(LeafSpine(LeafSpineSpec(**given)), **how)
 net.build()
 try:
     result = eval(sys.argv[2])
@@ -109,16 +109,24 @@ def test_route_metrics_are_those_of_both_versions_of_ip(metrics: Any, shown: str
         assert route.split() == expected.split()
 
 
-@pytest.mark.parametrize("rate_bps", [10**9, 10**11])
-def test_a_host_sends_at_its_rate_one_frame_at_a_time(rate_bps: int) -> None:
+@pytest.mark.parametrize(
+    ("rate_bps", "timer_slack_ns"),
+    [
+        (10**9, netlink.TIMER_SLACK_NS),
+        (10**11, netlink.TIMER_SLACK_NS),
+        (50 * 10**6, netlink.REAL_TIMER_SLACK_NS),
+    ],
+)
+def test_a_host_sends_at_its_rate_one_frame_at_a_time(rate_bps: int, timer_slack_ns: int) -> None:
     (queue,) = in_network(
         'seen("tc", "-n", "h1_1", "-j", "qdisc", "show", "dev", "h1_1-eth0")',
         host_rate_bps=rate_bps,
+        timer_slack_ns=timer_slack_ns,
         hosts=1,
     )
     assert queue["kind"] == "tbf"
     assert queue["options"]["rate"] == rate_bps // 8
-    burst = 1514 + rate_bps // 8 * netlink.TIMER_SLACK_NS // 10**9
+    burst = 1514 + rate_bps // 8 * timer_slack_ns // 10**9
     # The kernel rounds to ticks of 64 ns when it reports the burst.
     assert queue["options"]["burst"] == pytest.approx(burst, abs=64e-9 * rate_bps / 8 * 2)
 

@@ -201,13 +201,16 @@ class FabricLink(Link):  # type: ignore[misc]
 class WeftNet(Mininet):  # type: ignore[misc]
     """A running network of a described topology. `build` makes it, `stop` leaves nothing."""
 
-    def __init__(self, topo: Topo, wired: bool = False) -> None:
+    def __init__(
+        self, topo: Topo, wired: bool = False, timer_slack_ns: int = netlink.TIMER_SLACK_NS
+    ) -> None:
         """Takes the description; `build` is the caller's to call.
 
         `wired`: links between switches are veth pairs, with their delays; otherwise they are
-        the switches' own affair.
+        the switches' own affair. `timer_slack_ns`: how late timers of the kernel may be.
         """
         self._wired = wired
+        self._timer_slack_ns = timer_slack_ns
         # Mininet would raise system-wide limits by a dozen commands; none matters here.
         Mininet.inited = True
         super().__init__(
@@ -236,7 +239,8 @@ class WeftNet(Mininet):  # type: ignore[misc]
         with netlink.Netlink() as fabric, _control_socket() as control:
             for host in self.hosts:
                 with namespaces.opened(host.name) as namespace:
-                    _configure(host, cables[host.name], namespace, fabric)
+                    link = cables[host.name]
+                    _configure(host, link, namespace, fabric, self._timer_slack_ns)
                 port = cables[host.name].intf2.name
                 offloads.disable(control, port)
                 sysctls.silence(port)
@@ -268,7 +272,13 @@ class WeftNet(Mininet):  # type: ignore[misc]
         return {node.name: link for node, link in ends if isinstance(node, FabricHost)}
 
 
-def _configure(host: FabricHost, link: FabricLink, namespace: int, fabric: netlink.Netlink) -> None:
+def _configure(
+    host: FabricHost,
+    link: FabricLink,
+    namespace: int,
+    fabric: netlink.Netlink,
+    timer_slack_ns: int,
+) -> None:
     """Cable a host to its leaf and give it its addresses."""
     params = host.params
     here, there = link.intf1, link.intf2
@@ -298,6 +308,7 @@ def _configure(host: FabricHost, link: FabricLink, namespace: int, fabric: netli
                     _HOST_INDEX,
                     here.params["rate_from_a_bps"],
                     naming.NIC_HEADER_BYTES if params["nic"] else 0,
+                    timer_slack_ns,
                 ),
                 *_by_class(params["classes"]),
             ]

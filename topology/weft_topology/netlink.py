@@ -28,6 +28,9 @@ NETEM_LIMIT_PACKETS = 1 << 20
 TIMER_SLACK_NS = 1000
 """How late a timer of the lab's kernel may be, which takes one every 500 ns at most."""
 
+REAL_TIMER_SLACK_NS = 1_000_000
+"""How late one may be in real time: other processes may have the CPU."""
+
 # Numbers of the kernel's ABI: include/uapi/linux/{netlink,rtnetlink,if_link,neighbour}.h,
 # {veth,pkt_sched,pkt_cls,if_ether}.h.
 _REQUEST, _ACK, _EXCL, _CREATE = 0x1, 0x4, 0x200, 0x400
@@ -287,13 +290,16 @@ def _short_packets(index: int, parent: int, protocol: int, offset: int, mask: in
     return Request(f"short packets of interface {index}", _NEWTFILTER, body)
 
 
-def token_bucket(index: int, rate_bps: int, overhead_bytes: int = 0) -> Request:
+def token_bucket(
+    index: int, rate_bps: int, overhead_bytes: int = 0, timer_slack_ns: int = TIMER_SLACK_NS
+) -> Request:
     """Let an interface send at a rate, one frame at a time: a network card's line rate.
 
     On the wire every frame is `overhead_bytes` longer than here.
 
     The bucket holds one full-size frame, so that frames leave back to back and never
-    faster; and what flows in while the kernel's timer is late, for that would be lost.
+    faster; and what flows in while the kernel's timer is late, by up to `timer_slack_ns`, for
+    that would be lost.
     Time is counted in whole nanoseconds: at 10 Gbps a full-size frame's is exact to 0.02%.
     """
     rate = rate_bps // 8
@@ -306,7 +312,7 @@ def token_bucket(index: int, rate_bps: int, overhead_bytes: int = 0) -> Request:
             _attribute(
                 _TCA_TBF_PARMS, ratespec + no_peak + struct.pack("=III", TBF_LIMIT_BYTES, 0, 0)
             ),
-            _u32(_TCA_TBF_BURST, FRAME_BYTES + rate * TIMER_SLACK_NS // 10**9),
+            _u32(_TCA_TBF_BURST, FRAME_BYTES + rate * timer_slack_ns // 10**9),
             _attribute(_TCA_TBF_RATE64, struct.pack("=Q", rate)),
         )
     )

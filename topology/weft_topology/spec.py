@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weft_topology import fabrics
+from weft_topology import fabrics, netlink
 from weft_topology.errors import UsageError
 from weft_topology.json_fields import integer, mapping, string, value
 
 ARRIVALS = ("hosts", "all")
+REAL_TIME = ("real", "native")
+"""Clocks that are not virtual."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class LabSpec:
     capture: CaptureSpec | None = None
     bmv2: Path | None = None
     """A `simple_switch_grpc` that every switch runs in place of `weft-switch`."""
+    timer_slack_ns: int = netlink.TIMER_SLACK_NS
+    """How late timers of its kernel may be."""
 
 
 def read_lab(path: Path) -> LabSpec:
@@ -101,6 +105,9 @@ def lab_of(document: Any) -> LabSpec:
         control_delay_ns=integer({"control_delay_ns": 0} | document, "control_delay_ns"),
         capture=_capture(document.get("capture")),
         bmv2=Path(string(document, "bmv2")) if document.get("bmv2") else None,
+        timer_slack_ns=netlink.REAL_TIMER_SLACK_NS
+        if document.get("clock") in REAL_TIME
+        else netlink.TIMER_SLACK_NS,
     )
 
 

@@ -59,7 +59,7 @@ def _run(lab: spec.LabSpec, rundir: Path) -> None:
     steps = Steps(rundir)
     topo = topos.of(lab.topology)
     fabric = document.of_topo(topo)
-    net = WeftNet(topo, wired=lab.bmv2 is not None)
+    net = WeftNet(topo, wired=lab.bmv2 is not None, timer_slack_ns=lab.timer_slack_ns)
     daemons = Daemons(
         processes.of_lab(lab, rundir, fabric),
         lambda daemon, status: _lost(rundir, daemon, status),

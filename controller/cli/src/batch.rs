@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -11,7 +12,6 @@ use nix::sys::time::{TimeVal, TimeValLike};
 use weft_lab::{BatchOptions, BatchProgress, LabSpec, run_batch};
 use weft_load::report;
 use weft_load::results::Results;
-use weft_text::units::format_duration;
 use weft_text::usage::{EXIT_USAGE, WrongUsage};
 
 use crate::notices;
@@ -75,10 +75,9 @@ pub async fn run(args: Args) -> Outcome {
     )
     .await?;
     display::out(format!(
-        "{}{} of virtual time in {} of real time\nresults: {}\n",
+        "{}{}\nresults: {}\n",
         report::run_table(&done.results),
-        format_duration(done.virtual_ns as f64),
-        format_duration(done.wall_ns),
+        display::time(spec.clock, done.virtual_ns, done.wall),
         out.path().display()
     ))?;
     if let Some(file) = &args.usage {
@@ -108,7 +107,7 @@ pub struct Done {
     /// Virtual time from boot to power off.
     pub virtual_ns: u64,
     /// Real time of the whole run.
-    pub wall_ns: f64,
+    pub wall: Duration,
 }
 
 impl Done {
@@ -177,7 +176,7 @@ pub async fn execute(
     Ok(Done {
         results: Results::read(out)?,
         virtual_ns: outcome.virtual_ns,
-        wall_ns: outcome.wall.as_nanos() as f64,
+        wall: outcome.wall,
     })
 }
 

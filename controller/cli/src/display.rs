@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What is printed, and how paths and ages are written.
+//! What is printed, and how paths and times are written.
 
 use std::io::{self, Write};
+use std::time::Duration;
+
+use weft_lab::ClockMode;
+use weft_text::units::format_duration;
 
 use crate::Outcome;
 
@@ -26,6 +30,18 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
+/// How long a lab with this clock has run: `1.96 s of virtual time in 2.70 s of real time`.
+pub fn time(clock: ClockMode, virtual_ns: u64, wall: Duration) -> String {
+    let wall = format_duration(wall.as_nanos() as f64) + " of real time";
+    match clock.is_real_time() {
+        true => wall,
+        false => format!(
+            "{} of virtual time in {wall}",
+            format_duration(virtual_ns as f64)
+        ),
+    }
+}
+
 /// A path's letter: `A` for path 0.
 pub fn path_letter(path: u32) -> char {
     u8::try_from(path)
@@ -42,6 +58,16 @@ pub fn sequence(paths: &[u32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lab_in_real_time_has_no_other() {
+        let time = |clock| time(clock, 5_000_000_000, Duration::from_secs(2));
+        assert_eq!(
+            time(ClockMode::Free),
+            "5.00 s of virtual time in 2.00 s of real time"
+        );
+        assert_eq!(time(ClockMode::Real), "2.00 s of real time");
+    }
 
     #[test]
     fn patterns_are_written_as_letters() {

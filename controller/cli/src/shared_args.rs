@@ -56,6 +56,32 @@ pub struct BatchLabArgs {
 
     #[command(flatten)]
     capture: CaptureArgs,
+
+    /// How time passes: virtual time, as fast as possible (free), or real time, where computing
+    /// takes time too (real)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        default_value = "free",
+        hide_possible_values = true
+    )]
+    clock: BatchClock,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum BatchClock {
+    Free,
+    Real,
+}
+
+impl BatchClock {
+    fn mode(self) -> ClockMode {
+        match self {
+            Self::Free => ClockMode::Free,
+            Self::Real => ClockMode::Real,
+        }
+    }
 }
 
 impl BatchLabArgs {
@@ -66,8 +92,8 @@ impl BatchLabArgs {
         Ok(())
     }
 
-    /// The lab with this fabric that runs this workload, as fast as the machine can, and
-    /// leaves the results in its folder `results`.
+    /// The lab with this fabric that runs this workload and leaves the results in its folder
+    /// `results`.
     pub fn spec(
         &self,
         workload: &WorkloadArgs,
@@ -76,7 +102,7 @@ impl BatchLabArgs {
     ) -> Result<LabSpec, Failure> {
         let mut spec = self
             .fabric
-            .lab(workload.seed, ClockMode::Free, installation::paths()?)
+            .lab(workload.seed, self.clock.mode(), installation::paths()?)
             .map_err(Failure::Usage)?;
         spec.capture = self.capture.spec();
         spec.batch = Some(BatchSpec {

@@ -77,8 +77,9 @@ pub struct UpArgs {
     switch: SwitchArgs,
 
     /// How virtual time passes: at most as fast as real time (paced), as fast as possible
-    /// (free), or not at all (paused). native has no virtual time: it uses this machine's own
-    /// kernel, in network namespaces
+    /// (free), or not at all (paused). Two have no virtual time: real runs the lab in real time,
+    /// where computing takes time too; native uses this machine's own kernel, in network
+    /// namespaces
     #[arg(
         long,
         value_enum,
@@ -101,6 +102,7 @@ enum ClockKind {
     Paced,
     Free,
     Paused,
+    Real,
     Native,
 }
 
@@ -153,6 +155,7 @@ async fn up(args: &UpArgs) -> Outcome {
         ClockKind::Paced => ClockMode::Paced,
         ClockKind::Free => ClockMode::Free,
         ClockKind::Paused => ClockMode::Paused,
+        ClockKind::Real => ClockMode::Real,
         ClockKind::Native => ClockMode::Native,
     };
     let paths = match args.clock {
@@ -222,15 +225,14 @@ fn status_text(status: &Status) -> String {
         ClockMode::Free => "free".to_owned(),
         ClockMode::Paced => format!("paced, {} x real time", status.ratio),
         ClockMode::Paused => "paused".to_owned(),
+        ClockMode::Real => "real".to_owned(),
         ClockMode::Native => "native".to_owned(),
     };
+    let time = display::time(status.clock, status.virtual_ns, status.wall);
     format!(
-        "lab {}: {state}\n  fabric  {}\n  clock   {clock}; {} of virtual time in {} of real time\n  \
-         folder  {}\n  process {}\n",
+        "lab {}: {state}\n  fabric  {}\n  clock   {clock}; {time}\n  folder  {}\n  process {}\n",
         status.name,
         fabric_text(status.spec.topology.as_ref()),
-        format_duration(status.virtual_ns as f64),
-        format_duration(status.wall.as_nanos() as f64),
         status.rundir.display(),
         status.pid,
     )

@@ -189,7 +189,6 @@ fn arguments(options: &KernelOptions<'_>) -> Vec<OsString> {
         "con0=null,fd:1".into(),
         "ssl=null".into(),
         format!("ssl0=fd:{}", options.serial.as_raw_fd()),
-        format!("time-travel-start={TIME_OF_DAY_NS}"),
         tcp_memory(options.memory_bytes),
         format!("weft.seed={}", spec.seed),
         "umid=lab".into(),
@@ -198,10 +197,13 @@ fn arguments(options: &KernelOptions<'_>) -> Vec<OsString> {
     .map(OsString::from)
     .into();
     arguments.push(with_path("uml_dir=", &rundir.join(rundir::UML)));
-    arguments.push(with_path(
-        "time-travel=ext:",
-        &rundir.join(rundir::CLOCK_SOCKET),
-    ));
+    if !spec.clock.is_real_time() {
+        arguments.push(with_path(
+            "time-travel=ext:",
+            &rundir.join(rundir::CLOCK_SOCKET),
+        ));
+        arguments.push(format!("time-travel-start={TIME_OF_DAY_NS}").into());
+    }
     arguments.push(with_path("weft.rundir=", rundir));
     arguments.push(with_path("init=", &rundir.join(rundir::INIT)));
     arguments.extend(spec.kernel_arguments.iter().map(OsString::from));

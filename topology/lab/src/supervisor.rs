@@ -80,7 +80,7 @@ pub async fn run(options: Options, starter: UnixStream) -> Result<()> {
             supervisor.shared.state.set(State::Stopping);
             supervisor.kernel.kill().await;
             if let End::Batch(exit_code) = end {
-                let virtual_ns = supervisor.shared.clock.now_ns();
+                let virtual_ns = supervisor.shared.now_ns();
                 // The starter takes the results and removes the folder.
                 reports
                     .send(&Event::Ended {
@@ -124,9 +124,9 @@ impl Shared {
         self.spec.clock == ClockMode::Native
     }
 
-    /// Virtual time since boot; real time for a native network.
+    /// Virtual time since boot, or real time where that is what passes inside.
     fn now_ns(&self) -> u64 {
-        match self.is_native() {
+        match self.spec.clock.is_real_time() {
             true => self.clock.wall().as_nanos() as u64,
             false => self.clock.now_ns(),
         }
@@ -278,7 +278,7 @@ impl Supervisor {
             self.report_step(reports, "network".into()).await;
             if self.shared.spec.batch.is_none() {
                 self.shared.clock.set_policy(match self.shared.spec.clock {
-                    ClockMode::Free | ClockMode::Native => ClockPolicy::Free,
+                    ClockMode::Free | ClockMode::Real | ClockMode::Native => ClockPolicy::Free,
                     ClockMode::Paced => ClockPolicy::Paced { ratio: 1.0 },
                     ClockMode::Paused => ClockPolicy::Paused,
                 });
@@ -313,7 +313,7 @@ impl Supervisor {
             .ok()
             .and_then(|json| serde_json::from_slice(&json).ok());
         let event = Event::Running {
-            virtual_ns: self.shared.clock.now_ns(),
+            virtual_ns: self.shared.now_ns(),
             wall: self.shared.clock.wall(),
             report,
         };
@@ -417,8 +417,8 @@ fn answer(shared: &Shared, request: Request) -> Answer {
         Request::Clock(ClockPolicy::Paced { ratio }) if !(ratio > 0.0 && ratio.is_finite()) => {
             Answer::Refused(format!("pace {ratio}: give a number above 0"))
         }
-        Request::Clock(_) if shared.is_native() => {
-            Answer::Refused("it runs in real time, on this machine's own kernel".into())
+        Request::Clock(_) if shared.spec.clock.is_real_time() => {
+            Answer::Refused("it runs in real time".into())
         }
         Request::Clock(policy) => {
             shared.clock.set_policy(policy);
@@ -426,7 +426,7 @@ fn answer(shared: &Shared, request: Request) -> Answer {
         }
         Request::Status => {
             let (clock, ratio) = match shared.clock.policy() {
-                _ if shared.is_native() => (ClockMode::Native, 1.0),
+                _ if shared.spec.clock.is_real_time() => (shared.spec.clock, 1.0),
                 ClockPolicy::Free => (ClockMode::Free, 1.0),
                 ClockPolicy::Paced { ratio } => (ClockMode::Paced, ratio),
                 ClockPolicy::Paused => (ClockMode::Paused, 1.0),

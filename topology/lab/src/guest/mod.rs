@@ -86,7 +86,7 @@ fn boot() -> io::Result<()> {
     let spec = read_spec()?;
     mounts::hidden(&spec)?;
     sethostname("weft")?;
-    if has_only_our_programs(&spec) {
+    if !spec.clock.is_real_time() && has_only_our_programs(&spec) {
         run_in_order_of_waking()?;
     }
     loopback::up()?;

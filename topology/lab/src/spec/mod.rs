@@ -94,8 +94,17 @@ pub enum ClockMode {
     Paced,
     /// Stands still.
     Paused,
+    /// No virtual time: the lab kernel runs in real time, and computing takes time too.
+    Real,
     /// No virtual time: the network runs on this machine's own kernel, in real time.
     Native,
+}
+
+impl ClockMode {
+    /// Whether time passes by itself, with no clock of the lab.
+    pub fn is_real_time(self) -> bool {
+        matches!(self, Self::Real | Self::Native)
+    }
 }
 
 /// What the switches write to the folder `capture`.
