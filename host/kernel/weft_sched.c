@@ -7,10 +7,11 @@
  * Window (weft_window.c). Each subflow has one beside its congestion window. It keeps
  * the queue on the subflow's path short. Connections with less data left have larger
  * windows (weft_size.c). To know what is left, the scheduler lets send buffers be as
- * large as tcp_wmem allows from the start. Where other traffic fills the queue and does
- * not give way (weft_contention.c), only the congestion window counts: a connection
- * then gets what it would get with upstream's scheduler. To take no more than one TCP
- * connection at a shared bottleneck, use a coupled congestion control (congestion/).
+ * large as tcp_wmem allows from the start (weft_buffer.c). Where other traffic fills the
+ * queue and does not give way (weft_contention.c), only the congestion window counts: a
+ * connection then gets what it would get with upstream's scheduler. To take no more than
+ * one TCP connection at a shared bottleneck, use a coupled congestion control
+ * (congestion/).
  *
  * Path (weft_choose.c). Of the subflows with room, a packet takes the one on which it
  * arrives first. Where queues are long, a connection uses only some of its subflows
@@ -24,21 +25,16 @@
  * path the controller excludes gets nothing while there is another.
  */
 #include <linux/moduleparam.h>
-#include <net/proto_memory.h>
 #include <net/tcp.h>
 
 #include "weft.h"
+#include "weft_buffer.h"
 #include "weft_rescue.h"
 #include "weft_sched.h"
 
 static bool weft_listen = true;
 module_param(weft_listen, bool, 0644);
 MODULE_PARM_DESC(weft_listen, "weft: use what the controller says about paths (1)");
-
-static bool weft_send_buffer = true;
-module_param(weft_send_buffer, bool, 0644);
-MODULE_PARM_DESC(weft_send_buffer,
-		 "weft: send buffers are as large as tcp_wmem allows from the start, unless SO_SNDBUF is set, so that the data left to send are known (1)");
 
 /*
  * What a subflow of a large connection gets at once beside other traffic: three times
@@ -68,36 +64,6 @@ struct weft_sched_conn {
 	unsigned long		advice_expires;
 	struct weft_watch	watch;
 };
-
-static void raise_sndbuf(struct sock *sk, int bytes)
-{
-	if (READ_ONCE(sk->sk_sndbuf) < bytes)
-		WRITE_ONCE(sk->sk_sndbuf, bytes);
-}
-
-/*
- * Let the application write all its data, since data that it keeps cannot be counted.
- * A send buffer otherwise grows with the congestion window, which comes too late for a
- * short flow. The buffer of a connection is the sum of those of its subflows
- * (__mptcp_sync_sndbuf()), so each of them gets its part. When memory is short, all
- * stay as they are.
- */
-static void raise_send_buffers(struct mptcp_sock *msk)
-{
-	struct mptcp_subflow_context *subflow;
-	struct sock *sk = (struct sock *)msk;
-	int most = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[2]);
-	int subflows = 0;
-
-	if (!READ_ONCE(weft_send_buffer) || sk->sk_userlocks & SOCK_SNDBUF_LOCK ||
-	    sk_under_memory_pressure(sk))
-		return;
-	mptcp_for_each_subflow(msk, subflow)
-		subflows++;
-	raise_sndbuf(sk, most);
-	mptcp_for_each_subflow(msk, subflow)
-		raise_sndbuf(mptcp_subflow_tcp_sock(subflow), most / subflows);
-}
 
 static u32 ns_to_us(u64 ns)
 {
@@ -221,7 +187,7 @@ static int weft_sched_get_send(struct mptcp_sock *msk)
 	if (conn) {
 		/* a new subflow has a buffer of its own */
 		if (conn->sched.advice.is_incomplete)
-			raise_send_buffers(msk);
+			weft_raise_send_buffers(msk);
 		refresh_advice(conn, msk);
 	}
 	err = weft_send_packet(msk, sizeof(*conn), weft_sched_choose);
