@@ -49,6 +49,18 @@ def test_one_that_never_gets_ready_is_a_failed_step(
     assert stuck.pid is None
 
 
+def test_the_ready_file_stays_and_says_nothing_of_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("weft_topology.daemons.READY_TIMEOUT_S", 0.5)
+    once = daemon(tmp_path, '[ -e "$0.ran" ] || : >"$2"; : >"$0.ran"; exec sleep 60')
+    once.start(nobody_ends)
+    assert (tmp_path / "program.ready").exists()
+    once.stop()
+    with pytest.raises(StepError, match="not ready within"):
+        once.start(nobody_ends)
+
+
 def test_a_program_that_is_not_there_is_a_failed_step(tmp_path: Path) -> None:
     missing = FileDaemon("weft-switch", [str(tmp_path / "weft-switch")], tmp_path)
     with pytest.raises(StepError, match="make build"):

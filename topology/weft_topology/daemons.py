@@ -120,7 +120,11 @@ class Daemon(ABC):
 
 
 class FileDaemon(Daemon):
-    """One of ours: it says when it is ready by making a file."""
+    """One of ours: it says when it is ready by making a file.
+
+    The file stays. In a lab it is the machine's (hostfs), where opening it could fail if it
+    were removed as soon as it is seen.
+    """
 
     def __init__(self, name: str, argv: list[str], rundir: Path) -> None:
         """Takes the command line without `--ready-file`."""
@@ -132,7 +136,6 @@ class FileDaemon(Daemon):
         self._ready.unlink(missing_ok=True)
         with files.watching(self._ready.parent) as watch:
             yield lambda pid: files.wait_for(self._ready, watch, pid, READY_TIMEOUT_S)
-        self._ready.unlink(missing_ok=True)
 
 
 def _status(status: int) -> str:
