@@ -102,6 +102,18 @@ def test_a_path_that_fails_costs_no_timeout(weft: Weft, tmp_path: Path) -> None:
     assert int(flow["fct_ns"]) <= int(flow["ideal_fct_ns"]) + 20_000_000
 
 
+@pytest.mark.parametrize("spine", [1, 2])
+def test_a_short_flow_loses_milliseconds_to_a_path_that_is_dead(
+    weft: Weft, tmp_path: Path, spine: int
+) -> None:
+    """Its whole first window may be on that path: it is sent again at once, not bit by bit."""
+    dead = f"--hosts 1 --traffic bulk --bytes 60000 --change 0ns:{spine}:down"
+    (flow,) = run(weft, tmp_path / "x", dead)
+    assert int(flow["fct_ns"]) <= 6_000_000
+    (late,) = run(weft, tmp_path / "late", f"{dead} --scheduler-options weft_rescue_short_ms=10")
+    assert int(late["fct_ns"]) >= 10_000_000
+
+
 def test_an_option_of_the_scheduler_can_be_set(weft: Weft, tmp_path: Path) -> None:
     option = "--scheduler-options weft_queue_packets=400"
     run(weft, tmp_path / "x", f"--traffic bulk --flows 4 --bytes 10MB {option}")

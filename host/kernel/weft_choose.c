@@ -208,6 +208,24 @@ int weft_sched_choose(void *state, const struct weft_subflow_view *view,
 	return may_take(sched, &view[fast], conn) ? fast : WEFT_WAIT;
 }
 
+/**
+ * weft_sched_carrier() - which subflow has carried a byte
+ * @sched: state of its connection
+ * @seq: data sequence number of the byte, at the left edge of the send window
+ * @picked: slot of the last decision
+ *
+ * The map learns where data went from the next decision. After the end of a message
+ * there is none, and it is often the end that is missing.
+ *
+ * Return: the slot, or -1 if that is not known any more.
+ */
+int weft_sched_carrier(struct weft_sched *sched, u64 seq, u8 picked)
+{
+	if ((s64)(seq - sched->last_seq) >= 0)
+		return picked;
+	return weft_seq_map_find(&sched->seq_map, seq);
+}
+
 #ifdef __KERNEL__
 #include <linux/moduleparam.h>
 

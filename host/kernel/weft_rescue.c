@@ -4,8 +4,14 @@
  * another one, long before TCP's timeout and MPTCP's, which are 200 ms at least.
  *
  * It begins when the left edge of the send window has not moved for weft_rescue_ms and
- * two round trips. It is for all data that had been sent by then: the data at the left
- * edge at once, and those at every other hole when the left edge gets there.
+ * two round trips. It is for all data that had been sent when the left edge last moved:
+ * the data at the left edge at once, and those at every other hole when the left edge gets
+ * there.
+ *
+ * A connection that has written little loses most by waiting. It is rescued after
+ * weft_rescue_short_ms, and all that it has sent: its first window is often all of it. In
+ * an incast that would cost more than it brings, for packets of larger connections wait
+ * in queues until others are done.
  *
  * It is over for a hole whose subflow has got anything through since the rescue began:
  * an ACK, or a duplicate that the receiver reports (D-SACK), says that the data were
@@ -22,17 +28,25 @@ module_param(weft_rescue_ms, uint, 0644);
 MODULE_PARM_DESC(weft_rescue_ms,
 		 "weft: time without a Data ACK, on top of two RTTs, after which missing data are sent again; 0: never (10)");
 
+static unsigned int weft_rescue_short_ms = 1;
+module_param(weft_rescue_short_ms, uint, 0644);
+MODULE_PARM_DESC(weft_rescue_short_ms,
+		 "weft: weft_rescue_ms of a connection that has written up to 100 kB since it was last idle (1)");
+
+/* Written since the last idle time, in bytes: up to so much is little. */
+#define SHORT_BYTES	100000U
+
 /* How long the left edge may stay where it is before data count as missing. */
-static unsigned long rescue_timeout(struct mptcp_sock *msk)
+static unsigned long rescue_timeout(struct mptcp_sock *msk, bool is_short)
 {
+	unsigned int ms = is_short ? READ_ONCE(weft_rescue_short_ms) : READ_ONCE(weft_rescue_ms);
 	struct mptcp_subflow_context *subflow;
 	u32 srtt_us = 0;
 
 	mptcp_for_each_subflow(msk, subflow)
 		srtt_us = max(srtt_us,
 			      READ_ONCE(tcp_sk(mptcp_subflow_tcp_sock(subflow))->srtt_us) >> 3);
-	return msecs_to_jiffies(READ_ONCE(weft_rescue_ms)) +
-	       usecs_to_jiffies(2 * srtt_us) + 1;
+	return msecs_to_jiffies(ms) + usecs_to_jiffies(2 * srtt_us) + 1;
 }
 
 static void call_worker(struct weft_rescue *rescue)
@@ -55,7 +69,8 @@ static void on_timer(struct timer_list *timer)
 		mod_timer(timer, due);
 		return;
 	}
-	WRITE_ONCE(rescue->end_seq, READ_ONCE(rescue->sent_seq));
+	WRITE_ONCE(rescue->end_seq, READ_ONCE(rescue->is_short) ? READ_ONCE(msk->snd_nxt) :
+								  READ_ONCE(rescue->sent_seq));
 	WRITE_ONCE(rescue->is_new, true);
 	WRITE_ONCE(rescue->is_on, true);
 	call_worker(rescue);
@@ -77,11 +92,12 @@ static void note_left_edge(struct weft_rescue *rescue, const struct mptcp_sock *
  * @rescue: of the connection
  * @msk: connection
  * @was_idle: whether all data before them are acknowledged
+ * @written_bytes: written by the application since the connection was last idle
  *
  * Context: as get_send().
  */
 void weft_rescue_data_sent(struct weft_rescue *rescue, struct mptcp_sock *msk,
-			   bool was_idle)
+			   bool was_idle, u64 written_bytes)
 {
 	if (!READ_ONCE(weft_rescue_ms))
 		return;
@@ -90,10 +106,11 @@ void weft_rescue_data_sent(struct weft_rescue *rescue, struct mptcp_sock *msk,
 		/* weft_rescue_data_acked() */
 		smp_store_release(&rescue->msk, msk);
 	}
+	WRITE_ONCE(rescue->is_short, written_bytes <= SHORT_BYTES);
 	/* the timer of what was sent before an idle time may still run */
 	if (was_idle || !timer_pending(&rescue->timer)) {
 		note_left_edge(rescue, msk);
-		WRITE_ONCE(rescue->timeout, rescue_timeout(msk));
+		WRITE_ONCE(rescue->timeout, rescue_timeout(msk, READ_ONCE(rescue->is_short)));
 	}
 	if (!timer_pending(&rescue->timer))
 		mod_timer(&rescue->timer, jiffies + READ_ONCE(rescue->timeout));
@@ -121,7 +138,7 @@ void weft_rescue_data_acked(struct weft_rescue *rescue, struct mptcp_sock *msk,
 	}
 	WRITE_ONCE(rescue->is_on, false);
 	if (!sock_owned_by_user((struct sock *)msk))
-		WRITE_ONCE(rescue->timeout, rescue_timeout(msk));
+		WRITE_ONCE(rescue->timeout, rescue_timeout(msk, READ_ONCE(rescue->is_short)));
 }
 
 /* The fastest subflow with room, except the one that holds up the left edge. */
@@ -186,7 +203,7 @@ static void take_progress(struct weft_rescue *rescue, struct mptcp_sock *msk)
  * weft_rescue_get_retrans() - choose where the core reinjects unacknowledged data
  * @rescue: of the connection
  * @msk: connection, owned
- * @seq_map: which subflow has carried which data
+ * @blocking_slot: slot that has carried the data at the left edge, or -1
  *
  * The worker asks before each fragment. A rescue sends two packets and leaves the rest
  * to the next Data ACK, so it gives no second answer to the same call of the worker.
@@ -197,10 +214,9 @@ static void take_progress(struct weft_rescue *rescue, struct mptcp_sock *msk)
  * Return: 0, or -EAGAIN when no subflow can take the data now.
  */
 int weft_rescue_get_retrans(struct weft_rescue *rescue, struct mptcp_sock *msk,
-			    struct weft_seq_map *seq_map)
+			    int blocking_slot)
 {
 	struct mptcp_subflow_context *best;
-	int blocking_slot;
 
 	if (!READ_ONCE(rescue->is_due)) {
 		if (READ_ONCE(rescue->is_on) && time_is_after_eq_jiffies(rescue->sent_jiffies))
@@ -209,7 +225,6 @@ int weft_rescue_get_retrans(struct weft_rescue *rescue, struct mptcp_sock *msk,
 		       -EAGAIN : weft_get_retrans(msk);
 	}
 	WRITE_ONCE(rescue->is_due, false);
-	blocking_slot = weft_seq_map_find(seq_map, READ_ONCE(msk->snd_una));
 	if (READ_ONCE(rescue->is_new)) {
 		WRITE_ONCE(rescue->is_new, false);
 		take_progress(rescue, msk);

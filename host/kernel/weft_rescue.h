@@ -5,7 +5,6 @@
 
 #include <linux/timer.h>
 
-#include "seq_map.h"
 #include "weft.h"
 
 /**
@@ -21,6 +20,7 @@
  * @is_on: until the left edge reaches @end_seq
  * @is_new: @progress has to be taken
  * @is_due: the worker has to reinject the data at the left edge
+ * @is_short: the connection has written little since it was last idle
  *
  * The timer and data_acked() read and write without the lock of the socket. So sequence
  * numbers are the low 32 bits, which are written in one piece on every machine; a send
@@ -38,14 +38,15 @@ struct weft_rescue {
 	bool			is_on;
 	bool			is_new;
 	bool			is_due;
+	bool			is_short;
 };
 
 void weft_rescue_data_sent(struct weft_rescue *rescue, struct mptcp_sock *msk,
-			   bool was_idle);
+			   bool was_idle, u64 written_bytes);
 void weft_rescue_data_acked(struct weft_rescue *rescue, struct mptcp_sock *msk,
 			    u64 snd_una);
 int weft_rescue_get_retrans(struct weft_rescue *rescue, struct mptcp_sock *msk,
-			    struct weft_seq_map *seq_map);
+			    int blocking_slot);
 void weft_rescue_end(struct weft_rescue *rescue);
 
 #endif /* _WEFT_RESCUE_H */

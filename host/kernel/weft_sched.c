@@ -197,7 +197,8 @@ static int weft_sched_get_send(struct mptcp_sock *msk)
 	weft_conn(msk)->takeover_timeouts = TAKEOVER_TIMEOUTS;
 	if (!err)
 		extend_decision(conn, msk);
-	weft_rescue_data_sent(&conn->rescue, msk, was_idle);
+	weft_rescue_data_sent(&conn->rescue, msk, was_idle,
+			      READ_ONCE(msk->write_seq) - conn->sched.size.start_seq);
 	return err;
 }
 
@@ -237,8 +238,13 @@ static int weft_sched_get_retrans(struct mptcp_sock *msk)
 {
 	struct weft_sched_conn *conn = weft_peek_state(msk);
 
-	return conn ? weft_rescue_get_retrans(&conn->rescue, msk, &conn->sched.seq_map) :
-	       weft_get_retrans(msk);
+	int blocking_slot;
+
+	if (!conn)
+		return weft_get_retrans(msk);
+	blocking_slot = weft_sched_carrier(&conn->sched, READ_ONCE(msk->snd_una),
+					   weft_conn(msk)->picked);
+	return weft_rescue_get_retrans(&conn->rescue, msk, blocking_slot);
 }
 
 static void weft_sched_release(struct mptcp_sock *msk)

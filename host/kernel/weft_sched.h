@@ -44,5 +44,6 @@ u32 weft_crowd_limit(const struct weft_window *windows,
 		     const struct weft_subflow_view *view, unsigned int n, u32 members,
 		     u64 now_us);
 weft_choose_fn weft_sched_choose;
+int weft_sched_carrier(struct weft_sched *sched, u64 seq, u8 picked);
 
 #endif /* _WEFT_SCHED_H */

@@ -4,12 +4,13 @@
 
 #include "../weft_rescue.c"
 
+#define BLOCKER_SLOT	0
+
 /* Two subflows with room; the first one carries the data at the left edge. */
 struct rescue_test {
 	struct mptcp_sock		*msk;
 	struct mptcp_subflow_context	*blocker;
 	struct mptcp_subflow_context	*other;
-	struct weft_seq_map		seq_map;
 	struct weft_rescue		rescue;
 };
 
@@ -31,12 +32,11 @@ static struct rescue_test *new_rescue(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, it);
 	it->msk = new_connection(test);
-	it->blocker = add_subflow(test, it->msk, 0);
+	it->blocker = add_subflow(test, it->msk, BLOCKER_SLOT);
 	it->other = add_subflow(test, it->msk, 1);
 	make_room(it->blocker);
 	make_room(it->other);
 	KUNIT_ASSERT_TRUE(test, weft_usable(it->msk, &usable));
-	weft_seq_map_add(&it->seq_map, 0, 10 * PAYLOAD, 0);
 	return it;
 }
 
@@ -44,7 +44,7 @@ static struct rescue_test *new_rescue(struct kunit *test)
 static int ask(struct rescue_test *it)
 {
 	it->rescue.is_due = true;
-	return weft_rescue_get_retrans(&it->rescue, it->msk, &it->seq_map);
+	return weft_rescue_get_retrans(&it->rescue, it->msk, BLOCKER_SLOT);
 }
 
 static int begin(struct rescue_test *it)
@@ -98,7 +98,7 @@ static void the_worker_gets_one_answer_for_all_fragments(struct kunit *test)
 	it->msk->rtx_burst = 0;
 	/* as if the worker's next question came at once */
 	it->rescue.sent_jiffies = jiffies + 1;
-	KUNIT_EXPECT_EQ(test, weft_rescue_get_retrans(&it->rescue, it->msk, &it->seq_map),
+	KUNIT_EXPECT_EQ(test, weft_rescue_get_retrans(&it->rescue, it->msk, BLOCKER_SLOT),
 			-EAGAIN);
 	KUNIT_EXPECT_EQ(test, it->msk->rtx_burst, 0);
 	weft_conn_release(it->msk);
@@ -109,10 +109,10 @@ static void mptcps_own_timeout_sends_nothing_while_no_subflow_is_stalled(struct 
 	struct rescue_test *it = new_rescue(test);
 	struct sock *ssk = mptcp_subflow_tcp_sock(it->blocker);
 
-	KUNIT_EXPECT_EQ(test, weft_rescue_get_retrans(&it->rescue, it->msk, &it->seq_map),
+	KUNIT_EXPECT_EQ(test, weft_rescue_get_retrans(&it->rescue, it->msk, BLOCKER_SLOT),
 			-EAGAIN);
 	inet_csk(ssk)->icsk_ca_state = TCP_CA_Loss;
-	KUNIT_EXPECT_EQ(test, weft_rescue_get_retrans(&it->rescue, it->msk, &it->seq_map), 0);
+	KUNIT_EXPECT_EQ(test, weft_rescue_get_retrans(&it->rescue, it->msk, BLOCKER_SLOT), 0);
 	KUNIT_EXPECT_TRUE(test, it->other->scheduled);
 	weft_conn_release(it->msk);
 }
@@ -121,14 +121,29 @@ static void after_an_idle_time_the_time_begins_again(struct kunit *test)
 {
 	struct rescue_test *it = new_rescue(test);
 
-	weft_rescue_data_sent(&it->rescue, it->msk, true);
+	weft_rescue_data_sent(&it->rescue, it->msk, true, SHORT_BYTES);
 	KUNIT_EXPECT_TRUE(test, timer_pending(&it->rescue.timer));
 	/* the timer of an hour ago still runs */
 	it->rescue.una_jiffies = jiffies - 3600 * HZ;
-	weft_rescue_data_sent(&it->rescue, it->msk, false);
+	weft_rescue_data_sent(&it->rescue, it->msk, false, SHORT_BYTES);
 	KUNIT_EXPECT_TRUE(test, time_before(it->rescue.una_jiffies, jiffies - HZ));
-	weft_rescue_data_sent(&it->rescue, it->msk, true);
+	weft_rescue_data_sent(&it->rescue, it->msk, true, SHORT_BYTES);
 	KUNIT_EXPECT_TRUE(test, time_after(it->rescue.una_jiffies, jiffies - HZ));
+	weft_rescue_end(&it->rescue);
+	weft_conn_release(it->msk);
+}
+
+static void a_connection_that_has_written_little_waits_for_less_time(struct kunit *test)
+{
+	struct rescue_test *it = new_rescue(test);
+	unsigned long little;
+
+	weft_rescue_data_sent(&it->rescue, it->msk, true, SHORT_BYTES);
+	little = it->rescue.timeout;
+	weft_rescue_data_sent(&it->rescue, it->msk, true, SHORT_BYTES + 1);
+	KUNIT_EXPECT_EQ(test, it->rescue.timeout - little,
+			msecs_to_jiffies(weft_rescue_ms) -
+			msecs_to_jiffies(weft_rescue_short_ms));
 	weft_rescue_end(&it->rescue);
 	weft_conn_release(it->msk);
 }
@@ -140,6 +155,7 @@ static struct kunit_case rescue_cases[] = {
 	KUNIT_CASE(the_worker_gets_one_answer_for_all_fragments),
 	KUNIT_CASE(mptcps_own_timeout_sends_nothing_while_no_subflow_is_stalled),
 	KUNIT_CASE(after_an_idle_time_the_time_begins_again),
+	KUNIT_CASE(a_connection_that_has_written_little_waits_for_less_time),
 	{}
 };
 

@@ -93,6 +93,25 @@ static void test_resent(void)
 	       "unless all subflows do that");
 }
 
+static void test_carrier(void)
+{
+	struct weft_subflow_view view[] = { path(0, 0, 0, RTT_US), path(1, 0, 0, 2 * RTT_US) };
+	struct weft_conn_view conn = packets_left(2);
+	struct weft_sched sched = {};
+	int first, last;
+
+	first = weft_sched_choose(&sched, view, 2, &conn);
+	conn.last_slot = first;
+	conn.next_seq += PAYLOAD;
+	conn.unsent_bytes -= PAYLOAD;
+	view[first].space_bytes = 0;
+	last = weft_sched_choose(&sched, view, 2, &conn);
+	report(first != last && weft_sched_carrier(&sched, 0, last) == first,
+	       "which subflow has carried a packet is known with the next decision");
+	report(weft_sched_carrier(&sched, conn.next_seq, last) == last,
+	       "and of the last packet without one");
+}
+
 static void test_silence(void)
 {
 	struct weft_subflow_view view[] = { path(0, 0, 0, RTT_US), path(1, 0, 0, RTT_US) };
@@ -227,6 +246,7 @@ int main(void)
 	test_other_choices();
 	test_short_packets();
 	test_resent();
+	test_carrier();
 	test_long_queue();
 	test_silence();
 	test_crowd();
