@@ -9,9 +9,9 @@
  * there.
  *
  * A connection that has written little loses most by waiting. It is rescued after
- * weft_rescue_short_ms, and all that it has sent: its first window is often all of it. In
- * an incast that would cost more than it brings, for packets of larger connections wait
- * in queues until others are done.
+ * weft_rescue_short_rtts, if that is sooner, and all that it has sent: its first window is
+ * often all of it. In an incast that would cost more than it brings, for packets of larger
+ * connections wait in queues until others are done.
  *
  * It is over for a hole whose subflow has got anything through since the rescue began:
  * an ACK, or a duplicate that the receiver reports (D-SACK), says that the data were
@@ -28,10 +28,10 @@ module_param(weft_rescue_ms, uint, 0644);
 MODULE_PARM_DESC(weft_rescue_ms,
 		 "weft: time without a Data ACK, on top of two RTTs, after which missing data are sent again; 0: never (10)");
 
-static unsigned int weft_rescue_short_ms = 1;
-module_param(weft_rescue_short_ms, uint, 0644);
-MODULE_PARM_DESC(weft_rescue_short_ms,
-		 "weft: weft_rescue_ms of a connection that has written up to 100 kB since it was last idle (1)");
+static unsigned int weft_rescue_short_rtts = 10;
+module_param(weft_rescue_short_rtts, uint, 0644);
+MODULE_PARM_DESC(weft_rescue_short_rtts,
+		 "weft: RTTs without a Data ACK after which that happens, if sooner, in a connection that has written up to 100 kB since it was last idle (10)");
 
 /* Written since the last idle time, in bytes: up to so much is little. */
 #define SHORT_BYTES	100000U
@@ -39,14 +39,19 @@ MODULE_PARM_DESC(weft_rescue_short_ms,
 /* How long the left edge may stay where it is before data count as missing. */
 static unsigned long rescue_timeout(struct mptcp_sock *msk, bool is_short)
 {
-	unsigned int ms = is_short ? READ_ONCE(weft_rescue_short_ms) : READ_ONCE(weft_rescue_ms);
 	struct mptcp_subflow_context *subflow;
+	unsigned long timeout;
 	u32 srtt_us = 0;
 
 	mptcp_for_each_subflow(msk, subflow)
 		srtt_us = max(srtt_us,
 			      READ_ONCE(tcp_sk(mptcp_subflow_tcp_sock(subflow))->srtt_us) >> 3);
-	return msecs_to_jiffies(ms) + usecs_to_jiffies(2 * srtt_us) + 1;
+	timeout = msecs_to_jiffies(READ_ONCE(weft_rescue_ms)) + usecs_to_jiffies(2 * srtt_us);
+	if (is_short) {
+		srtt_us *= READ_ONCE(weft_rescue_short_rtts);
+		timeout = min(timeout, usecs_to_jiffies(srtt_us));
+	}
+	return timeout + 1;
 }
 
 static void call_worker(struct weft_rescue *rescue)

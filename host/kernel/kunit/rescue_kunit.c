@@ -133,19 +133,30 @@ static void after_an_idle_time_the_time_begins_again(struct kunit *test)
 	weft_conn_release(it->msk);
 }
 
-static void a_connection_that_has_written_little_waits_for_less_time(struct kunit *test)
+/* With this RTT of the first subflow; the other one's is unknown. */
+static unsigned long timeout_after(struct kunit *test, u32 srtt_us, u64 written_bytes)
 {
 	struct rescue_test *it = new_rescue(test);
-	unsigned long little;
+	unsigned long timeout;
 
-	weft_rescue_data_sent(&it->rescue, it->msk, true, SHORT_BYTES);
-	little = it->rescue.timeout;
-	weft_rescue_data_sent(&it->rescue, it->msk, true, SHORT_BYTES + 1);
-	KUNIT_EXPECT_EQ(test, it->rescue.timeout - little,
-			msecs_to_jiffies(weft_rescue_ms) -
-			msecs_to_jiffies(weft_rescue_short_ms));
+	tcp_sk(mptcp_subflow_tcp_sock(it->blocker))->srtt_us = srtt_us << 3;
+	weft_rescue_data_sent(&it->rescue, it->msk, true, written_bytes);
+	timeout = it->rescue.timeout;
 	weft_rescue_end(&it->rescue);
 	weft_conn_release(it->msk);
+	return timeout;
+}
+
+static void a_connection_that_has_written_little_waits_for_less_time(struct kunit *test)
+{
+	const unsigned long usual = msecs_to_jiffies(weft_rescue_ms);
+
+	KUNIT_EXPECT_EQ(test, timeout_after(test, 100, SHORT_BYTES + 1),
+			usual + usecs_to_jiffies(200) + 1);
+	KUNIT_EXPECT_EQ(test, timeout_after(test, 100, SHORT_BYTES), usecs_to_jiffies(1000) + 1);
+	/* but never for more */
+	KUNIT_EXPECT_EQ(test, timeout_after(test, 50000, SHORT_BYTES),
+			usual + usecs_to_jiffies(100000) + 1);
 }
 
 static struct kunit_case rescue_cases[] = {
