@@ -129,6 +129,26 @@ def test_a_model_that_is_the_same_for_all_series_is_one_line_at_its_mean(tmp_pat
     assert models[0].get_label() == "Shortest flows first, fluid"
 
 
+def test_a_logarithmic_axis_within_one_decade_has_several_labels(tmp_path: Path) -> None:
+    small = read(tmp_path, SMALL.replace('x = "flows"', 'x = "flows"\nlog = "y"'))
+    runs = pl.DataFrame(
+        {
+            "experiment": "one",
+            "flows": ["1", "16"] * 2,
+            "scheduler": ["rb", "rb", "minrtt", "minrtt"],
+            "seed": 1,
+            "fct_mean_ms": [3.0, 7.0, 12.0, 25.0],
+        }
+    )
+    about = About(quick=False, kernels=[], revisions=[], runs=len(runs), failed=[])
+    figure = plot.figure(small, small.plots[0], Results(runs, pl.DataFrame(), about))
+    assert figure
+    figure.draw_without_rendering()
+    low, high = figure.axes[0].get_ylim()
+    seen = [tick for tick in figure.axes[0].get_yticks() if low <= tick <= high]
+    assert seen == [5, 10, 20]
+
+
 def test_labels_break_between_number_and_unit_last() -> None:
     labels = drawn(["Amazon, 1 MiB", "Wikipedia, 72 KiB", "all"]).axes[0].get_xticklabels()
     assert [label.get_text() for label in labels] == ["Amazon, 1 MiB", "Wikipedia,\n72 KiB", "all"]

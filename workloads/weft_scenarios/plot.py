@@ -14,7 +14,7 @@ import matplotlib.style
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from weft_scenarios import curves, ratios, style, tables
 from weft_scenarios.quantities import CURVES, METRICS
@@ -499,6 +499,8 @@ def _label(grid: Sequence[Axes], plot: Plot, experiment: Experiment) -> None:
             axes.set_xscale("symlog", linthresh=_LINEAR)
         if "y" in plot.log:
             axes.set_yscale("log")
+            # Often all values lie within one decade, which would have one tick.
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axes.yaxis.set_major_formatter(FuncFormatter(_grouped))
             axes.yaxis.set_minor_formatter(NullFormatter())
         if plot.kind == "cdf":
