@@ -110,7 +110,9 @@ def test_a_short_flow_loses_milliseconds_to_a_path_that_is_dead(
     dead = f"--hosts 1 --traffic bulk --bytes 60000 --change 0ns:{spine}:down"
     (flow,) = run(weft, tmp_path / "x", dead)
     assert int(flow["fct_ns"]) <= 6_000_000
-    (late,) = run(weft, tmp_path / "late", f"{dead} --scheduler-options weft_rescue_short_rtts=1000")
+    (late,) = run(
+        weft, tmp_path / "late", f"{dead} --scheduler-options weft_rescue_short_rtts=1000"
+    )
     assert int(late["fct_ns"]) >= 10_000_000
 
 
