@@ -104,6 +104,12 @@ class Lab:
         text = "".join(f"{line}\n" for line in (*lines, "exit"))
         return self.weft.run("shell", "--name", self.name, stdin=text)
 
+    def try_clock(self, policy: str) -> subprocess.CompletedProcess[str]:
+        """Ask for another clock, with whatever result."""
+        program = str(self.weft.program.with_name("weft-lab"))
+        command = [program, "clock", "--name", self.name, policy]
+        return subprocess.run(command, capture_output=True, text=True)
+
     def patterns(self) -> dict[tuple[int, int], dict[str, Any]]:
         """Give the pattern of each pair of leaves."""
         return {(p["source_leaf"], p["destination_leaf"]): p for p in self.json("patterns")}

@@ -67,10 +67,7 @@ def test_nothing_of_it_is_seen_outside(lab: Lab) -> None:
 
 
 def test_a_clock_that_is_not_virtual_cannot_be_set(lab: Lab) -> None:
-    program = lab.weft.program.with_name("weft-lab")
-    refused = subprocess.run(
-        [program, "clock", "--name", lab.name, "paused"], capture_output=True, text=True
-    )
+    refused = lab.try_clock("paused")
     assert refused.returncode != 0
     assert "real time" in refused.stderr
 

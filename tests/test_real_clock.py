@@ -4,7 +4,6 @@
 Nothing here depends on how fast the machine is.
 """
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,10 +38,7 @@ def test_a_workload_runs_and_its_flows_take_their_time(lab: Lab, tmp_path: Path)
 
 
 def test_a_clock_of_real_time_cannot_be_set(lab: Lab) -> None:
-    program = lab.weft.program.with_name("weft-lab")
-    refused = subprocess.run(
-        [program, "clock", "--name", lab.name, "paused"], capture_output=True, text=True
-    )
+    refused = lab.try_clock("paused")
     assert refused.returncode != 0
     assert "real time" in refused.stderr
 

@@ -18,6 +18,12 @@ from weft_scenarios.scenario import Axis, Point
 INCHES = 3.1
 
 
+def measured(runs: pl.DataFrame) -> Results:
+    """Give the results of these runs, all of which ended well."""
+    about = About(quick=False, kernels=[], revisions=[], runs=len(runs), failed=[])
+    return Results(runs, pl.DataFrame(), about)
+
+
 def drawn(names: list[str]) -> Figure:
     figure, (axes,) = plot.panels(1, (INCHES, 2.4))
     axes.set_xlim(-0.5, len(names) - 0.5)
@@ -74,10 +80,9 @@ def test_a_panel_is_as_wide_as_its_bars_need() -> None:
             for without, cell in itertools.product(points["without"], points["cell"])
         ]
     )
-    about = About(quick=False, kernels=[], revisions=[], runs=len(runs), failed=[])
-    wide = plot.figure(means, means.plots[0], Results(runs, pl.DataFrame(), about))
+    wide = plot.figure(means, means.plots[0], measured(runs))
     few = runs.filter(pl.col("without").is_in(["nothing", "sizes"]))
-    usual = plot.figure(means, means.plots[0], Results(few, pl.DataFrame(), about))
+    usual = plot.figure(means, means.plots[0], measured(few))
     assert wide
     assert usual
     # 63 bars, and 14.
@@ -98,8 +103,7 @@ def test_models_are_dashed_lines_where_they_apply(tmp_path: Path) -> None:
             "fct_model_ms": [2.0, 7.0, None, None],
         }
     )
-    about = About(quick=False, kernels=[], revisions=[], runs=len(runs), failed=[])
-    figure = plot.figure(small, small.plots[0], Results(runs, pl.DataFrame(), about))
+    figure = plot.figure(small, small.plots[0], measured(runs))
     assert figure
     models = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
     assert len(models) == 1
@@ -120,8 +124,7 @@ def test_a_model_that_is_the_same_for_all_series_is_one_line_at_its_mean(tmp_pat
             "fct_mean_shortest_ms": [1.0, 2.0, 1.0, 2.0, 3.0, 4.0, 3.0, 4.0],
         }
     )
-    about = About(quick=False, kernels=[], revisions=[], runs=len(runs), failed=[])
-    figure = plot.figure(small, small.plots[0], Results(runs, pl.DataFrame(), about))
+    figure = plot.figure(small, small.plots[0], measured(runs))
     assert figure
     models = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
     assert len(models) == 1
@@ -140,8 +143,7 @@ def test_a_logarithmic_axis_within_one_decade_has_several_labels(tmp_path: Path)
             "fct_mean_ms": [3.0, 7.0, 12.0, 25.0],
         }
     )
-    about = About(quick=False, kernels=[], revisions=[], runs=len(runs), failed=[])
-    figure = plot.figure(small, small.plots[0], Results(runs, pl.DataFrame(), about))
+    figure = plot.figure(small, small.plots[0], measured(runs))
     assert figure
     figure.draw_without_rendering()
     low, high = figure.axes[0].get_ylim()
@@ -184,8 +186,7 @@ def test_a_picture_says_its_title_its_seeds_and_what_its_whiskers_are(tmp_path: 
         ]
         + [{"experiment": "one", "scheduler": "rb", "flows": "16", "seed": 1, "fct_mean_ms": 2.0}]
     )
-    about = About(quick=False, kernels=[], revisions=[], runs=len(runs), failed=[])
-    assert plot.draw(one, one.plots[0], Results(runs, pl.DataFrame(), about), tmp_path / "x.svg")
+    assert plot.draw(one, one.plots[0], measured(runs), tmp_path / "x.svg")
     written = re.findall(r"<text[^>]*>([^<]*)", (tmp_path / "x.svg").read_text())
     said = "FCT: n = 1 to 3 seeds; whiskers are 95% confidence intervals of the mean."
     assert said in " ".join(written)
@@ -200,8 +201,7 @@ def test_numbers_of_the_paper_are_drawn_where_they_belong(tmp_path: Path, kind: 
         {"experiment": "one", "flows": flows, "scheduler": name, "seed": 1, "fct_mean_ms": 1.0}
         for flows, name in itertools.product(("1", "16"), ("rb", "minrtt"))
     ]
-    about = About(quick=False, kernels=[], revisions=[], runs=4, failed=[])
-    results = Results(pl.DataFrame(rows), pl.DataFrame(), about)
+    results = measured(pl.DataFrame(rows))
     made = plot.figure(small, small.plots[0], results)
     assert made
     lines = made.axes[0].lines
@@ -227,8 +227,7 @@ def test_ratios_to_a_series_and_their_intervals_are_of_pairs(tmp_path: Path, kin
     ]
     # Without its pair, a value is no ratio.
     rows.append(rows[1] | {"flows": "1", "fct_mean_ms": 5.0})
-    about = About(quick=False, kernels=[], revisions=[], runs=len(rows), failed=[])
-    results = Results(pl.DataFrame(rows), pl.DataFrame(), about)
+    results = measured(pl.DataFrame(rows))
     head, *found = tables.of_plot(small, small.plots[0], results)
     assert head == ["Flows", "minrtt"]
     ((flows, shown),) = found
