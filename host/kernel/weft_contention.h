@@ -12,13 +12,17 @@
  * @since_us: when the round trip began that was counted last; 0 while the queue is empty
  * @score_us: time with a queue, see weft_contention.c
  * @lost_packets: of the subflow, when the queue was last empty
- * @marked_packets: of the subflow, when the queue was last empty
+ * @marked_packets: of the subflow, when the last round trip ended
+ * @delivered_packets: of the subflow, at that time
+ * @marked_share: of these packets those that were marked, a moving average, in 1 / 4096
  */
 struct weft_contention {
 	u64	since_us;
 	u64	score_us;
 	u32	lost_packets;
 	u32	marked_packets;
+	u32	delivered_packets;
+	u32	marked_share;
 };
 
 void weft_contention_clear(struct weft_contention *contention,

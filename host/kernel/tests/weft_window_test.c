@@ -109,9 +109,11 @@ static void test_always_queued(void)
 	       "unless the controller tells the RTT without queues");
 }
 
+enum marks { NONE, SOME, ALL };
+
 /* What a queue of so many microseconds lets a subflow send after @rounds round trips. */
 static u32 beside_queue(struct weft_sched *sched, struct weft_subflow_view *view,
-			u32 queueing_us, unsigned int rounds, bool is_marked)
+			u32 queueing_us, unsigned int rounds, enum marks marks)
 {
 	u32 rtt_us = RTT_US * 3 / 2 + queueing_us, placed = 0;
 
@@ -119,10 +121,13 @@ static u32 beside_queue(struct weft_sched *sched, struct weft_subflow_view *view
 		unsigned int ack;
 
 		for (ack = 0; ack < GROUP_ACKS; ack++) {
+			u32 delivered = view->in_flight_packets;
+
 			view->rtt_us = rtt_us;
-			view->delivered_packets += view->in_flight_packets;
+			view->delivered_packets += delivered;
 			view->in_flight_packets = min(view->in_flight_packets, 1U);
-			view->marked_packets += is_marked;
+			view->marked_packets += marks == ALL ? delivered :
+						marks == SOME && ack % 2;
 			view->acked_us += rtt_us / GROUP_ACKS;
 			placed = fill(sched, view, 1, view->acked_us);
 		}
@@ -137,27 +142,37 @@ static void test_contention(void)
 	struct weft_subflow_view view = path(0, 0, 0, RTT_US);
 	struct weft_sched sched = {};
 
-	report(beside_queue(&sched, &view, 3 * base_us, 2000, false) < 20,
+	report(beside_queue(&sched, &view, 3 * base_us, 2000, NONE) < 20,
 	       "a queue that weft's connections may have made limits the window for ever");
-	report(beside_queue(&sched, &view, 3 * base_us, 20, true) < 20,
-	       "a queue in which packets are marked does so for a while");
-	report(beside_queue(&sched, &view, 3 * base_us, 200, true) == 5000,
+	report(beside_queue(&sched, &view, 2 * base_us, 2000, ALL) < 20,
+	       "so does one in which all packets are marked, to which nobody gives way");
+	beside_queue(&sched, &view, 0, 2, NONE);
+	report(beside_queue(&sched, &view, 3 * base_us, 10, SOME) < 20,
+	       "a queue in which some packets are marked does so for a while");
+	report(beside_queue(&sched, &view, 3 * base_us, 200, SOME) == 5000,
 	       "until only the congestion window counts");
-	report(beside_queue(&sched, &view, 0, 2, false) < 5000 &&
-	       beside_queue(&sched, &view, 3 * base_us, 20, false) < 20,
+	report(beside_queue(&sched, &view, 0, 2, NONE) < 5000 &&
+	       beside_queue(&sched, &view, 3 * base_us, 20, NONE) < 20,
 	       "when the queue has been empty, everything begins again");
 
 	memset(&sched, 0, sizeof(sched));
 	view = path(0, 0, 0, RTT_US);
-	beside_queue(&sched, &view, 3 * base_us, 2, false);
+	beside_queue(&sched, &view, 3 * base_us, 10, SOME);
+	view.acked_us += 1000000;
+	report(beside_queue(&sched, &view, 3 * base_us, 10, SOME) < 20,
+	       "a second in which the subflow is not used shows nothing");
+
+	memset(&sched, 0, sizeof(sched));
+	view = path(0, 0, 0, RTT_US);
+	beside_queue(&sched, &view, 3 * base_us, 2, NONE);
 	view.lost_packets++;
-	report(beside_queue(&sched, &view, 3 * base_us, 800, false) == 5000,
+	report(beside_queue(&sched, &view, 3 * base_us, 800, NONE) == 5000,
 	       "a lost packet counts for as long as the queue is not empty");
 
 	memset(&sched, 0, sizeof(sched));
 	view = path(0, 0, 0, RTT_US);
-	report(beside_queue(&sched, &view, 100 * base_us, 2, false) < 20 &&
-	       beside_queue(&sched, &view, 100 * base_us, 8, false) == 5000,
+	report(beside_queue(&sched, &view, 100 * base_us, 2, NONE) < 20 &&
+	       beside_queue(&sched, &view, 100 * base_us, 8, NONE) == 5000,
 	       "a queue of a hundred RTTs is of other traffic, also when nothing is lost in it");
 }
 
