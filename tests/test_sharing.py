@@ -83,3 +83,19 @@ def test_weft_gets_its_share_and_leaves_the_others_theirs(
     assert flows["weft"] >= 0.9 * flows["default"], (flows, others)
     assert others["weft"] >= 0.9 * others["default"], (flows, others)
     assert mean(jain(one.flows) for one in runs["weft"]) >= 0.95, runs["weft"]
+
+
+def test_long_flows_of_weft_do_not_take_each_other_for_other_traffic(
+    weft: Weft, tmp_path: Path
+) -> None:
+    """Else they compete, and the queue is as long as DCTCP keeps it, 20 packets."""
+    fixed = "--traffic bulk --duration 1s --flows 4 --hosts 4,1 --scheduler weft --seed 101"
+    weft.run(
+        "run", *fixed.split(), *CONGESTION["dctcp"].split(), "--out", str(tmp_path / "results")
+    )
+    queue_packets = [
+        int(row["queue_packets"])
+        for row in rows(tmp_path / "results" / "queues.csv")
+        if row["peer"] == "h2_1"
+    ]
+    assert mean(queue_packets) < 15

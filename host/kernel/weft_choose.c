@@ -23,6 +23,8 @@ enum { BY_ARRIVAL, BY_RTT, IN_TURN };
 
 static unsigned int weft_choice = BY_ARRIVAL;
 
+#define LEAST_WINDOW	((s32)(WEFT_LEAST_PACKETS * WEFT_WINDOW_ONE))
+
 /* Where other traffic fills the queue, weft's own window does not count. */
 static u32 effective_size(const struct weft_window *window,
 			  const struct weft_subflow_view *view)
@@ -53,18 +55,52 @@ static bool is_behind(const struct weft_subflow_view *view,
 	return !conn->unacked_bytes && weft_outstanding(view);
 }
 
+/*
+ * What their windows let the members add together, in 1 / WEFT_WINDOW_ONE. Of those that
+ * are full, the last packet may reach beyond the window.
+ */
+static s32 room(const struct weft_sched *sched, const struct weft_subflow_view *view,
+		unsigned int n, u32 members)
+{
+	s32 windows = 0, taken = 0;
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		const struct weft_window *window = &sched->window[view[i].slot];
+		s32 its = weft_outstanding(&view[i]) * WEFT_WINDOW_ONE;
+		s32 size = window->size;
+
+		if (!(members & 1U << i) || weft_contention_is_proven(&window->contention))
+			continue;
+		windows += size;
+		taken += size < LEAST_WINDOW ? its : min(its, size);
+	}
+	return max(windows, LEAST_WINDOW) - taken;
+}
+
+/*
+ * Whether the window lets a subflow have one more packet. Where windows are smaller than
+ * two packets, subflows take turns: one begins when the connection has room for two.
+ */
+static bool has_window(const struct weft_sched *sched, const struct weft_window *window,
+		       u32 packets)
+{
+	if ((s32)window->size >= LEAST_WINDOW)
+		return packets * WEFT_WINDOW_ONE < window->size;
+	return packets < WEFT_LEAST_PACKETS &&
+	       sched->room >= LEAST_WINDOW - (s32)(packets * WEFT_WINDOW_ONE);
+}
+
 /* Whether a subflow may get one more packet. */
 static bool may_take(struct weft_sched *sched, const struct weft_subflow_view *view,
 		     const struct weft_conn_view *conn)
 {
 	struct weft_window *window = &sched->window[view->slot];
-	u32 packets = weft_outstanding(view);
 
 	if (!view->space_bytes || would_wait_for_ack(view, conn))
 		return false;
-	if (!packets || weft_contention_is_proven(&window->contention))
-		return true;
-	if (packets * WEFT_WINDOW_ONE < window->size)
+	if (weft_contention_is_proven(&window->contention) ||
+	    has_window(sched, window, weft_outstanding(view)))
 		return true;
 	window->is_limiting = true;
 	return false;
@@ -171,6 +207,7 @@ int weft_sched_choose(void *state, const struct weft_subflow_view *view,
 	for (i = 0; i < n; i++)
 		is_idle &= !weft_outstanding(&view[i]);
 	left = weft_size_left(&sched->size, conn, is_idle);
+	shared.is_idle = is_idle;
 	shared.weight = weft_size_weight(left, conn);
 	shared.first_packets = weft_window_first_packets(left, n, is_idle);
 
@@ -196,6 +233,7 @@ int weft_sched_choose(void *state, const struct weft_subflow_view *view,
 			fast = i;
 	}
 
+	sched->room = room(sched, view, n, members);
 	members = weft_crowd_limit(sched->window, view, n, members, conn->now_us);
 	best = best_of(sched, view, n, members, conn);
 	if (best == WEFT_WAIT && !members)

@@ -2,13 +2,11 @@
 /*
  * How many of its subflows a connection of the scheduler weft uses where queues are long.
  *
- * A subflow has two packets outstanding at least, because the receiver may delay the ACK of
- * a single one. Where many connections share a queue, as in an incast, a connection's share
- * of it is less than that: 32 connections of four subflows keep 256 packets in a queue that
- * holds a hundred. And a subflow with two packets learns of a loss only from its timeout,
- * which is often wrong where packets wait for long. So where queues are long on all paths, a
- * connection uses only as many subflows as its share has packets for, weft_subflow_packets
- * each: those with the lowest RTTs.
+ * Where many connections share a queue, as in an incast, the share of each is a few packets.
+ * Spread over four subflows, these are one or two on each, and such a subflow learns of a
+ * loss only from its timeout, which is often wrong where packets wait for long. So where
+ * queues are long on all paths, a connection uses only as many subflows as its share has
+ * packets for, weft_subflow_packets each: those with the lowest RTTs.
  *
  * Of a path without a recent RTT nothing is known, and it may be better. A connection finds
  * out with one such subflow at a time, the one first that the controller or the lowest RTT

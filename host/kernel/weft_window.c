@@ -30,6 +30,11 @@
  * two packets, so that the first windows of an incast of fifty connections fit in a queue
  * of a hundred packets.
  *
+ * Many connections. What they may have outstanding together grows with their number, and
+ * so does the queue, but not with their subflows: a subflow's window may be smaller than
+ * the two packets that the connection may have at least, and subflows take turns then
+ * (weft_choose.c).
+ *
  * Competition. Where other traffic fills the queue and does not give way
  * (weft_contention.c), the congestion window alone decides.
  *
@@ -76,12 +81,6 @@
  */
 #define FIRST_WINDOW_BYTES	64000U
 #define FIRST_WINDOW_DIVISOR	3U
-
-/*
- * The receiver may delay the ACK of a packet by 40 ms until a second one comes. A
- * connection that uses a single subflow would wait for it.
- */
-#define LEAST_PACKETS	2U
 
 static unsigned int weft_first_window_packets = 6;
 static unsigned int weft_queue_packets = 4;
@@ -287,12 +286,14 @@ static void end_round(struct weft_window *window,
 }
 
 /*
- * On a slow link a packet takes longer to send than to propagate; a third one keeps the
- * link busy while the ACK of two comes back.
+ * A subflow's part in the least that its connection may have outstanding; else connections
+ * with more subflows would keep longer queues where all these share a link. On a slow link
+ * a packet takes longer to send than to propagate; a third one keeps the link busy while
+ * the ACK of two comes back.
  */
-static u32 least_window(u32 rtt_us)
+static u32 least_window(u32 rtt_us, unsigned int n)
 {
-	return (LEAST_PACKETS + (rtt_us >= LONG_RTT_US)) * WEFT_WINDOW_ONE;
+	return (WEFT_LEAST_PACKETS + (rtt_us >= LONG_RTT_US)) * WEFT_WINDOW_ONE / n;
 }
 
 /* ACKs have come since the last update. */
@@ -326,7 +327,7 @@ static void take_acks(struct weft_window *window,
 	}
 	if ((s32)(view->delivered_packets - window->round_end) >= 0 && window->groups)
 		end_round(window, view, conn);
-	window->size = clamp(window->size, least_window(rtt_us),
+	window->size = clamp(window->size, least_window(rtt_us, conn->n),
 			     (view->cwnd_packets + 1) * WEFT_WINDOW_ONE);
 }
 
@@ -344,11 +345,11 @@ u32 weft_window_first_packets(u64 bytes_left, unsigned int n, bool is_idle)
 	u32 divisor;
 
 	if (!is_idle)
-		return max(packets / n, LEAST_PACKETS);
+		return max(packets / n, WEFT_LEAST_PACKETS);
 	if (bytes_left <= INITIAL_WINDOW_BYTES)
 		return max(packets, INITIAL_WINDOW_PACKETS);
 	divisor = min_t(u64, 1 + div_u64(bytes_left, FIRST_WINDOW_BYTES), FIRST_WINDOW_DIVISOR);
-	return max(packets / divisor, LEAST_PACKETS);
+	return max(packets / divisor, WEFT_LEAST_PACKETS);
 }
 
 /*
@@ -375,6 +376,7 @@ bool weft_window_update(struct weft_window *window,
 {
 	u32 acked = view->delivered_packets - window->delivered;
 	bool is_new = !window->is_known || (s32)acked < 0;
+	bool is_fresh;
 
 	if (is_new) {
 		memset(window, 0, sizeof(*window));
@@ -393,8 +395,11 @@ bool weft_window_update(struct weft_window *window,
 	if (window->size &&
 	    conn->now_us - view->acked_us <= weft_window_rtt_us(window, view))
 		return is_new;
-	window->size = first_window(view, conn->first_packets);
-	window->is_slow_start = true;
+	/* while the connection only uses others, what is known of this one stays true */
+	is_fresh = conn->is_idle || !window->size;
+	window->size = min(first_window(view, conn->first_packets),
+			   is_fresh ? ~0U : window->size);
+	window->is_slow_start = is_fresh;
 	window->round_end = view->delivered_packets + 1;
 	/* the queue of back then is gone */
 	if (conn->now_us - window->acked_us > MEMORY_RTTS * window->rtt_us) {

@@ -10,6 +10,12 @@
 /* One packet: windows are fixed-point numbers, so that they can change slowly. */
 #define WEFT_WINDOW_ONE		16U
 
+/*
+ * The receiver may delay the ACK of a packet by 40 ms until a second one comes. So two
+ * packets are sent on a subflow at a time, however small its window.
+ */
+#define WEFT_LEAST_PACKETS	2U
+
 /**
  * struct weft_window - the window of a subflow, and what it is computed from
  * @delivered: packets acknowledged at the last update
@@ -87,12 +93,14 @@ enum weft_queue {
 /**
  * struct weft_window_conn - what all windows of a connection follow
  * @now_us: monotonic time
+ * @is_idle: whether nothing of the connection is outstanding
  * @n: usable subflows
  * @weight: of its size, see weft_size_weight()
  * @first_packets: see weft_window_first_packets()
  */
 struct weft_window_conn {
 	u64		now_us;
+	bool		is_idle;
 	unsigned int	n;
 	u32		weight;
 	u32		first_packets;

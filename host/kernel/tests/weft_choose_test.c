@@ -53,6 +53,32 @@ static void test_other_choices(void)
 	weft_subflow_packets = 2;
 }
 
+/* How many packets four subflows get whose windows have @size, in 1 / WEFT_WINDOW_ONE. */
+static u32 fill_four(u32 size)
+{
+	struct weft_conn_view conn = packets_left(100);
+	struct weft_subflow_view view[4];
+	struct weft_sched sched = {};
+	unsigned int i;
+
+	for (i = 0; i < 4; i++)
+		view[i] = path(i, 0, 0, RTT_US);
+	weft_sched_choose(&sched, view, 4, &conn);
+	for (i = 0; i < 4; i++)
+		sched.window[i].size = size;
+	return fill(&sched, view, 4, 0);
+}
+
+static void test_small_windows(void)
+{
+	weft_subflow_packets = 0;
+	report(fill_four(WEFT_WINDOW_ONE / 4) == 2,
+	       "four windows of a quarter of a packet let the connection send two");
+	report(fill_four(WEFT_WINDOW_ONE) == 4, "of one packet four");
+	report(fill_four(2 * WEFT_WINDOW_ONE) == 8, "and of two packets eight");
+	weft_subflow_packets = 2;
+}
+
 static void test_short_packets(void)
 {
 	struct weft_subflow_view view[] = { path(0, 1, 0, RTT_US), path(1, 1, 0, RTT_US) };
@@ -244,6 +270,7 @@ int main(void)
 {
 	test_paths();
 	test_other_choices();
+	test_small_windows();
 	test_short_packets();
 	test_resent();
 	test_carrier();
