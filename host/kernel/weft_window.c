@@ -377,6 +377,7 @@ bool weft_window_update(struct weft_window *window,
 	u32 acked = view->delivered_packets - window->delivered;
 	bool is_new = !window->is_known || (s32)acked < 0;
 	bool is_fresh;
+	u32 first;
 
 	if (is_new) {
 		memset(window, 0, sizeof(*window));
@@ -397,8 +398,8 @@ bool weft_window_update(struct weft_window *window,
 		return is_new;
 	/* while the connection only uses others, what is known of this one stays true */
 	is_fresh = conn->is_idle || !window->size;
-	window->size = min(first_window(view, conn->first_packets),
-			   is_fresh ? ~0U : window->size);
+	first = first_window(view, conn->first_packets);
+	window->size = is_fresh ? first : min(first, window->size);
 	window->is_slow_start = is_fresh;
 	window->round_end = view->delivered_packets + 1;
 	/* the queue of back then is gone */
