@@ -21,9 +21,10 @@
 /* Values of weft_choice. */
 enum { BY_ARRIVAL, BY_RTT, IN_TURN };
 
-static unsigned int weft_choice = BY_ARRIVAL;
-
+/* The window of WEFT_LEAST_PACKETS. */
 #define LEAST_WINDOW	((s32)(WEFT_LEAST_PACKETS * WEFT_WINDOW_ONE))
+
+static unsigned int weft_choice = BY_ARRIVAL;
 
 /* Where other traffic fills the queue, weft's own window does not count. */
 static u32 effective_size(const struct weft_window *window,
@@ -59,8 +60,8 @@ static bool is_behind(const struct weft_subflow_view *view,
  * What their windows let the members add together, in 1 / WEFT_WINDOW_ONE. Of those that
  * are full, the last packet may reach beyond the window.
  */
-static s32 room(const struct weft_sched *sched, const struct weft_subflow_view *view,
-		unsigned int n, u32 members)
+static s32 room_of(const struct weft_sched *sched, const struct weft_subflow_view *view,
+		   unsigned int n, u32 members)
 {
 	s32 windows = 0, taken = 0;
 	unsigned int i;
@@ -82,25 +83,24 @@ static s32 room(const struct weft_sched *sched, const struct weft_subflow_view *
  * Whether the window lets a subflow have one more packet. Where windows are smaller than
  * two packets, subflows take turns: one begins when the connection has room for two.
  */
-static bool has_window(const struct weft_sched *sched, const struct weft_window *window,
-		       u32 packets)
+static bool has_window(const struct weft_window *window, u32 packets, s32 room)
 {
 	if ((s32)window->size >= LEAST_WINDOW)
 		return packets * WEFT_WINDOW_ONE < window->size;
 	return packets < WEFT_LEAST_PACKETS &&
-	       sched->room >= LEAST_WINDOW - (s32)(packets * WEFT_WINDOW_ONE);
+	       room >= LEAST_WINDOW - (s32)(packets * WEFT_WINDOW_ONE);
 }
 
-/* Whether a subflow may get one more packet. */
+/* Whether a subflow may get one more packet; @room as room_of() says. */
 static bool may_take(struct weft_sched *sched, const struct weft_subflow_view *view,
-		     const struct weft_conn_view *conn)
+		     const struct weft_conn_view *conn, s32 room)
 {
 	struct weft_window *window = &sched->window[view->slot];
 
 	if (!view->space_bytes || would_wait_for_ack(view, conn))
 		return false;
 	if (weft_contention_is_proven(&window->contention) ||
-	    has_window(sched, window, weft_outstanding(view)))
+	    has_window(window, weft_outstanding(view), room))
 		return true;
 	window->is_limiting = true;
 	return false;
@@ -153,7 +153,7 @@ static bool is_worth_waiting(const struct weft_sched *sched,
 
 /* Of the subflows in @members (bit per index), the one that gets the packet. */
 static int best_of(struct weft_sched *sched, const struct weft_subflow_view *view,
-		   unsigned int n, u32 members, const struct weft_conn_view *conn)
+		   unsigned int n, u32 members, const struct weft_conn_view *conn, s32 room)
 {
 	int best = WEFT_WAIT;
 	u64 lowest = 0;
@@ -162,7 +162,7 @@ static int best_of(struct weft_sched *sched, const struct weft_subflow_view *vie
 	for (i = 0; i < n; i++) {
 		u64 its;
 
-		if (!(members & 1U << i) || !may_take(sched, &view[i], conn))
+		if (!(members & 1U << i) || !may_take(sched, &view[i], conn, room))
 			continue;
 		its = cost(sched, &view[i]);
 		if (best == WEFT_WAIT || its < lowest) {
@@ -194,6 +194,7 @@ int weft_sched_choose(void *state, const struct weft_subflow_view *view,
 	};
 	unsigned int i, silent = 0;
 	u32 members = 0;
+	s32 room;
 	u64 left;
 
 	if (conn->last_slot >= 0) {
@@ -233,17 +234,17 @@ int weft_sched_choose(void *state, const struct weft_subflow_view *view,
 			fast = i;
 	}
 
-	sched->room = room(sched, view, n, members);
+	room = room_of(sched, view, n, members);
 	members = weft_crowd_limit(sched->window, view, n, members, conn->now_us);
-	best = best_of(sched, view, n, members, conn);
+	best = best_of(sched, view, n, members, conn, room);
 	if (best == WEFT_WAIT && !members)
-		best = best_of(sched, view, n, ~0U, conn);
+		best = best_of(sched, view, n, ~0U, conn, room);
 	if (best == WEFT_WAIT)
 		return is_due ? WEFT_WAIT : weft_fastest(view, n, true);
 	if (best == fast || fast == WEFT_WAIT ||
 	    !is_worth_waiting(sched, &view[fast], &view[best], conn))
 		return best;
-	return may_take(sched, &view[fast], conn) ? fast : WEFT_WAIT;
+	return may_take(sched, &view[fast], conn, room) ? fast : WEFT_WAIT;
 }
 
 /**

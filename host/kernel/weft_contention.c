@@ -95,7 +95,7 @@ static u32 weight(const struct weft_contention *contention,
 		return CERTAIN_WEIGHT * ONE;
 	if (view->lost_packets != contention->lost_packets ||
 	    queueing_us > LONG_QUEUE_RTTS * base_us)
-		return max_t(u32, by_marks, ONE);
+		return max(by_marks, ONE);
 	return by_marks;
 }
 

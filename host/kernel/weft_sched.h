@@ -27,7 +27,6 @@ struct weft_advice {
  * @seq_map: which subflow has carried which data
  * @size: how much the connection has left to send
  * @last_seq: data sequence number at the previous decision
- * @room: what the connection may add in this decision, in 1 / WEFT_WINDOW_ONE
  * @is_started: whether @last_seq is valid
  * @next_slot: the one after the slot that got the last packet
  */
@@ -37,7 +36,6 @@ struct weft_sched {
 	struct weft_seq_map	seq_map;
 	struct weft_size	size;
 	u64			last_seq;
-	s32			room;
 	bool			is_started;
 	u8			next_slot;
 };

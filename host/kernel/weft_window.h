@@ -11,8 +11,8 @@
 #define WEFT_WINDOW_ONE		16U
 
 /*
- * The receiver may delay the ACK of a packet by 40 ms until a second one comes. So two
- * packets are sent on a subflow at a time, however small its window.
+ * What a connection may have outstanding at least: the receiver may delay the ACK of a
+ * single packet by 40 ms until a second one comes.
  */
 #define WEFT_LEAST_PACKETS	2U
 
