@@ -151,7 +151,7 @@ static int weft_minrtt_pr_get_retrans(struct mptcp_sock *msk)
 		if (minrtt_pr_penalise)
 			penalise(msk, pr);
 		fast = weft_fastest_idle(msk);
-		if (!minrtt_pr_retransmit || !fast || pr->rtx_seq != READ_ONCE(msk->snd_una))
+		if (!minrtt_pr_retransmit || !fast || pr->rtx_seq != weft_snd_una(msk))
 			return -EAGAIN;
 		pr->rtx_is_done = true;
 		pr->rtx_jiffies = tcp_jiffies32;

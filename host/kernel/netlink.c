@@ -233,7 +233,7 @@ static int put_pattern(struct sk_buff *skb, const struct weft_pattern *pattern)
 	    nla_put_u64_64bit(skb, WEFT_A_VERSION, pattern->version, WEFT_A_PAD) ||
 	    nla_put_u64_64bit(skb, WEFT_A_TTL_NS, pattern->ttl_ns, WEFT_A_PAD) ||
 	    nla_put_u64_64bit(skb, WEFT_A_AGE_NS,
-			      ktime_get_ns() - READ_ONCE(pattern->set_ns),
+			      ktime_get_ns() - atomic64_read(&pattern->set_ns),
 			      WEFT_A_PAD) ||
 	    nla_put_u32(skb, WEFT_A_WAIT_UNIT_NS, pattern->wait_unit_ns) ||
 	    nla_put(skb, WEFT_A_SEQUENCE, pattern->length, pattern->sequence))

@@ -143,9 +143,9 @@ static u8 class_of(struct mptcp_sock *msk, unsigned int classes)
 	struct weft_conn *conn = weft_conn(msk);
 	struct weft_conn_view view = {
 		.next_seq = msk->snd_nxt,
-		.unsent_bytes = READ_ONCE(msk->write_seq) - msk->snd_nxt,
+		.unsent_bytes = msk->write_seq - msk->snd_nxt,
 	};
-	bool is_idle = READ_ONCE(msk->snd_una) == msk->snd_nxt;
+	bool is_idle = weft_snd_una(msk) == msk->snd_nxt;
 	u64 left = weft_size_left(&conn->size, &view, is_idle);
 
 	/* an application that waits to write more: its end is unknown, unless it tells */
@@ -154,7 +154,7 @@ static u8 class_of(struct mptcp_sock *msk, unsigned int classes)
 
 		if (told)
 			return told;
-		left = max(left, weft_size_written(&conn->size, &view));
+		left = max(left, weft_size_written(&conn->size));
 	}
 	return class_with(sock_net((const struct sock *)msk), spread(&conn->size, left),
 			  classes);

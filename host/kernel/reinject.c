@@ -20,8 +20,10 @@
  */
 bool weft_sender_is_blocked(const struct mptcp_sock *msk)
 {
-	if (READ_ONCE(msk->write_seq) != READ_ONCE(msk->snd_nxt))
-		return !after64(READ_ONCE(msk->wnd_end), READ_ONCE(msk->snd_nxt));
+	u32 next = weft_low_seq(&msk->snd_nxt);
+
+	if (weft_low_seq(&msk->write_seq) != next)
+		return !after(weft_low_seq(&msk->wnd_end), next);
 	return weft_app_is_blocked(msk);
 }
 
@@ -113,6 +115,14 @@ bool weft_has_stalled_subflow(struct mptcp_sock *msk)
 	return false;
 }
 
+/* Whether data at the left edge of the send window were sent before a subflow stalled. */
+static bool is_rescuing(const struct weft_conn *conn, u64 snd_una)
+{
+	u64 end_seq = atomic64_read(&conn->rescue_seq);
+
+	return end_seq && before64(snd_una, end_seq);
+}
+
 /**
  * weft_get_retrans() - choose where the core reinjects unacknowledged data
  * @msk: connection, owned
@@ -134,9 +144,8 @@ int weft_get_retrans(struct mptcp_sock *msk)
 	if (weft_has_stalled_subflow(msk)) {
 		best = reinjection_target(msk);
 		/* a stalled subflow gets none of the data after this */
-		if (conn && (!conn->rescue_seq ||
-			     !before64(READ_ONCE(msk->snd_una), conn->rescue_seq)))
-			conn->rescue_seq = READ_ONCE(msk->snd_nxt);
+		if (conn && !is_rescuing(conn, weft_snd_una(msk)))
+			atomic64_set(&conn->rescue_seq, msk->snd_nxt);
 	}
 	if (!best) {
 		ssk = mptcp_subflow_get_retrans(msk);
@@ -171,8 +180,7 @@ void weft_data_acked(struct mptcp_sock *msk, struct sock *ssk,
 
 	/* the owner of the socket may change the list of subflows; wait for the next ACK */
 	if (sock_owned_by_user((struct sock *)msk) ||
-	    !conn || !conn->rescue_seq || !before64(snd_una, conn->rescue_seq) ||
-	    !weft_has_stalled_subflow(msk))
+	    !conn || !is_rescuing(conn, snd_una) || !weft_has_stalled_subflow(msk))
 		return;
 	best = reinjection_target(msk);
 	if (!best)

@@ -66,7 +66,7 @@ u64 weft_pattern_expires_ns(const struct weft_pattern *pattern)
 {
 	u64 expires_ns;
 
-	if (check_add_overflow(READ_ONCE(pattern->set_ns), pattern->ttl_ns, &expires_ns))
+	if (check_add_overflow((u64)atomic64_read(&pattern->set_ns), pattern->ttl_ns, &expires_ns))
 		return U64_MAX;
 	return expires_ns;
 }
@@ -74,7 +74,7 @@ u64 weft_pattern_expires_ns(const struct weft_pattern *pattern)
 static const struct weft_pattern *find_live(struct weft_table *table, __be32 address,
 					    u64 now_ns)
 {
-	u64 lengths = READ_ONCE(table->lengths);
+	u64 lengths = atomic64_read(&table->lengths);
 
 	while (lengths) {
 		u8 length = fls64(lengths) - 1;
@@ -190,8 +190,7 @@ static void remove(struct weft_table *table, struct weft_pattern *pattern)
 	list_del(&pattern->list);
 	table->count--;
 	if (!--table->per_length[pattern->to.length])
-		WRITE_ONCE(table->lengths,
-			   table->lengths & ~BIT_ULL(pattern->to.length));
+		atomic64_andnot(BIT_ULL(pattern->to.length), &table->lengths);
 	kfree_rcu(pattern, rcu);
 }
 
@@ -209,7 +208,7 @@ static int add(struct weft_table *table, struct weft_pattern *pattern)
 	list_add_tail(&pattern->list, &table->all);
 	table->count++;
 	table->per_length[length]++;
-	WRITE_ONCE(table->lengths, table->lengths | BIT_ULL(length));
+	atomic64_or(BIT_ULL(length), &table->lengths);
 	note_change(table);
 	return 0;
 }
@@ -229,7 +228,7 @@ static int replace(struct weft_table *table, struct weft_pattern *old,
 	/* weft_table_find(): who sees this count finds the new pattern */
 	smp_store_release(counter, *counter + 1);
 	/* those for which it had expired watch another one, or none */
-	if (pattern->set_ns >= weft_pattern_expires_ns(old))
+	if (atomic64_read(&pattern->set_ns) >= weft_pattern_expires_ns(old))
 		note_change(table);
 	kfree_rcu(old, rcu);
 	return 0;
@@ -248,7 +247,7 @@ int weft_table_set(struct weft_table *table, struct weft_pattern *pattern)
 	int err;
 
 	mutex_lock(&table->lock);
-	pattern->set_ns = ktime_get_ns();
+	atomic64_set(&pattern->set_ns, ktime_get_ns());
 	old = lookup(table, &pattern->to);
 	err = old ? replace(table, old, pattern) : add(table, pattern);
 	if (!err)
@@ -312,7 +311,7 @@ void weft_table_renew(struct weft_table *table)
 	now_ns = ktime_get_ns();
 	list_for_each_entry(pattern, &table->all, list) {
 		had_expired |= now_ns >= weft_pattern_expires_ns(pattern);
-		WRITE_ONCE(pattern->set_ns, now_ns);
+		atomic64_set(&pattern->set_ns, now_ns);
 	}
 	if (had_expired)
 		note_change(table);

@@ -104,14 +104,14 @@ void weft_view_subflows(struct mptcp_sock *msk, const struct weft_usable *usable
 
 static void view_conn(struct mptcp_sock *msk, struct weft_conn_view *conn)
 {
-	u64 next = msk->snd_nxt, una = READ_ONCE(msk->snd_una);
+	u64 next = msk->snd_nxt, una = weft_snd_una(msk);
 	const struct sock *sk = (const struct sock *)msk;
-	u64 end = READ_ONCE(msk->wnd_end);
+	u64 end = weft_seq_near(next, &msk->wnd_end);
 
 	conn->now_us = div_u64(ktime_get_ns(), NSEC_PER_USEC);
 	conn->next_seq = next;
 	conn->unacked_bytes = next - una;
-	conn->unsent_bytes = READ_ONCE(msk->write_seq) - next;
+	conn->unsent_bytes = msk->write_seq - next;
 	conn->window_bytes = after64(end, next) ? end - next : 0;
 	conn->app_is_blocked = weft_app_is_blocked(msk);
 	conn->send_window_bytes =

@@ -35,6 +35,7 @@
 #ifndef _WEFT_H
 #define _WEFT_H
 
+#include <linux/atomic.h>
 #include <linux/mutex.h>
 #include <linux/rhashtable-types.h>
 #include <linux/types.h>
@@ -46,6 +47,16 @@
 #include "pattern.h"
 #include "view.h"
 #include "weft_size.h"
+
+/*
+ * Machines with 32 bits read and write u64 in two pieces, also with READ_ONCE() and
+ * WRITE_ONCE(). So nothing here may use these with u64: what others change at the same time
+ * is atomic64_t, or only its low half counts (weft_low_seq()).
+ */
+#undef compiletime_assert_rwonce_type
+#define compiletime_assert_rwonce_type(t)					\
+	compiletime_assert(!__same_type(t, u64),				\
+			   "32-bit machines read and write this in two pieces")
 
 #define WEFT_TABLE_COUNTERS	256
 #define WEFT_PATTERNS_MAX	65536	/* patterns in a namespace */
@@ -97,7 +108,7 @@ struct weft_pattern {
 	struct list_head	list;
 	u64			id;
 	struct rcu_head		rcu;
-	u64			set_ns;
+	atomic64_t		set_ns;
 	u64			ttl_ns;
 	u64			version;
 	u32			wait_unit_ns;
@@ -129,7 +140,7 @@ struct weft_table {
 	u32			generation;
 	u32			changes;
 	u32			replacements[WEFT_TABLE_COUNTERS];
-	u64			lengths;
+	atomic64_t		lengths;
 	u32			count;
 	u32			per_length[33];
 };
@@ -167,7 +178,7 @@ struct weft_subflow {
  * @sent: bytes sent of that burst
  * @slot_changes: how often a slot has got another subflow
  * @rescue_seq: reinjections go on for data before this, which a stalled subflow may
- *	hold
+ *	hold; 0: none
  * @takeover_timeouts: timeouts of a subflow in a row from which others take over; 0: from
  *	the first
  * @size: what it has left to send, for the class of its packets
@@ -179,7 +190,7 @@ struct weft_conn {
 	int			granted;
 	int			sent;
 	u32			slot_changes;
-	u64			rescue_seq;
+	atomic64_t		rescue_seq;
 	u8			takeover_timeouts;
 	struct weft_size	size;
 	void			*state;
@@ -207,6 +218,41 @@ enum weft_rank {
 	WEFT_RANK_BACKUP_LOSS,
 	WEFT_RANK_UNFIT,
 };
+
+/**
+ * weft_low_seq() - read a data sequence number that others may change at the same time
+ * @seq: data sequence number
+ *
+ * Return: its low 32 bits, enough to compare it with others nearby (before(), after()).
+ */
+static inline u32 weft_low_seq(const u64 *seq)
+{
+	return __READ_ONCE(*seq);
+}
+
+/**
+ * weft_seq_near() - read a data sequence number that others may change at the same time
+ * @near: one that is less than 2^31 away; no send window is larger
+ * @seq: data sequence number
+ *
+ * Return: all of it.
+ */
+static inline u64 weft_seq_near(u64 near, const u64 *seq)
+{
+	return near + (s32)(weft_low_seq(seq) - (u32)near);
+}
+
+/**
+ * weft_snd_una() - the left edge of the send window
+ * @msk: connection, whose snd_nxt does not change now
+ *
+ * Context: as get_send() and get_retrans(), but the data lock may be free.
+ * Return: data sequence number of the first byte that is not acknowledged.
+ */
+static inline u64 weft_snd_una(const struct mptcp_sock *msk)
+{
+	return weft_seq_near(msk->snd_nxt, &msk->snd_una);
+}
 
 static inline struct weft_conn *weft_conn(const struct mptcp_sock *msk)
 {

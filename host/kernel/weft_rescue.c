@@ -37,8 +37,9 @@ MODULE_PARM_DESC(weft_rescue_short_rtts,
 #define SHORT_BYTES	100000U
 
 /* How long the left edge may stay where it is before data count as missing. */
-static unsigned long rescue_timeout(struct mptcp_sock *msk, bool is_short)
+static unsigned long rescue_timeout(const struct weft_rescue *rescue)
 {
+	struct mptcp_sock *msk = rescue->msk;
 	struct mptcp_subflow_context *subflow;
 	unsigned long timeout;
 	u32 srtt_us = 0;
@@ -47,7 +48,7 @@ static unsigned long rescue_timeout(struct mptcp_sock *msk, bool is_short)
 		srtt_us = max(srtt_us,
 			      READ_ONCE(tcp_sk(mptcp_subflow_tcp_sock(subflow))->srtt_us) >> 3);
 	timeout = msecs_to_jiffies(READ_ONCE(weft_rescue_ms)) + usecs_to_jiffies(2 * srtt_us);
-	if (is_short) {
+	if (READ_ONCE(rescue->is_short)) {
 		srtt_us *= READ_ONCE(weft_rescue_short_rtts);
 		timeout = min(timeout, usecs_to_jiffies(srtt_us));
 	}
@@ -68,13 +69,13 @@ static void on_timer(struct timer_list *timer)
 	unsigned long due = READ_ONCE(rescue->una_jiffies) + timeout;
 	struct mptcp_sock *msk = rescue->msk;
 
-	if ((u32)READ_ONCE(msk->snd_una) == (u32)READ_ONCE(msk->write_seq))
+	if (weft_low_seq(&msk->snd_una) == weft_low_seq(&msk->write_seq))
 		return;
 	if (time_before(jiffies, due)) {
 		mod_timer(timer, due);
 		return;
 	}
-	WRITE_ONCE(rescue->end_seq, READ_ONCE(rescue->is_short) ? READ_ONCE(msk->snd_nxt) :
+	WRITE_ONCE(rescue->end_seq, READ_ONCE(rescue->is_short) ? weft_low_seq(&msk->snd_nxt) :
 								  READ_ONCE(rescue->sent_seq));
 	WRITE_ONCE(rescue->is_new, true);
 	WRITE_ONCE(rescue->is_on, true);
@@ -86,10 +87,10 @@ static void on_timer(struct timer_list *timer)
 }
 
 /* The left edge has moved, or is new. */
-static void note_left_edge(struct weft_rescue *rescue, const struct mptcp_sock *msk)
+static void note_left_edge(struct weft_rescue *rescue)
 {
 	WRITE_ONCE(rescue->una_jiffies, jiffies);
-	WRITE_ONCE(rescue->sent_seq, READ_ONCE(msk->snd_nxt));
+	WRITE_ONCE(rescue->sent_seq, weft_low_seq(&rescue->msk->snd_nxt));
 }
 
 /**
@@ -114,8 +115,8 @@ void weft_rescue_data_sent(struct weft_rescue *rescue, struct mptcp_sock *msk,
 	WRITE_ONCE(rescue->is_short, written_bytes <= SHORT_BYTES);
 	/* the timer of what was sent before an idle time may still run */
 	if (was_idle || !timer_pending(&rescue->timer)) {
-		note_left_edge(rescue, msk);
-		WRITE_ONCE(rescue->timeout, rescue_timeout(msk, READ_ONCE(rescue->is_short)));
+		note_left_edge(rescue);
+		WRITE_ONCE(rescue->timeout, rescue_timeout(rescue));
 	}
 	if (!timer_pending(&rescue->timer))
 		mod_timer(&rescue->timer, jiffies + READ_ONCE(rescue->timeout));
@@ -135,7 +136,7 @@ void weft_rescue_data_acked(struct weft_rescue *rescue, struct mptcp_sock *msk,
 	/* pairs with weft_rescue_data_sent() */
 	if (!smp_load_acquire(&rescue->msk) || !after64(snd_una, msk->snd_una))
 		return;
-	note_left_edge(rescue, msk);
+	note_left_edge(rescue);
 	/* the left edge is at the next hole that the rescue is for */
 	if (READ_ONCE(rescue->is_on) && before(snd_una, READ_ONCE(rescue->end_seq))) {
 		call_worker(rescue);
@@ -143,7 +144,7 @@ void weft_rescue_data_acked(struct weft_rescue *rescue, struct mptcp_sock *msk,
 	}
 	WRITE_ONCE(rescue->is_on, false);
 	if (!sock_owned_by_user((struct sock *)msk))
-		WRITE_ONCE(rescue->timeout, rescue_timeout(msk, READ_ONCE(rescue->is_short)));
+		WRITE_ONCE(rescue->timeout, rescue_timeout(rescue));
 }
 
 /* The fastest subflow with room, except the one that holds up the left edge. */

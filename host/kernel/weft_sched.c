@@ -180,7 +180,7 @@ static void extend_decision(struct weft_sched_conn *conn, struct mptcp_sock *msk
 
 static int weft_sched_get_send(struct mptcp_sock *msk)
 {
-	bool was_idle = READ_ONCE(msk->snd_una) == READ_ONCE(msk->snd_nxt);
+	bool was_idle = weft_snd_una(msk) == msk->snd_nxt;
 	struct weft_sched_conn *conn = weft_peek_state(msk);
 	int err;
 
@@ -198,7 +198,7 @@ static int weft_sched_get_send(struct mptcp_sock *msk)
 	if (!err)
 		extend_decision(conn, msk);
 	weft_rescue_data_sent(&conn->rescue, msk, was_idle,
-			      READ_ONCE(msk->write_seq) - conn->sched.size.start_seq);
+			      weft_size_written(&conn->sched.size));
 	return err;
 }
 
@@ -237,12 +237,11 @@ static void weft_sched_data_acked(struct mptcp_sock *msk, struct sock *ssk,
 static int weft_sched_get_retrans(struct mptcp_sock *msk)
 {
 	struct weft_sched_conn *conn = weft_peek_state(msk);
-
 	int blocking_slot;
 
 	if (!conn)
 		return weft_get_retrans(msk);
-	blocking_slot = weft_sched_carrier(&conn->sched, READ_ONCE(msk->snd_una),
+	blocking_slot = weft_sched_carrier(&conn->sched, weft_snd_una(msk),
 					   weft_conn(msk)->picked);
 	return weft_rescue_get_retrans(&conn->rescue, msk, blocking_slot);
 }

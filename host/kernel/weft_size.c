@@ -19,15 +19,15 @@
 static unsigned int weft_even_kb = 4000;
 
 /**
- * weft_size_written() - how much has been written since a connection was last idle
+ * weft_size_written() - how much had been written at the last look since a connection was
+ *	last idle
  * @size: its state
- * @conn: connection
  *
  * Return: bytes.
  */
-u64 weft_size_written(const struct weft_size *size, const struct weft_conn_view *conn)
+u64 weft_size_written(const struct weft_size *size)
 {
-	return conn->next_seq + conn->unsent_bytes - size->start_seq;
+	return size->written_seq - size->start_seq;
 }
 
 /**
@@ -49,7 +49,7 @@ u64 weft_size_left(struct weft_size *size, const struct weft_conn_view *conn,
 	size->written_seq = conn->next_seq + conn->unsent_bytes;
 	size->most_unsent_bytes = max(size->most_unsent_bytes, conn->unsent_bytes);
 	return max(conn->unsent_bytes,
-		   weft_size_written(size, conn) - size->most_unsent_bytes);
+		   weft_size_written(size) - size->most_unsent_bytes);
 }
 
 /**

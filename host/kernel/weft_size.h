@@ -24,7 +24,7 @@ struct weft_size {
 	u64	most_unsent_bytes;
 };
 
-u64 weft_size_written(const struct weft_size *size, const struct weft_conn_view *conn);
+u64 weft_size_written(const struct weft_size *size);
 u64 weft_size_left(struct weft_size *size, const struct weft_conn_view *conn,
 		   bool is_idle);
 u32 weft_size_weight(u64 bytes_left, const struct weft_conn_view *conn);

@@ -207,11 +207,11 @@ static void the_lengths_in_use_are_known(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, set(test, table, ADDRESS(10, 1, 1, 0), 24, 1, HOUR_NS), 0);
 	KUNIT_EXPECT_EQ(test, set(test, table, ADDRESS(10, 1, 2, 0), 24, 2, HOUR_NS), 0);
 	KUNIT_EXPECT_EQ(test, set(test, table, 0, 0, 3, HOUR_NS), 0);
-	KUNIT_EXPECT_EQ(test, table->lengths, BIT_ULL(24) | BIT_ULL(0));
+	KUNIT_EXPECT_EQ(test, atomic64_read(&table->lengths), BIT_ULL(24) | BIT_ULL(0));
 	KUNIT_EXPECT_EQ(test, del(table, ADDRESS(10, 1, 1, 0), 24), 0);
-	KUNIT_EXPECT_EQ(test, table->lengths, BIT_ULL(24) | BIT_ULL(0));
+	KUNIT_EXPECT_EQ(test, atomic64_read(&table->lengths), BIT_ULL(24) | BIT_ULL(0));
 	KUNIT_EXPECT_EQ(test, del(table, ADDRESS(10, 1, 2, 0), 24), 0);
-	KUNIT_EXPECT_EQ(test, table->lengths, BIT_ULL(0));
+	KUNIT_EXPECT_EQ(test, atomic64_read(&table->lengths), BIT_ULL(0));
 	weft_table_exit(table);
 }
 
@@ -227,7 +227,7 @@ static void clearing_leaves_nothing_and_tells_connections(struct kunit *test)
 	watch(&watched, table, ADDRESS(10, 0, 0, 1), ktime_get_ns());
 	weft_table_clear(table);
 	KUNIT_EXPECT_EQ(test, table->count, 0);
-	KUNIT_EXPECT_EQ(test, table->lengths, 0);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&table->lengths), 0);
 	KUNIT_EXPECT_FALSE(test, weft_watch_is_current(&watched, table));
 	KUNIT_EXPECT_EQ(test, find(table, ADDRESS(10, 0, 0, 1), ktime_get_ns()), 0);
 	weft_table_exit(table);
