@@ -15,6 +15,7 @@ use weft_lab::LabSpec;
 use weft_load::args::{SCHEDULERS, WorkloadArgs, parse_scheduler};
 use weft_load::report;
 use weft_load::results::Results;
+use weft_text::usage::plain;
 
 use crate::batch::{Done, RESULTS, execute};
 use crate::notices;
@@ -105,7 +106,7 @@ pub async fn run(args: Args) -> Outcome {
     for (scheduler, done) in args.schedulers.iter().zip(all) {
         match done {
             Ok(done) => runs.push((scheduler.clone(), done.results)),
-            Err(error) => eprintln!("weft: {scheduler}: {error:#}"),
+            Err(error) => eprintln!("weft: {scheduler}: {}", plain(&format!("{error:#}"))),
         }
     }
     if !runs.is_empty() {

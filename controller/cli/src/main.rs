@@ -35,7 +35,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
 use weft_load::report;
 use weft_load::results::Results;
-use weft_text::usage::{EXIT_INTERRUPTED, EXIT_USAGE, WrongUsage, one_line};
+use weft_text::usage::{EXIT_INTERRUPTED, EXIT_USAGE, WrongUsage, one_line, plain};
 
 /// Data-center MPTCP whose network tells the hosts how to interleave.
 ///
@@ -117,13 +117,13 @@ fn exit(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Usage(line)) => {
-            eprintln!("weft: {line}");
+            eprintln!("weft: {}", plain(&line));
             ExitCode::from(EXIT_USAGE)
         }
         // The reader of our output closed the pipe.
         Err(Failure::Error(error)) if display::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(Failure::Error(error)) => {
-            eprintln!("weft: {error:#}");
+            eprintln!("weft: {}", plain(&format!("{error:#}")));
             if is_interrupt(&error) {
                 ExitCode::from(EXIT_INTERRUPTED)
             } else if error.is::<WrongUsage>() {

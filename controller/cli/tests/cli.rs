@@ -73,6 +73,7 @@ fn wrong_input_is_one_line_that_names_the_remedy_and_status_2() {
         let said = said(&output);
         assert_eq!(output.status.code(), Some(2), "weft {line}: {said}");
         assert_eq!(said.lines().count(), 1, "weft {line}: {said}");
+        assert!(!said.contains("os error"), "weft {line}: {said}");
         assert!(said.starts_with("weft: "), "weft {line}: {said}");
         assert!(said.contains(remedy), "weft {line}: {said}");
         assert!(output.stdout.is_empty(), "weft {line}");

@@ -32,7 +32,7 @@ use weft_controller::record::Recorder;
 use weft_controller::{api, clock};
 use weft_proto::TIME_TO_LIVE_MAX_NS;
 use weft_text::units::{parse_positive_duration_ns, parse_share_ppm};
-use weft_text::usage::EXIT_USAGE;
+use weft_text::usage::{EXIT_USAGE, plain};
 use weft_topology::{Role, Topology};
 
 /// Programs the switches of a fabric, collects their telemetry, and streams
@@ -110,7 +110,7 @@ fn main() -> ExitCode {
     let (targets, hub) = match prepare(&args) {
         Ok(prepared) => prepared,
         Err(error) => {
-            eprintln!("weft-controller: {error:#}");
+            eprintln!("weft-controller: {}", plain(&format!("{error:#}")));
             return ExitCode::from(EXIT_USAGE);
         }
     };
@@ -124,7 +124,7 @@ fn main() -> ExitCode {
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("weft-controller: {error:#}");
+            eprintln!("weft-controller: {}", plain(&format!("{error:#}")));
             ExitCode::FAILURE
         }
     }

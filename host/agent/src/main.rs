@@ -23,6 +23,7 @@ use weft_agent::path_manager::{Manager, PathManager};
 use weft_agent::subflows::Subflows;
 use weft_agent::weft::{Flow, Pattern, Thresholds, Weft};
 use weft_agent::{mptcp_pm, netlink, subscription};
+use weft_text::usage::plain;
 use weft_topology::{Host, Topology};
 
 /// A controller connection is probed after this silence, and closed after as much again without
@@ -148,7 +149,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("weft-agent: {error:#}");
+            eprintln!("weft-agent: {}", plain(&format!("{error:#}")));
             ExitCode::FAILURE
         }
     }

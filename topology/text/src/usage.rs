@@ -23,6 +23,18 @@ impl fmt::Display for WrongUsage {
 
 impl std::error::Error for WrongUsage {}
 
+/// What went wrong, for people: Rust writes "(os error 2)" behind "No such file or directory",
+/// which says the same again.
+#[must_use]
+pub fn plain(error: &str) -> String {
+    let mut parts = error.split(" (os error ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| match part.split_once(')') {
+        Some((number, rest)) if number.parse::<u32>().is_ok() => text + rest,
+        _ => text + " (os error " + part,
+    })
+}
+
 /// What clap has to say about a command line, in one line: what is wrong, what
 /// would be right. `None` for help and version texts, which are no mistakes.
 #[must_use]
@@ -98,6 +110,18 @@ mod tests {
         );
         for line in ["--senders -1", "--bytes", "surplus", "--senders 1.5"] {
             assert!(!complaint(line).contains('\n'), "{line}");
+        }
+    }
+
+    #[test]
+    fn nobody_reads_numbers_of_errors() {
+        let missing = std::fs::read("/none/such").unwrap_err();
+        assert_eq!(
+            plain(&format!("a: {missing} (b: {missing})")),
+            "a: No such file or directory (b: No such file or directory)"
+        );
+        for text in ["", "all is well", "(os error 2", " (os error two) c"] {
+            assert_eq!(plain(text), text);
         }
     }
 

@@ -20,7 +20,7 @@ use weft_load::results::{self, FlowRow, Results, Tables};
 use weft_load::shell::{self, Classes, Progress, Sockets};
 use weft_load::{record, report};
 use weft_text::units::format_duration;
-use weft_text::usage::{EXIT_USAGE, WrongUsage, one_line};
+use weft_text::usage::{EXIT_USAGE, WrongUsage, one_line, plain};
 use weft_topology::{SPREAD_PERCENT, Topology};
 
 /// Sends MPTCP flows between the hosts of a fabric and measures them.
@@ -60,14 +60,14 @@ fn main() -> ExitCode {
         Command::Run { document } => match read(document) {
             Ok((document, traffic)) => run(&document, &traffic),
             Err(usage) => {
-                eprintln!("weft-load: {usage}");
+                eprintln!("weft-load: {}", plain(&usage));
                 return ExitCode::from(EXIT_USAGE);
             }
         },
         Command::Report { folders } => report_folders(folders).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
-        eprintln!("weft-load: {error:#}");
+        eprintln!("weft-load: {}", plain(&format!("{error:#}")));
         if error.is::<WrongUsage>() {
             ExitCode::from(EXIT_USAGE)
         } else {
