@@ -5,13 +5,13 @@
  * shortest mean completion time (pFabric: Alizadeh et al., SIGCOMM 2013), with as many
  * classes as a switch has queues.
  *
- * What is left is what weft_size.c estimates. A connection whose end is not known yet
- * counts as one that goes on for as long as it has (PIAS: Bai et al., NSDI 2015), unless
- * its application, which waits to write more, has set a class on its socket. The
- * thresholds are the controller's, which sees how much is sent in which class, or
- * built-in ones. What
- * is sent again because a subflow holds it up is urgent (class 0), for everything after
- * it waits for it. Switches see themselves that handshakes and ACKs are (priority.p4).
+ * What is left is what weft_size.c estimates. While its application waits to write more, a
+ * connection will go on for as long as it has (PIAS: Bai et al., NSDI 2015): on top of what
+ * is unsent, as much as was written counts. An application that knows what it has left to
+ * write may set the class of that on its socket instead. The thresholds are the
+ * controller's, which sees how much is sent in which class, or built-in ones. What is sent
+ * again because a subflow holds it up is urgent (class 0), for everything after it waits
+ * for it. Switches see themselves that handshakes and ACKs are (priority.p4).
  *
  * The class is written when a scheduler gives a subflow a burst, and holds for what this
  * subflow sends until the next one. Data of a more urgent class would overtake what the
@@ -93,8 +93,8 @@ static void mark(struct sock *ssk, u8 class)
 }
 
 /*
- * The class that an application which knows what it has left to write has set on its socket
- * (IP_TOS); 0 if it has set none.
+ * The class that an application which knows what it has left to write, this included, has
+ * set on its socket (IP_TOS); 0 if it has set none.
  */
 static u8 told_class(const struct sock *sk, unsigned int classes)
 {
@@ -107,17 +107,26 @@ static u8 told_class(const struct sock *sk, unsigned int classes)
 	return 0;
 }
 
-static u8 class_with(const struct net *net, u64 bytes_left, unsigned int classes)
+/*
+ * Where the application has told a class, so much at least is left on top: what it told of
+ * goes into the send buffer, where the kernel counts it.
+ */
+static u8 class_with(const struct net *net, u8 told, u64 bytes_left, unsigned int classes)
 {
 	u64 built_in[WEFT_THRESHOLDS_MAX];
 	const struct weft_thresholds *ones;
+	const u64 *most_bytes = built_in;
 	u8 class;
 
 	rcu_read_lock();
 	ones = weft_thresholds_live(net, classes - 2);
-	if (!ones)
+	if (ones)
+		most_bytes = ones->most_bytes;
+	else
 		weft_thresholds(built_in, weft_thresholds_kb, classes);
-	class = weft_class_of(bytes_left, ones ? ones->most_bytes : built_in, classes);
+	if (told > 1)
+		bytes_left += most_bytes[told - 2];
+	class = max(told, weft_class_of(bytes_left, most_bytes, classes));
 	rcu_read_unlock();
 	return class;
 }
@@ -144,20 +153,19 @@ static u8 class_of(struct mptcp_sock *msk, unsigned int classes)
 	struct weft_conn_view view = {
 		.next_seq = msk->snd_nxt,
 		.unsent_bytes = msk->write_seq - msk->snd_nxt,
+		.now_us = div_u64(ktime_get_ns(), NSEC_PER_USEC),
+		.app_is_blocked = weft_app_is_blocked(msk),
 	};
 	bool is_idle = weft_snd_una(msk) == msk->snd_nxt;
 	u64 left = weft_size_left(&conn->size, &view, is_idle);
+	u8 told = told_class((const struct sock *)msk, classes);
 
-	/* an application that waits to write more: its end is unknown, unless it tells */
-	if (weft_app_is_blocked(msk)) {
-		u8 told = told_class((const struct sock *)msk, classes);
-
-		if (told)
-			return told;
-		left = max(left, weft_size_written(&conn->size));
-	}
-	return class_with(sock_net((const struct sock *)msk), spread(&conn->size, left),
-			  classes);
+	if (told)
+		left = view.unsent_bytes;
+	else if (view.app_is_blocked)
+		left += weft_size_written(&conn->size);
+	return class_with(sock_net((const struct sock *)msk), told,
+			  spread(&conn->size, left), classes);
 }
 
 /**

@@ -12,9 +12,14 @@
  * given. Of an application that writes bit by bit, they say little. So a connection has
  * at least as much left as its application has written on top of the most that was ever
  * unsent: what has gone on for long will go on (as in PIAS: Bai et al., NSDI 2015). An
- * application that waits to write more counts as one with much left.
+ * application that waits to write more counts as one with much left. One that has not
+ * written for a while although it could, and for much longer than ever before, has written
+ * its last: what is unsent then is all that is left.
  */
 #include "weft_size.h"
+
+/* A while: several round trips, and more than an application takes to be woken. */
+#define LAST_WRITE_US	1000U
 
 static unsigned int weft_even_kb = 4000;
 
@@ -28,6 +33,21 @@ static unsigned int weft_even_kb = 4000;
 u64 weft_size_written(const struct weft_size *size)
 {
 	return size->written_seq - size->start_seq;
+}
+
+/* Whether the application has nothing more to write, as far as that shows. */
+static bool has_written_last(struct weft_size *size, const struct weft_conn_view *conn)
+{
+	u64 written_seq = conn->next_seq + conn->unsent_bytes;
+	u64 pause_us = conn->now_us - size->free_us;
+
+	if (written_seq == size->written_seq && !conn->app_is_blocked)
+		return pause_us > 2 * size->pause_us + LAST_WRITE_US;
+	if (written_seq != size->written_seq)
+		size->pause_us = max(size->pause_us, pause_us);
+	size->written_seq = written_seq;
+	size->free_us = conn->now_us;
+	return false;
 }
 
 /**
@@ -45,8 +65,11 @@ u64 weft_size_left(struct weft_size *size, const struct weft_conn_view *conn,
 	if (is_idle && conn->next_seq >= size->written_seq) {
 		size->start_seq = conn->next_seq;
 		size->most_unsent_bytes = 0;
+		size->free_us = conn->now_us;
+		size->pause_us = 0;
 	}
-	size->written_seq = conn->next_seq + conn->unsent_bytes;
+	if (has_written_last(size, conn))
+		return conn->unsent_bytes;
 	size->most_unsent_bytes = max(size->most_unsent_bytes, conn->unsent_bytes);
 	return max(conn->unsent_bytes,
 		   weft_size_written(size) - size->most_unsent_bytes);

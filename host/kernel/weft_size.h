@@ -17,11 +17,15 @@
  * @start_seq: data sequence number at which it was last idle
  * @written_seq: that of the end of what the application had written at the last look
  * @most_unsent_bytes: maximum since then of what was written and not sent
+ * @free_us: since when the application could have written more and has not
+ * @pause_us: the longest of such times since @start_seq that ended
  */
 struct weft_size {
 	u64	start_seq;
 	u64	written_seq;
 	u64	most_unsent_bytes;
+	u64	free_us;
+	u64	pause_us;
 };
 
 u64 weft_size_written(const struct weft_size *size);

@@ -101,12 +101,28 @@ static void one_that_waits_and_tells_its_class_has_that(struct kunit *test)
 	weft_priorities = 8;
 	inet_sk((struct sock *)msk)->tos = DSCP_OF_CLASS_7 << 2;
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 100000), DSCP_OF_CLASS_7);
+	clear_bit(SOCK_NOSPACE, &((struct sock *)msk)->sk_socket->flags);
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 100000), DSCP_OF_CLASS_7);
 	/* a class that there is not */
 	weft_priorities = 4;
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 10000), DSCP_OF_CLASS_1);
 	/* a DSCP that is no class */
 	inet_sk((struct sock *)msk)->tos = IPTOS_LOWDELAY;
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 10000), DSCP_OF_CLASS_1);
+}
+
+static void what_an_application_tells_of_comes_after_what_it_has_written(struct kunit *test)
+{
+	struct mptcp_sock *msk = test->priv;
+	struct sock *ssk = capable_subflow(test, msk);
+
+	weft_priorities = 8;
+	inet_sk((struct sock *)msk)->tos = DSCP_OF_CLASS_1 << 2;
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 500000), DSCP_OF_CLASS_3);
+	/* more than 250 kB to write, and 600 kB written */
+	inet_sk((struct sock *)msk)->tos = DSCP_OF_CLASS_3 << 2;
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 600000), DSCP_OF_CLASS_3);
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 13000000), DSCP_OF_CLASS_7);
 }
 
 static void without_classes_nothing_is_written(struct kunit *test)
@@ -356,6 +372,7 @@ static struct kunit_case priority_cases[] = {
 	KUNIT_CASE(an_end_that_is_unknown_counts_as_what_was_sent),
 	KUNIT_CASE(one_that_waits_to_write_more_counts_as_what_it_has_written),
 	KUNIT_CASE(one_that_waits_and_tells_its_class_has_that),
+	KUNIT_CASE(what_an_application_tells_of_comes_after_what_it_has_written),
 	KUNIT_CASE(without_classes_nothing_is_written),
 	KUNIT_CASE(fewer_classes_have_some_of_the_thresholds),
 	KUNIT_CASE(data_wait_for_packets_that_they_would_overtake),

@@ -246,6 +246,40 @@ static void test_streams(void)
 	report(size.start_seq == 50000000, "and begins there");
 }
 
+/*
+ * What is left of 20 MB that an application writes 100 kB at a time, 4 MB of which are
+ * unsent, when it has written the last of them @silence_us ago. It waits for @pause_us
+ * before it writes more, or for room.
+ */
+static u64 left_at_end(u64 pause_us, u64 silence_us, bool waits_for_room)
+{
+	struct weft_conn_view conn = packets_left(0);
+	struct weft_size size = {};
+
+	for (conn.next_seq = 0; conn.next_seq < 16000000; conn.next_seq += 100000) {
+		conn.unsent_bytes = 4000000;
+		weft_size_left(&size, &conn, !conn.next_seq);
+		conn.now_us += pause_us;
+		conn.app_is_blocked = waits_for_room;
+		weft_size_left(&size, &conn, false);
+		conn.app_is_blocked = false;
+	}
+	conn.now_us += silence_us;
+	conn.next_seq += 1000000;
+	conn.unsent_bytes = 2900000;
+	return weft_size_left(&size, &conn, false);
+}
+
+static void test_last_write(void)
+{
+	report(left_at_end(800, 1100, true) == 2900000,
+	       "one that could have written more for a while has written its last");
+	report(left_at_end(800, 900, true) >= 14900000, "but not sooner");
+	report(left_at_end(800, 1100, false) >= 14900000,
+	       "nor if it has made such pauses before");
+	report(left_at_end(800, 2700, false) == 2900000, "unless this one is much longer");
+}
+
 static void test_ack_queueing(void)
 {
 	struct weft_subflow_view view = path(0, 0, 0, RTT_US);
@@ -281,5 +315,6 @@ int main(void)
 	test_shared_bottleneck();
 	test_longer_route();
 	test_streams();
+	test_last_write();
 	return done_testing();
 }
