@@ -13,6 +13,7 @@ _SOURCES = (
     *("Cargo.toml", "Cargo.lock", "controller", "host", "p4", "topology"),
     *("workloads/load", "workloads/distributions"),
     *(":(exclude,glob)**/*.md", ":(exclude,glob)**/tests/**", ":(exclude,glob)**/tests.rs"),
+    ":(exclude,glob)**/kunit/**",
 )
 """What a run depends on. Scenarios are not among them: a page names the flags of its runs."""
 

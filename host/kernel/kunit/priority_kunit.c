@@ -92,7 +92,7 @@ static void one_that_waits_to_write_more_counts_as_what_it_has_written(struct ku
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 500000), DSCP_OF_CLASS_7);
 }
 
-static void one_that_waits_and_tells_its_class_has_that(struct kunit *test)
+static void one_that_tells_its_class_has_that(struct kunit *test)
 {
 	struct mptcp_sock *msk = test->priv;
 	struct sock *ssk = capable_subflow(test, msk);
@@ -116,6 +116,7 @@ static void what_an_application_tells_of_comes_after_what_it_has_written(struct 
 	struct mptcp_sock *msk = test->priv;
 	struct sock *ssk = capable_subflow(test, msk);
 
+	let_application_wait(test, msk);
 	weft_priorities = 8;
 	inet_sk((struct sock *)msk)->tos = DSCP_OF_CLASS_1 << 2;
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 500000), DSCP_OF_CLASS_3);
@@ -371,7 +372,7 @@ static struct kunit_case priority_cases[] = {
 	KUNIT_CASE(the_ecn_bits_stay),
 	KUNIT_CASE(an_end_that_is_unknown_counts_as_what_was_sent),
 	KUNIT_CASE(one_that_waits_to_write_more_counts_as_what_it_has_written),
-	KUNIT_CASE(one_that_waits_and_tells_its_class_has_that),
+	KUNIT_CASE(one_that_tells_its_class_has_that),
 	KUNIT_CASE(what_an_application_tells_of_comes_after_what_it_has_written),
 	KUNIT_CASE(without_classes_nothing_is_written),
 	KUNIT_CASE(fewer_classes_have_some_of_the_thresholds),
