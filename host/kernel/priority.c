@@ -8,7 +8,7 @@
  * What is left is what weft_size.c estimates. While its application waits to write more, a
  * connection will go on for as long as it has (PIAS: Bai et al., NSDI 2015): on top of what
  * is unsent, as much as was written counts. An application that knows what it has left to
- * write may set the class of that on its socket instead. The thresholds are the
+ * write may set the class of that on its socket instead, before it writes. The thresholds are the
  * controller's, which sees how much is sent in which class, or built-in ones. What is sent
  * again because a subflow holds it up is urgent (class 0), for everything after it waits
  * for it. Switches see themselves that handshakes and ACKs are (priority.p4).
@@ -158,8 +158,10 @@ static u8 class_of(struct mptcp_sock *msk, unsigned int classes)
 	};
 	bool is_idle = weft_snd_una(msk) == msk->snd_nxt;
 	u64 left = weft_size_left(&conn->size, &view, is_idle);
-	u8 told = told_class((const struct sock *)msk, classes);
+	u8 told = 0;
 
+	if (!conn->size.is_complete)
+		told = told_class((const struct sock *)msk, classes);
 	if (told)
 		left = view.unsent_bytes;
 	else if (view.app_is_blocked)

@@ -68,7 +68,8 @@ u64 weft_size_left(struct weft_size *size, const struct weft_conn_view *conn,
 		size->free_us = conn->now_us;
 		size->pause_us = 0;
 	}
-	if (has_written_last(size, conn))
+	size->is_complete = has_written_last(size, conn);
+	if (size->is_complete)
 		return conn->unsent_bytes;
 	size->most_unsent_bytes = max(size->most_unsent_bytes, conn->unsent_bytes);
 	return max(conn->unsent_bytes,

@@ -19,6 +19,7 @@
  * @most_unsent_bytes: maximum since then of what was written and not sent
  * @free_us: since when the application could have written more and has not
  * @pause_us: the longest of such times since @start_seq that ended
+ * @is_complete: whether it has written its last, as far as that shows
  */
 struct weft_size {
 	u64	start_seq;
@@ -26,6 +27,7 @@ struct weft_size {
 	u64	most_unsent_bytes;
 	u64	free_us;
 	u64	pause_us;
+	bool	is_complete;
 };
 
 u64 weft_size_written(const struct weft_size *size);

@@ -126,6 +126,22 @@ static void what_an_application_tells_of_comes_after_what_it_has_written(struct 
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 13000000), DSCP_OF_CLASS_7);
 }
 
+static void what_was_told_holds_until_the_last_write_shows(struct kunit *test)
+{
+	struct mptcp_sock *msk = test->priv;
+	struct sock *ssk = capable_subflow(test, msk);
+
+	weft_priorities = 8;
+	inet_sk((struct sock *)msk)->tos = DSCP_OF_CLASS_3 << 2;
+	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 300000), DSCP_OF_CLASS_3);
+	msk->snd_nxt += 200000;
+	weft_mark_data(msk, ssk);
+	KUNIT_EXPECT_EQ(test, inet_sk(ssk)->tos >> DSCP_SHIFT, DSCP_OF_CLASS_3);
+	usleep_range(1100, 1200);
+	weft_mark_data(msk, ssk);
+	KUNIT_EXPECT_EQ(test, inet_sk(ssk)->tos >> DSCP_SHIFT, DSCP_OF_CLASS_1);
+}
+
 static void without_classes_nothing_is_written(struct kunit *test)
 {
 	struct mptcp_sock *msk = test->priv;
@@ -374,6 +390,7 @@ static struct kunit_case priority_cases[] = {
 	KUNIT_CASE(one_that_waits_to_write_more_counts_as_what_it_has_written),
 	KUNIT_CASE(one_that_tells_its_class_has_that),
 	KUNIT_CASE(what_an_application_tells_of_comes_after_what_it_has_written),
+	KUNIT_CASE(what_was_told_holds_until_the_last_write_shows),
 	KUNIT_CASE(without_classes_nothing_is_written),
 	KUNIT_CASE(fewer_classes_have_some_of_the_thresholds),
 	KUNIT_CASE(data_wait_for_packets_that_they_would_overtake),
