@@ -42,6 +42,7 @@ def test_a_change_of_documents_tests_or_scenarios_leaves_the_programs_as_they_ar
         "docs/src/results.md",
         "tests/test_run.py",
         "p4/switch/tests/meter.rs",
+        "host/kernel/kunit/main.c",
         "controller/cli/src/args/tests.rs",
         "workloads/scenarios/weft.toml",
         "workloads/weft_scenarios/plot.py",
