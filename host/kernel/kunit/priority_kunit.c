@@ -80,6 +80,12 @@ static void let_application_wait(struct kunit *test, struct mptcp_sock *msk)
 	set_bit(SOCK_NOSPACE, &socket->flags);
 }
 
+/* The application sets a DSCP on its socket. */
+static void tell(struct mptcp_sock *msk, u8 dscp)
+{
+	inet_sk((struct sock *)msk)->tos = dscp << DSCP_SHIFT;
+}
+
 static void one_that_waits_to_write_more_counts_as_what_it_has_written(struct kunit *test)
 {
 	struct mptcp_sock *msk = test->priv;
@@ -99,7 +105,7 @@ static void one_that_tells_its_class_has_that(struct kunit *test)
 
 	let_application_wait(test, msk);
 	weft_priorities = 8;
-	inet_sk((struct sock *)msk)->tos = DSCP_OF_CLASS_7 << 2;
+	tell(msk, DSCP_OF_CLASS_7);
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 100000), DSCP_OF_CLASS_7);
 	clear_bit(SOCK_NOSPACE, &((struct sock *)msk)->sk_socket->flags);
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 100000), DSCP_OF_CLASS_7);
@@ -107,7 +113,7 @@ static void one_that_tells_its_class_has_that(struct kunit *test)
 	weft_priorities = 4;
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 10000), DSCP_OF_CLASS_1);
 	/* a DSCP that is no class */
-	inet_sk((struct sock *)msk)->tos = IPTOS_LOWDELAY;
+	tell(msk, IPTOS_LOWDELAY >> DSCP_SHIFT);
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 10000), DSCP_OF_CLASS_1);
 }
 
@@ -118,10 +124,10 @@ static void what_an_application_tells_of_comes_after_what_it_has_written(struct 
 
 	let_application_wait(test, msk);
 	weft_priorities = 8;
-	inet_sk((struct sock *)msk)->tos = DSCP_OF_CLASS_1 << 2;
+	tell(msk, DSCP_OF_CLASS_1);
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 500000), DSCP_OF_CLASS_3);
 	/* more than 250 kB to write, and 600 kB written */
-	inet_sk((struct sock *)msk)->tos = DSCP_OF_CLASS_3 << 2;
+	tell(msk, DSCP_OF_CLASS_3);
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 600000), DSCP_OF_CLASS_3);
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 13000000), DSCP_OF_CLASS_7);
 }
@@ -132,7 +138,7 @@ static void what_was_told_holds_until_the_last_write_shows(struct kunit *test)
 	struct sock *ssk = capable_subflow(test, msk);
 
 	weft_priorities = 8;
-	inet_sk((struct sock *)msk)->tos = DSCP_OF_CLASS_3 << 2;
+	tell(msk, DSCP_OF_CLASS_3);
 	KUNIT_EXPECT_EQ(test, dscp_after(msk, ssk, 300000), DSCP_OF_CLASS_3);
 	msk->snd_nxt += 200000;
 	weft_mark_data(msk, ssk);
