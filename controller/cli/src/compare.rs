@@ -106,7 +106,7 @@ pub async fn run(args: Args) -> Outcome {
     for (scheduler, done) in args.schedulers.iter().zip(all) {
         match done {
             Ok(done) => runs.push((scheduler.clone(), done.results)),
-            Err(error) => eprintln!("weft: {scheduler}: {}", plain(&format!("{error:#}"))),
+            Err(error) => eprintln!("weft: {scheduler}: {}", plain(error)),
         }
     }
     if !runs.is_empty() {

@@ -117,13 +117,13 @@ fn exit(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Usage(line)) => {
-            eprintln!("weft: {}", plain(&line));
+            eprintln!("weft: {}", plain(line));
             ExitCode::from(EXIT_USAGE)
         }
         // The reader of our output closed the pipe.
         Err(Failure::Error(error)) if display::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(Failure::Error(error)) => {
-            eprintln!("weft: {}", plain(&format!("{error:#}")));
+            eprintln!("weft: {}", plain(&error));
             if is_interrupt(&error) {
                 ExitCode::from(EXIT_INTERRUPTED)
             } else if error.is::<WrongUsage>() {

@@ -4,6 +4,8 @@
 
 use std::path::PathBuf;
 
+use clap::ValueEnum as _;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use weft_lab::{BatchSpec, ClockMode, LabSpec};
 use weft_load::args::{SchedulerArgs, WorkloadArgs};
 
@@ -61,27 +63,18 @@ pub struct BatchLabArgs {
     /// takes time too (real)
     #[arg(
         long,
-        value_enum,
         value_name = "HOW",
+        value_parser = batch_clocks(),
         default_value = "free",
         hide_possible_values = true
     )]
-    clock: BatchClock,
+    clock: ClockMode,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum BatchClock {
-    Free,
-    Real,
-}
-
-impl BatchClock {
-    fn mode(self) -> ClockMode {
-        match self {
-            Self::Free => ClockMode::Free,
-            Self::Real => ClockMode::Real,
-        }
-    }
+/// The clocks of a lab that runs a workload and ends: nobody waits for it, and it has a kernel of
+/// its own.
+fn batch_clocks() -> impl TypedValueParser<Value = ClockMode> {
+    PossibleValuesParser::new(["free", "real"]).try_map(|name| ClockMode::from_str(&name, false))
 }
 
 impl BatchLabArgs {
@@ -102,7 +95,7 @@ impl BatchLabArgs {
     ) -> Result<LabSpec, Failure> {
         let mut spec = self
             .fabric
-            .lab(workload.seed, self.clock.mode(), installation::paths()?)
+            .lab(workload.seed, self.clock, installation::paths()?)
             .map_err(Failure::Usage)?;
         spec.capture = self.capture.spec();
         spec.batch = Some(BatchSpec {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use weft_lab::{
     ClockMode, ExecRequest, FatTreeSpec, HostsSpec, Lab, LabSpec, ManyToOneSpec, State, Status,
     TopologySpec, UpOptions,
@@ -87,7 +87,7 @@ pub struct UpArgs {
         default_value = "paced",
         hide_possible_values = true
     )]
-    clock: ClockKind,
+    clock: ClockMode,
 
     /// Seed of the lab kernel's random numbers
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
@@ -95,15 +95,6 @@ pub struct UpArgs {
 
     #[command(flatten)]
     machine: MachineArgs,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum ClockKind {
-    Paced,
-    Free,
-    Paused,
-    Real,
-    Native,
 }
 
 /// A question about a lab.
@@ -151,20 +142,13 @@ impl Topo {
 
 async fn up(args: &UpArgs) -> Outcome {
     args.fabric.topology().map_err(Failure::Usage)?;
-    let clock = match args.clock {
-        ClockKind::Paced => ClockMode::Paced,
-        ClockKind::Free => ClockMode::Free,
-        ClockKind::Paused => ClockMode::Paused,
-        ClockKind::Real => ClockMode::Real,
-        ClockKind::Native => ClockMode::Native,
-    };
     let paths = match args.clock {
-        ClockKind::Native => installation::native_paths()?,
+        ClockMode::Native => installation::native_paths()?,
         _ => installation::paths()?,
     };
     let mut spec = args
         .fabric
-        .lab(args.seed, clock, paths)
+        .lab(args.seed, args.clock, paths)
         .map_err(Failure::Usage)?;
     args.switch.apply(&mut spec)?;
     for notice in [switch_args::notice(&spec), native_notice(&spec)] {

@@ -110,7 +110,7 @@ fn main() -> ExitCode {
     let (targets, hub) = match prepare(&args) {
         Ok(prepared) => prepared,
         Err(error) => {
-            eprintln!("weft-controller: {}", plain(&format!("{error:#}")));
+            eprintln!("weft-controller: {}", plain(error));
             return ExitCode::from(EXIT_USAGE);
         }
     };
@@ -124,7 +124,7 @@ fn main() -> ExitCode {
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("weft-controller: {}", plain(&format!("{error:#}")));
+            eprintln!("weft-controller: {}", plain(error));
             ExitCode::FAILURE
         }
     }

@@ -149,7 +149,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("weft-agent: {}", plain(&format!("{error:#}")));
+            eprintln!("weft-agent: {}", plain(error));
             ExitCode::FAILURE
         }
     }

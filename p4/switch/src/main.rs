@@ -15,6 +15,7 @@ use weft_switch::network::TimestampUnit;
 use weft_switch::queue_log::QueueLog;
 use weft_switch::server::{Shared, World, serve, serve_schedule};
 use weft_switch::shell::{Clock, DataPlane, Stop};
+use weft_text::usage::plain;
 use weft_topology::Topology;
 
 /// Runs the switches of a topology: P4 pipelines, queues and the links between them, with a
@@ -83,7 +84,7 @@ fn main() -> ExitCode {
     let topology = match Topology::read(&arguments.topology) {
         Ok(topology) => topology,
         Err(error) => {
-            eprintln!("weft-switch: {error}");
+            eprintln!("weft-switch: {}", plain(error));
             return ExitCode::from(2);
         }
     };
@@ -94,7 +95,7 @@ fn main() -> ExitCode {
     match runtime.and_then(|runtime| runtime.block_on(run(&arguments, &topology))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("weft-switch: {error:#}");
+            eprintln!("weft-switch: {}", plain(error));
             ExitCode::FAILURE
         }
     }

@@ -16,6 +16,7 @@ use weft_lab::{
     BatchOptions, ClockPolicy, Error, ExecRequest, Lab, LabSpec, Result, UpOptions, run_batch,
     supervisor,
 };
+use weft_text::usage::plain;
 
 /// Virtual-time labs.
 #[derive(Debug, Parser)]
@@ -135,7 +136,7 @@ fn main() -> ExitCode {
     match run(Arguments::parse().command) {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(error) => {
-            eprintln!("weft-lab: {error}");
+            eprintln!("weft-lab: {}", plain(error));
             ExitCode::FAILURE
         }
     }

@@ -23,11 +23,13 @@ impl fmt::Display for WrongUsage {
 
 impl std::error::Error for WrongUsage {}
 
-/// What went wrong, for people: Rust writes "(os error 2)" behind "No such file or directory",
-/// which says the same again.
+/// What went wrong and why, for people: Rust writes "(os error 2)" behind "No such file or
+/// directory", which says the same again.
 #[must_use]
-pub fn plain(error: &str) -> String {
-    let mut parts = error.split(" (os error ");
+pub fn plain(error: impl fmt::Display) -> String {
+    // "#": with all causes, where it is an `anyhow::Error`
+    let text = format!("{error:#}");
+    let mut parts = text.split(" (os error ");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| match part.split_once(')') {
         Some((number, rest)) if number.parse::<u32>().is_ok() => text + rest,
@@ -117,7 +119,7 @@ mod tests {
     fn nobody_reads_numbers_of_errors() {
         let missing = std::fs::read("/none/such").unwrap_err();
         assert_eq!(
-            plain(&format!("a: {missing} (b: {missing})")),
+            plain(format!("a: {missing} (b: {missing})")),
             "a: No such file or directory (b: No such file or directory)"
         );
         for text in ["", "all is well", "(os error 2", " (os error two) c"] {

@@ -60,14 +60,14 @@ fn main() -> ExitCode {
         Command::Run { document } => match read(document) {
             Ok((document, traffic)) => run(&document, &traffic),
             Err(usage) => {
-                eprintln!("weft-load: {}", plain(&usage));
+                eprintln!("weft-load: {}", plain(usage));
                 return ExitCode::from(EXIT_USAGE);
             }
         },
         Command::Report { folders } => report_folders(folders).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
-        eprintln!("weft-load: {}", plain(&format!("{error:#}")));
+        eprintln!("weft-load: {}", plain(&error));
         if error.is::<WrongUsage>() {
             ExitCode::from(EXIT_USAGE)
         } else {

@@ -9,6 +9,7 @@ mod tests;
 
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 pub use fabric::{
@@ -85,7 +86,7 @@ impl LabSpec {
 }
 
 /// How virtual time relates to real time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum ClockMode {
     /// As fast as the machine can: for experiments.
