@@ -24,6 +24,7 @@ PLACES = {
 """Where the queue is that they share."""
 CONGESTION = {
     "cubic": "",
+    "reno": "--congestion reno",
     "bbr": "--congestion bbr",
     "dctcp": "--congestion dctcp --ecn 20",
 }
@@ -60,10 +61,11 @@ def jain(values: list[float]) -> float:
     ("place", "congestion"),
     [
         ("host", "cubic"),
-        ("host", "bbr"),
         ("leaf", "cubic"),
+        ("leaf", "bbr"),
         ("leaf", "dctcp"),
         ("receiver", "dctcp"),
+        ("short buffer", "reno"),
         ("short buffer", "dctcp"),
     ],
 )

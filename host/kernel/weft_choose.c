@@ -26,12 +26,11 @@ enum { BY_ARRIVAL, BY_RTT, IN_TURN };
 
 static unsigned int weft_choice = BY_ARRIVAL;
 
-/* Where other traffic fills the queue, weft's own window does not count. */
 static u32 effective_size(const struct weft_window *window,
 			  const struct weft_subflow_view *view)
 {
-	return weft_contention_is_proven(&window->contention) ?
-	       view->cwnd_packets * WEFT_WINDOW_ONE : window->size;
+	return weft_window_counts(window) ? window->size :
+					    view->cwnd_packets * WEFT_WINDOW_ONE;
 }
 
 /*
@@ -71,7 +70,7 @@ static s32 room_of(const struct weft_sched *sched, const struct weft_subflow_vie
 		s32 its = weft_outstanding(&view[i]) * WEFT_WINDOW_ONE;
 		s32 size = window->size;
 
-		if (!(members & 1U << i) || weft_contention_is_proven(&window->contention))
+		if (!(members & 1U << i) || !weft_window_counts(window))
 			continue;
 		windows += size;
 		taken += size < LEAST_WINDOW ? its : min(its, size);
@@ -99,7 +98,7 @@ static bool may_take(struct weft_sched *sched, const struct weft_subflow_view *v
 
 	if (!view->space_bytes || would_wait_for_ack(view, conn))
 		return false;
-	if (weft_contention_is_proven(&window->contention) ||
+	if (!weft_window_counts(window) ||
 	    has_window(window, weft_outstanding(view), room))
 		return true;
 	window->is_limiting = true;

@@ -60,8 +60,7 @@ u32 weft_crowd_limit(const struct weft_window *windows,
 
 		if (!(members & 1U << i))
 			continue;
-		if (window->weight < WEFT_WEIGHT_ONE &&
-		    weft_contention_is_proven(&window->contention))
+		if (window->weight < WEFT_WEIGHT_ONE && !weft_window_counts(window))
 			return members;
 		switch (weft_window_queue(window, &view[i], now_us)) {
 		case WEFT_QUEUE_SHORT:

@@ -170,7 +170,7 @@ static void extend_decision(struct weft_sched_conn *conn, struct mptcp_sock *msk
 	const struct weft_window *window = &conn->sched.window[slot];
 	struct mptcp_subflow_context *subflow;
 
-	if (!weft_contention_is_proven(&window->contention))
+	if (weft_window_counts(window))
 		return;
 	subflow = picked_subflow(msk);
 	if (subflow && (window->weight == WEFT_WEIGHT_MIN ||

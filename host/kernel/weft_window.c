@@ -36,7 +36,8 @@
  * (weft_choose.c).
  *
  * Competition. Where other traffic fills the queue and does not give way
- * (weft_contention.c), the congestion window alone decides.
+ * (weft_contention.c), the congestion window alone decides. So it does with BBR: what this
+ * window held back, BBR would take for more than the path can carry.
  *
  * Sizes. The share of a connection in queues depends on how much it has left to send
  * (weft_size.c).
@@ -385,6 +386,7 @@ bool weft_window_update(struct weft_window *window,
 		weft_contention_clear(&window->contention, view);
 		acked = 0;
 	}
+	window->has_model = view->has_model;
 	window->weight = conn->weight;
 	window->delivered = view->delivered_packets;
 	if (acked && view->rtt_us)
@@ -413,6 +415,17 @@ bool weft_window_update(struct weft_window *window,
 		weft_contention_clear(&window->contention, view);
 	}
 	return is_new;
+}
+
+/**
+ * weft_window_counts() - whether a subflow has this window beside its congestion window
+ * @window: window of the subflow, updated
+ *
+ * Return: false beside other traffic that does not give way, and with BBR.
+ */
+bool weft_window_counts(const struct weft_window *window)
+{
+	return !window->has_model && !weft_contention_is_proven(&window->contention);
 }
 
 /**

@@ -29,6 +29,7 @@
  * @ack_queueing_us: how long the last ACK waited in queues
  * @size: packets that may be outstanding, in 1 / WEFT_WINDOW_ONE
  * @weight: of the connection's size, see weft_size_weight()
+ * @has_model: whether the congestion control has a model of the path
  * @is_known: whether the fields above are valid
  * @is_slow_start: whether each acknowledged packet lets two out
  * @is_limiting: whether @size has held a packet back in this round trip
@@ -56,6 +57,7 @@ struct weft_window {
 	u32	ack_queueing_us;
 	u32	size;
 	u32	weight;
+	bool	has_model;
 	bool	is_known;
 	bool	is_slow_start;
 	bool	is_limiting;
@@ -109,6 +111,7 @@ struct weft_window_conn {
 bool weft_window_update(struct weft_window *window,
 			const struct weft_subflow_view *view,
 			const struct weft_window_conn *conn);
+bool weft_window_counts(const struct weft_window *window);
 u32 weft_window_first_packets(u64 bytes_left, unsigned int n, bool is_idle);
 enum weft_queue weft_window_queue(const struct weft_window *window,
 				  const struct weft_subflow_view *view, u64 now_us);

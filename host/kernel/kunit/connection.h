@@ -10,6 +10,9 @@
 
 #define PAYLOAD		1420	/* of the subflows below, in bytes */
 
+/* Theirs: it decides about nothing, because they send nothing. */
+static const struct tcp_congestion_ops no_congestion_control;
+
 static inline struct mptcp_sock *new_connection(struct kunit *test)
 {
 	struct mptcp_sock *msk = kunit_kzalloc(test, sizeof(*msk), GFP_KERNEL);
@@ -38,6 +41,7 @@ add_subflow(struct kunit *test, struct mptcp_sock *msk, u32 id)
 	tcp->tcp.mss_cache += PAYLOAD - weft_packet_payload((struct sock *)tcp);
 	subflow->tcp_sock = (struct sock *)tcp;
 	subflow->tcp_sock->sk_state = TCP_ESTABLISHED;
+	inet_csk(subflow->tcp_sock)->icsk_ca_ops = &no_congestion_control;
 	subflow->conn = (struct sock *)msk;
 	subflow->subflow_id = id;
 	subflow->fully_established = true;

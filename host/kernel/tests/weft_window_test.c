@@ -171,9 +171,27 @@ static void test_contention(void)
 
 	memset(&sched, 0, sizeof(sched));
 	view = path(0, 0, 0, RTT_US);
+	beside_queue(&sched, &view, base_us, 2, NONE);
+	view.lost_packets++;
+	report(beside_queue(&sched, &view, base_us, 50, NONE) < 20 &&
+	       beside_queue(&sched, &view, base_us, 50, NONE) == 5000,
+	       "a queue that has lost one is a full one, however short it is");
+
+	memset(&sched, 0, sizeof(sched));
+	view = path(0, 0, 0, RTT_US);
 	report(beside_queue(&sched, &view, 100 * base_us, 2, NONE) < 20 &&
 	       beside_queue(&sched, &view, 100 * base_us, 8, NONE) == 5000,
 	       "a queue of a hundred RTTs is of other traffic, also when nothing is lost in it");
+}
+
+static void test_model(void)
+{
+	struct weft_subflow_view view = path(0, 0, 0, RTT_US);
+	struct weft_sched sched = {};
+
+	view.has_model = true;
+	report(beside_queue(&sched, &view, 3 * RTT_US, 2, NONE) == 5000,
+	       "a congestion control with a model of the path decides alone");
 }
 
 /* Packets that a connection keeps in one queue of two RTTs, on so many subflows. */
@@ -312,6 +330,7 @@ int main(void)
 	test_ack_queueing();
 	test_always_queued();
 	test_contention();
+	test_model();
 	test_shared_bottleneck();
 	test_longer_route();
 	test_streams();
