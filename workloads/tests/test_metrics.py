@@ -94,6 +94,15 @@ def test_jains_index_is_one_for_equal_rates_and_a_share_for_one_of_many(tmp_path
     assert "jain_index" not in measure(folder_of_a_run(tmp_path, [2, 2], gap_ms=1)).metrics
 
 
+def test_background_flows_count_where_they_go_the_same_way(tmp_path: Path) -> None:
+    folder = folder_of_a_run(tmp_path, [4, 4])
+    assert "background_mbps" not in measure(folder).metrics
+    same_way, other_way, elsewhere = "h1_9,h2_3,500", "h2_1,h1_1,9000", "h3_1,h2_1,9000"
+    rows = ["src,dst,bytes", same_way, same_way, other_way, elsewhere, ""]
+    (folder / "background.csv").write_text("\n".join(rows))
+    assert measure(folder).metrics["background_mbps"] == pytest.approx(8000 / 4e3)
+
+
 def test_the_offered_load_follows_from_sizes_and_start_times(tmp_path: Path) -> None:
     # 1000 B every 10 ms are 0.8 Mbit/s; one host, or each of four, has 1 Mbit/s.
     one = folder_of_a_run(tmp_path, [1, 2, 3], 10, traffic="many-to-one", load=0.5)

@@ -103,7 +103,7 @@ def _measure(folder: Path) -> Measured:
     last_hop = queues.filter(pl.col("peer").is_in(receivers))
     workload = info.get("workload", {})
     metrics = _of_flows(completed) | _of_classes(completed, workload) | _of_load(flows, info)
-    metrics |= _of_fairness(completed)
+    metrics |= _of_fairness(completed) | _of_background(folder, completed)
     metrics |= _of_queries(flows, workload) | _of_model(info, metrics["subflows_mean"])
     metrics |= fluid.metrics(info, arrived)
     # What switches and the controller did is that of the whole run.
@@ -172,6 +172,21 @@ def _of_fairness(flows: pl.DataFrame) -> dict[str, float]:
         return {}
     rates = flows["bytes"] / flows["fct_ns"]
     return {"jain_index": number(rates.sum()) ** 2 / (len(flows) * number((rates**2).sum()))}
+
+
+def _of_background(folder: Path, flows: pl.DataFrame) -> dict[str, float]:
+    """Give the goodput of plain TCP in the background that goes the same way as measured flows do.
+
+    That is, from the racks that these come from to the racks that they go to.
+    """
+    file = folder / "background.csv"
+    if not file.exists():
+        return {}
+    rack = [pl.col(end).str.replace(r"_\d+$", "") for end in ("src", "dst")]
+    same_way = pl.read_csv(file).with_columns(rack).join(
+        flows.select(rack).unique(), on=("src", "dst"), how="semi"
+    )  # fmt: skip
+    return {"background_mbps": number(same_way["bytes"].sum()) * 8e3 / _span_ns(flows)}
 
 
 def _of_load(flows: pl.DataFrame, info: Mapping[str, Any]) -> dict[str, float]:

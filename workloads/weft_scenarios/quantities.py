@@ -51,6 +51,7 @@ METRICS: dict[str, Quantity] = {
     "query_p99_ms": Quantity("99th percentile of queries' times", "ms"),
     "deadline_missed_percent": Quantity("Queries that missed their deadline", "%"),
     "goodput_mbps": Quantity("Goodput", "Mbit/s"),
+    "background_mbps": Quantity("Goodput of plain TCP that goes the same way", "Mbit/s"),
     "jain_index": Quantity("Jain's index of equal flows' rates", ""),
     "offered_load": Quantity("Payload offered, by the hosts' links", ""),
     "subflows_mean": Quantity("Subflows of a connection at its end", ""),
