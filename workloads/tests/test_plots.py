@@ -71,8 +71,8 @@ def test_panels_that_are_too_many_for_one_row_go_into_more() -> None:
 
 
 def test_a_panel_is_as_wide_as_its_bars_need() -> None:
-    means = scenario.read("weft-means")
-    (experiment,) = means.experiments
+    ablations = scenario.read("weft-ablations")
+    experiment = ablations.experiments[0]
     points = {axis.name: [str(point.at) for point in axis.points] for axis in experiment.axes}
     runs = pl.DataFrame(
         [
@@ -80,12 +80,12 @@ def test_a_panel_is_as_wide_as_its_bars_need() -> None:
             for without, cell in itertools.product(points["without"], points["cell"])
         ]
     )
-    wide = plot.figure(means, means.plots[0], measured(runs))
+    wide = plot.figure(ablations, ablations.plots[0], measured(runs))
     few = runs.filter(pl.col("without").is_in(["nothing", "sizes"]))
-    usual = plot.figure(means, means.plots[0], measured(few))
+    usual = plot.figure(ablations, ablations.plots[0], measured(few))
     assert wide
     assert usual
-    # 63 bars, and 14.
+    # 78 bars, and 12.
     assert wide.get_figwidth() > 1.5 * usual.get_figwidth()
     assert usual.get_figwidth() == pytest.approx(INCHES + 0.3)
 

@@ -44,7 +44,7 @@ def test_a_change_of_documents_tests_or_scenarios_leaves_the_programs_as_they_ar
         "p4/switch/tests/meter.rs",
         "host/kernel/kunit/main.c",
         "controller/cli/src/args/tests.rs",
-        "workloads/scenarios/weft.toml",
+        "workloads/scenarios/weft-goals.toml",
         "workloads/weft_scenarios/plot.py",
     ):
         assert programs(commit(checkout, file, 1_000_000_001), checkout) == found

@@ -33,8 +33,7 @@ _OWN_HEAD = """\
 `weft-goals` compares `weft`, with classes and without, with the best of what data centers run, and
 with the goals that were set before it was built. `weft-baselines` is the screening among all of
 these: DCTCP, small timeouts, one path by a hash, flowlets and spraying. `weft-steady` takes ten
-seconds and more after a warm-up. In `weft` and `weft-means` all transports run over CUBIC,
-drop-tail queues and a minimum RTO of 200 ms; beside DCTCP most of those margins are gone.
+seconds and more after a warm-up. `weft-ablations` and `weft-classes` say what does the work.
 """
 
 _HOW = """\
