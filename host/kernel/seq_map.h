@@ -4,33 +4,54 @@
  * sequence number. stms_a, minrtt_pr and weft use it to find the subflow that holds up
  * the connection.
  *
- * It is a ring of ranges. A range is the data up to a sequence number that went to one
- * slot; consecutive data of one slot are one range. When the ring is full, the oldest
- * range is dropped, and its data belong to no slot any more.
+ * It is a ring of ranges: consecutive data that went to one slot. When the ring is full,
+ * the oldest range is dropped, and its data belong to no slot any more. Where subflows
+ * alternate, every packet is a range of its own.
  */
 #ifndef _WEFT_SEQ_MAP_H
 #define _WEFT_SEQ_MAP_H
 
 #include "view.h"
 
-#define WEFT_SEQ_MAP_RANGES	256	/* a power of two */
+/*
+ * A power of two. Two paths of 30 Mbit/s, one with an RTT of 300 ms and a queue of 500 ms, as
+ * those of STMS, have up to 2100 packets under way on each. A file that includes this one may
+ * choose another number before.
+ */
+#ifndef WEFT_SEQ_MAP_RANGES
+#define WEFT_SEQ_MAP_RANGES	4096
+#endif
+
+static_assert(WEFT_PATHS_MAX <= 8, "a slot has three bits in struct weft_seq_map");
+
+/* Bytes of a range; what goes on becomes a second one. */
+#define WEFT_SEQ_MAP_BYTES_MAX	0x10000000U
 
 /**
  * struct weft_seq_map - data sequence numbers to slots; zeroed memory is an empty map
  * @start_seq: data sequence number at which the oldest range begins
+ * @end_seq: that after the newest
  * @first: ranges dropped so far; the oldest is at @first modulo WEFT_SEQ_MAP_RANGES
  * @count: ranges in the map
- * @range: each with the data sequence number after its last byte, and its slot
+ * @range: each with its length and its slot
  */
 struct weft_seq_map {
 	u64	start_seq;
+	u64	end_seq;
 	u32	first;
 	u32	count;
 	struct {
-		u64	end_seq;
-		u8	slot;
+		u32	bytes : 29;
+		u32	slot : 3;
 	} range[WEFT_SEQ_MAP_RANGES];
 };
+
+/* Forget the oldest range. */
+static inline void weft_seq_map_drop(struct weft_seq_map *map)
+{
+	map->start_seq += map->range[map->first++ % WEFT_SEQ_MAP_RANGES].bytes;
+	map->count--;
+}
 
 /**
  * weft_seq_map_add() - note that a slot has carried data
@@ -45,23 +66,24 @@ static inline void weft_seq_map_add(struct weft_seq_map *map, u64 from_seq,
 				    u64 to_seq, u8 slot)
 {
 	u32 last = (map->first + map->count - 1) % WEFT_SEQ_MAP_RANGES;
+	u64 bytes = to_seq - from_seq;
 
-	if ((s64)(to_seq - from_seq) <= 0)
+	if ((s64)bytes <= 0 || bytes > WEFT_SEQ_MAP_BYTES_MAX)
 		return;
-	if (!map->count || map->range[last].end_seq != from_seq) {
+	if (!map->count || map->end_seq != from_seq) {
 		map->count = 0;
 		map->start_seq = from_seq;
-	} else if (map->range[last].slot == slot) {
-		map->range[last].end_seq = to_seq;
+	}
+	map->end_seq = to_seq;
+	if (map->count && map->range[last].slot == slot &&
+	    map->range[last].bytes + bytes <= WEFT_SEQ_MAP_BYTES_MAX) {
+		map->range[last].bytes += bytes;
 		return;
 	}
-	if (map->count == WEFT_SEQ_MAP_RANGES) {
-		map->start_seq = map->range[map->first % WEFT_SEQ_MAP_RANGES].end_seq;
-		map->first++;
-		map->count--;
-	}
+	if (map->count == WEFT_SEQ_MAP_RANGES)
+		weft_seq_map_drop(map);
 	last = (map->first + map->count++) % WEFT_SEQ_MAP_RANGES;
-	map->range[last].end_seq = to_seq;
+	map->range[last].bytes = bytes;
 	map->range[last].slot = slot;
 }
 
@@ -83,11 +105,9 @@ static inline int weft_seq_map_find(struct weft_seq_map *map, u64 seq)
 	while (map->count) {
 		u32 oldest = map->first % WEFT_SEQ_MAP_RANGES;
 
-		if ((s64)(seq - map->range[oldest].end_seq) < 0)
+		if (seq - map->start_seq < map->range[oldest].bytes)
 			return map->range[oldest].slot;
-		map->start_seq = map->range[oldest].end_seq;
-		map->first++;
-		map->count--;
+		weft_seq_map_drop(map);
 	}
 	return -1;
 }

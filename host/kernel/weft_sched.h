@@ -3,6 +3,8 @@
 #ifndef _WEFT_SCHED_H
 #define _WEFT_SCHED_H
 
+/* Of packets that are under way; weft keeps queues short. */
+#define WEFT_SEQ_MAP_RANGES	512
 #include "seq_map.h"
 #include "view.h"
 #include "weft_window.h"

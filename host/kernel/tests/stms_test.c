@@ -130,6 +130,16 @@ static void mapping(void)
 	       "sequence numbers wrap");
 	weft_seq_map_add(&seq_map, seq - 500, seq, 1);
 	report(weft_seq_map_find(&seq_map, seq - 1) == 1, "a reinjection clears the map");
+
+	for (i = 0; i < 4000; i++, seq += PAYLOAD)
+		weft_seq_map_add(&seq_map, seq, seq + PAYLOAD, i % 2);
+	report(weft_seq_map_find(&seq_map, seq - 3998 * PAYLOAD) == 0 &&
+	       weft_seq_map_find(&seq_map, seq - 3997 * PAYLOAD) == 1,
+	       "of 4000 packets that went to two slots in turn, it has all");
+
+	for (i = 0; i < 600; i++, seq += 1000000)
+		weft_seq_map_add(&seq_map, seq, seq + 1000000, 5);
+	report(weft_seq_map_find(&seq_map, seq - 1) == 5, "data of one slot may go on for long");
 }
 
 int main(void)

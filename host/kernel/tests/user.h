@@ -3,6 +3,7 @@
 #ifndef _WEFT_TESTS_USER_H
 #define _WEFT_TESTS_USER_H
 
+#include <assert.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
