@@ -93,7 +93,7 @@ scenario: deps $(if $(call given,SCENARIO),machine ready) ## an experiment of a 
 scenarios: machine ready ## all of them, at most 30 minutes; QUICK=1: at most 5
 	@$(SCENARIOS) run $(FLAGS)
 
-figures: machine ready ## every figure with a report, in 75 minutes; FULL=1: at the papers' scale
+figures: machine ready ## every figure with a report, in 2.5 hours; FULL=1: at the papers' scale
 	@$(SCENARIOS) figures $(FLAGS)
 
 speed: ARGUMENTS += WHAT
