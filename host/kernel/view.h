@@ -34,6 +34,7 @@
  * @lost_packets: taken for lost so far, wraps
  * @marked_packets: acknowledged so far with a mark of congestion (ECN), wraps
  * @cwnd_packets: congestion window, at least 1
+ * @has_class: switches serve its packets by a class (weft_priorities)
  * @has_model: the congestion control measures what the path can carry, and sends at that
  *	rate (BBR)
  * @in_flight_packets: sent and not acknowledged
@@ -62,6 +63,7 @@ struct weft_subflow_view {
 	u32	queued_packets;
 	u32	payload_bytes;
 	u32	space_bytes;
+	bool	has_class;
 	bool	has_model;
 	bool	writable;
 	bool	nagle_delays_short;

@@ -27,15 +27,23 @@
  * In a long queue that takes some tens of milliseconds. An incast of weft's own is over by
  * then; if it competed, it would fill the buffer that its windows have just kept free. A
  * queue that has lost packets is a full one, however short the buffer is, and counts as
- * one of FULL_RTTS at least: patience ends after 25 ms.
+ * one of FULL_RTTS at least: patience ends after 25 ms. (Full buffers of switches that serve
+ * by class lose packets of the lowest one.)
  *
  * Where a share of the packets is marked, the weight is MARKED_WEIGHT share (1 - share)
  * times the queueing delay in RTTs: to compete costs little there, because the congestion
  * control keeps the queue where it is. (At DCTCP's threshold of 20 packets patience ends
- * after some 50 ms.) Where nothing is marked, the weight is CERTAIN_WEIGHT in a queue of
- * CERTAIN_RTTS and more, which no incast of weft's own makes; else it is 1. Only time in
- * which ACKs come counts. When the queue has been empty for a round trip, everything
- * begins again.
+ * after some 50 ms.)
+ *
+ * Where nothing is marked, the weight is UNMARKED_WEIGHT in a queue of LONG_QUEUE_RTTS and
+ * more: a few milliseconds, for who comes late has to win each packet of a full buffer
+ * from others. (With a weight of 1 weft got 0.71 of its share within a second beside CUBIC
+ * in a queue of 100 packets, with 20 0.98.) Incasts over CUBIC gain by that too. Packets
+ * that have a class may wait for those of others, however short their queue is. There the
+ * weight is CERTAIN_WEIGHT in a queue of CERTAIN_RTTS and more. Else it is 1.
+ *
+ * Only time in which ACKs come counts. When the queue has been empty for a round trip,
+ * everything begins again.
  */
 #include "weft_contention.h"
 
@@ -46,6 +54,7 @@
 #define MARKED_WEIGHT	28
 #define CERTAIN_RTTS	16
 #define CERTAIN_WEIGHT	6
+#define UNMARKED_WEIGHT	20
 
 /*
  * A full queue that marks nothing counts as one of so many RTTs at least. With 8, weft got 0.84
@@ -106,10 +115,13 @@ static u32 weight(const struct weft_contention *contention,
 	u32 share = contention->marked_share;
 	u32 by_marks = div_u64((u64)min(queueing_us, LONG_QUEUE_RTTS * base_us) *
 			       (MARKED_WEIGHT * share * (ONE - share) / ONE), max(base_us, 1U));
+	bool is_long = queueing_us > LONG_QUEUE_RTTS * base_us;
 
+	if (!share && is_long && !view->has_class)
+		return UNMARKED_WEIGHT * ONE;
 	if (!share && queueing_us > CERTAIN_RTTS * base_us)
 		return CERTAIN_WEIGHT * ONE;
-	if (has_lost(contention, view) || queueing_us > LONG_QUEUE_RTTS * base_us)
+	if (has_lost(contention, view) || is_long)
 		return max(by_marks, ONE);
 	return by_marks;
 }
@@ -139,7 +151,7 @@ void weft_contention_add_round(struct weft_contention *contention,
 	contention->delivered_packets = view->delivered_packets;
 	time_us = min_t(u64, time_us, ROUND_RTTS * (u64)(base_us + queueing_us));
 	weighted_us = div_u64(time_us * weight(contention, view, base_us, queueing_us), ONE);
-	if (has_lost(contention, view) && !contention->marked_share)
+	if (has_lost(contention, view) && !contention->marked_share && !view->has_class)
 		queueing_us = max(queueing_us, FULL_RTTS * base_us);
 	contention->score_us += div_u64(weighted_us * queueing_us, max(base_us, 1U));
 }

@@ -179,6 +179,16 @@ static void test_contention(void)
 
 	memset(&sched, 0, sizeof(sched));
 	view = path(0, 0, 0, RTT_US);
+	report(beside_queue(&sched, &view, 5 * base_us, 4, NONE) < 20 &&
+	       beside_queue(&sched, &view, 5 * base_us, 6, NONE) == 5000,
+	       "a long queue that marks nothing is soon of other traffic");
+
+	memset(&sched, 0, sizeof(sched));
+	view = path(0, 0, 0, RTT_US);
+	view.has_class = true;
+	report(beside_queue(&sched, &view, 5 * base_us, 50, NONE) < 20,
+	       "but packets of a class may only wait for those of others");
+	memset(&sched, 0, sizeof(sched));
 	report(beside_queue(&sched, &view, 100 * base_us, 2, NONE) < 20 &&
 	       beside_queue(&sched, &view, 100 * base_us, 8, NONE) == 5000,
 	       "a queue of a hundred RTTs is of other traffic, also when nothing is lost in it");
