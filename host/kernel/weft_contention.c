@@ -22,13 +22,12 @@
  *
  * Patience. The longer the queue, the sooner it counts: a connection has to wait for
  *
- *	sum of (weight * time * queueing delay / RTT without queues) > weft_patience_ms
+ *	sum of (weight * time * queueing delay / RTT without queues) > weft_patience_ms,
  *
- * In a long queue that takes some tens of milliseconds. An incast of weft's own is over by
- * then; if it competed, it would fill the buffer that its windows have just kept free. A
- * queue that has lost packets is a full one, however short the buffer is, and counts as
- * one of FULL_RTTS at least: patience ends after 25 ms. (Full buffers of switches that serve
- * by class lose packets of the lowest one.)
+ * so that connections of weft that only meet for a moment do not compete and fill the
+ * buffer that their windows keep free. A queue that has lost packets is a full one, however
+ * short the buffer is, and counts as one of FULL_RTTS at least: patience ends after 25 ms.
+ * (Not where packets have a class: full buffers lose those of the lowest one first.)
  *
  * Where a share of the packets is marked, the weight is MARKED_WEIGHT share (1 - share)
  * times the queueing delay in RTTs: to compete costs little there, because the congestion
