@@ -96,10 +96,13 @@ def page(root: Path) -> str:
         title = key if key.endswith(".json") else f"{key} in run.json"
         parts += [f"### {title}", markdown.text(about), markdown.table(["key", "what"], rows)]
     parts += ["## An experiment", "`weft experiment` writes these beside the plots."]
-    parts += ["### flows.parquet", _docstring(root / "workloads/weft_scenarios/flows.py")]
-    parts += ["### percentiles.csv", _docstring(root / "workloads/weft_scenarios/pooled.py")]
+    parts += ["### flows.parquet", _docstring(root / "workloads/weft_scenarios/results/flows.py")]
+    parts += [
+        "### percentiles.csv",
+        _docstring(root / "workloads/weft_scenarios/results/pooled.py"),
+    ]
     parts += ["### results.csv", "A column for each axis, `seed`, and these numbers of every run:"]
-    parts += [_quantities(root / "workloads/weft_scenarios/quantities.py")]
+    parts += [_quantities(root / "workloads/weft_scenarios/definition/quantities.py")]
     parts += ["## topology.json", "The network, as all programs read it."]
     for struct in ("Topology", "Host", "Switch", "Port", "Link"):
         about, rows = fields(rust.values(), struct)

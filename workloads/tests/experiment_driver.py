@@ -7,18 +7,21 @@ import time
 from pathlib import Path
 
 from small_scenario import SMALL, WRITES_A_RUN
-from weft_scenarios import flows, results, scenario
+from weft_scenarios.definition import scenario_file
+from weft_scenarios.results import flows, results
 
 CONDUCT = """
 import sys
 from pathlib import Path
-from weft_scenarios import experiment, installation, matrix, scenario
+from weft_scenarios import experiment
+from weft_scenarios.definition import scenario_file
+from weft_scenarios.runs import installation, matrix
 from weft_scenarios.experiment import Experiment, Options
-from weft_scenarios.installation import Installation
+from weft_scenarios.runs.installation import Installation
 folder, store = map(Path, sys.argv[1:3])
 experiment.check = lambda *_: None  # The fake does not know flags.
 installation.find = lambda: Installation(folder / "weft", "digest")
-one = scenario.read_file(folder / "x.toml")
+one = scenario_file.read_file(folder / "x.toml")
 plan = Experiment(one, store / "out", list(matrix.runs(one, quick=False)))
 cluster = (*sys.argv[3:], None)[0]
 options = Options(quick=False, plan=False, jobs=1, store=store / "runs", cluster=cluster)
@@ -26,7 +29,9 @@ sys.exit(experiment.conduct([plan], options))
 """
 """`weft experiment x.toml --out STORE/out --store STORE/runs [--cluster ADDRESS]`."""
 
-IMPATIENT = f"import weft_scenarios.store\nweft_scenarios.store._LOCK_PATIENCE_S = 0.0\n{CONDUCT}"
+IMPATIENT = (
+    f"import weft_scenarios.runs.store\nweft_scenarios.runs.store._LOCK_PATIENCE_S = 0.0\n{CONDUCT}"
+)
 """The same, without waiting for another experiment to end."""
 
 HEALTHY = WRITES_A_RUN.replace('"minrtt" in sys.argv', "False")
@@ -92,7 +97,7 @@ def wait_for(path: Path, child: "subprocess.Popen[str]") -> str:
 
 def table(folder: Path, store: Path) -> tuple[int, str]:
     """Read the results; gives their number of runs, and their state."""
-    found = results.read(scenario.read_file(folder / "x.toml"), store / "out")
+    found = results.read(scenario_file.read_file(folder / "x.toml"), store / "out")
     rows = flows.read(store / "out")
     assert rows["run"].n_unique() == len(found.runs)
     assert len(rows) == 2 * len(found.runs)

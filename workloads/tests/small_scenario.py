@@ -3,7 +3,8 @@
 
 from pathlib import Path
 
-from weft_scenarios import scenario
+from weft_scenarios.definition import scenario_file
+from weft_scenarios.definition.scenario import Scenario
 
 SMALL = """
 title = "Small"
@@ -64,7 +65,7 @@ usage.write_text('{"cpu_s": 1.5, "memory_bytes": 3000000}')
 """The fake; it fails with minrtt and 16 flows."""
 
 
-def read(folder: Path, text: str, name: str = "x") -> scenario.Scenario:
+def read(folder: Path, text: str, name: str = "x") -> Scenario:
     """Read a scenario with this text."""
     (folder / f"{name}.toml").write_text(text)
-    return scenario.read(name, folder)
+    return scenario_file.read(name, folder)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from small_scenario import SMALL, read
-from weft_scenarios import matrix, results
-from weft_scenarios.claims import Verdict, judge
-from weft_scenarios.metrics import Measured
+from weft_scenarios.measures.metrics import Measured
+from weft_scenarios.results import results
+from weft_scenarios.results.claims import Verdict, judge
+from weft_scenarios.runs import matrix
 from weft_scenarios.stats import holm, p_value, ratio_interval, spread
 
 Numbers = Mapping[tuple[str, int], Sequence[float]]

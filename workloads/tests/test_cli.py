@@ -4,7 +4,7 @@
 import subprocess
 import sys
 
-from weft_scenarios.installation import ROOT
+from weft_scenarios.runs.installation import ROOT
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:

@@ -27,8 +27,8 @@ from experiment_driver import (
 WORKER = """
 import sys
 from pathlib import Path
-from weft_scenarios import installation
-from weft_scenarios.installation import Installation
+from weft_scenarios.runs import installation
+from weft_scenarios.runs.installation import Installation
 weft, digest = sys.argv.pop(1), sys.argv.pop(1)
 installation.find = lambda: Installation(Path(weft), digest)
 from distributed.cli.dask_worker import main

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from weft_scenarios import control_loop
+from weft_scenarios.measures import control_loop
 
 PATTERNS = "time_ns,source_leaf,destination_leaf,version,path,via,rtt_ns,queue_packets,gap,sequence"
 LOOP = "source_leaf,destination_leaf,version,host,sampled_ns,decided_ns,applied_ns,rested,rule"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from weft_scenarios import fluid
+from weft_scenarios.measures import fluid
 
 RATE_BPS = 1_000_000_000
 MB_MS = 8e9 / RATE_BPS * 1514 / 1424

@@ -12,8 +12,8 @@ import needs
 import pytest
 from experiment_driver import HEALTHY, conduct, install
 from small_scenario import SMALL
-from weft_scenarios import html_report
 from weft_scenarios.errors import ScenarioError
+from weft_scenarios.report import html_report
 
 COUNTS_IMAGES = """
 <script>

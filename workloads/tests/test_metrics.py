@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from weft_scenarios import rb_model
-from weft_scenarios.metrics import measure
-from weft_scenarios.rb_model import Setting
+from weft_scenarios.measures import rb_model
+from weft_scenarios.measures.metrics import measure
+from weft_scenarios.measures.rb_model import Setting
 
 FLOWS = (
     "flow,src,dst,bytes,start_ns,fct_ns,subflows,timeouts,retransmissions,reinjected_bytes,error"

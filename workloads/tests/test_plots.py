@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 from matplotlib.figure import Figure
 from small_scenario import SMALL, read
-from weft_scenarios import plot, scenario, style, tables
-from weft_scenarios.results import About, Results
-from weft_scenarios.scenario import Axis, Point
+from weft_scenarios.definition import scenario_file
+from weft_scenarios.definition.scenario import Axis, Point
+from weft_scenarios.report import panels, plot, style, tables
+from weft_scenarios.results.results import About, Results
 
 INCHES = 3.1
 
@@ -25,10 +26,10 @@ def measured(runs: pl.DataFrame) -> Results:
 
 
 def drawn(names: list[str]) -> Figure:
-    figure, (axes,) = plot.panels(1, (INCHES, 2.4))
+    figure, (axes,) = panels.make(1, (INCHES, 2.4))
     axes.set_xlim(-0.5, len(names) - 0.5)
     with matplotlib.style.context(style.SHEET):
-        plot.name_ticks(axes, names, INCHES)
+        panels.name_ticks(axes, names, INCHES)
     figure.draw_without_rendering()
     return figure
 
@@ -58,7 +59,7 @@ def test_labels_that_cannot_be_wrapped_are_slanted(count: int) -> None:
 
 
 def test_panels_that_are_too_many_for_one_row_go_into_more() -> None:
-    figure, grid = plot.panels(5, (6.0, 4.0), across=4)
+    figure, grid = panels.make(5, (6.0, 4.0), most_across=4)
     assert figure.axes == grid
     places = [axes.get_subplotspec() for axes in grid]
     assert [(p.rowspan.start, p.colspan.start) for p in places if p] == [
@@ -71,7 +72,7 @@ def test_panels_that_are_too_many_for_one_row_go_into_more() -> None:
 
 
 def test_a_panel_is_as_wide_as_its_bars_need() -> None:
-    ablations = scenario.read("weft-ablations")
+    ablations = scenario_file.read("weft-ablations")
     experiment = ablations.experiments[0]
     points = {axis.name: [str(point.at) for point in axis.points] for axis in experiment.axes}
     runs = pl.DataFrame(
@@ -157,8 +158,8 @@ def test_labels_break_between_number_and_unit_last() -> None:
 
 
 def test_long_labels_of_the_vertical_axis_take_two_lines() -> None:
-    _, (axes,) = plot.panels(1, (INCHES, 2.4))
-    plot.name_height(axes, "99th percentile FCT of flows below 100 kB (ms)")
+    _, (axes,) = panels.make(1, (INCHES, 2.4))
+    panels.name_height(axes, "99th percentile FCT of flows below 100 kB (ms)")
     assert axes.get_ylabel() == "99th percentile FCT of flows\nbelow 100 kB (ms)"
 
 

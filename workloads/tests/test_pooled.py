@@ -8,10 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 from small_scenario import SMALL, read
-from weft_scenarios import plot, pooled, results_page, tables
+from weft_scenarios.definition.scenario import Scenario
 from weft_scenarios.errors import ScenarioError
-from weft_scenarios.results import About, Results
-from weft_scenarios.scenario import Scenario
+from weft_scenarios.report import plot, results_page, tables
+from weft_scenarios.results import pooled
+from weft_scenarios.results.results import About, Results
 
 POOLED = SMALL.replace("seconds = 1.0", 'seconds = 1.0\npercentiles = "scheduler"')
 

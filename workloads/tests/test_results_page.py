@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 from small_scenario import SMALL, read
-from weft_scenarios import matrix, results, results_index
-from weft_scenarios.metrics import Measured
-from weft_scenarios.revisions import Programs
-from weft_scenarios.scenario import Scenario
+from weft_scenarios.definition.scenario import Scenario
+from weft_scenarios.measures.metrics import Measured
+from weft_scenarios.report import results_index
+from weft_scenarios.results import results
+from weft_scenarios.results.revisions import Programs
+from weft_scenarios.runs import matrix
 
 
 def measured(

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from weft_scenarios.revisions import programs
+from weft_scenarios.results.revisions import programs
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_change_of_documents_tests_or_scenarios_leaves_the_programs_as_they_ar
         "host/kernel/kunit/main.c",
         "controller/cli/src/args/tests.rs",
         "workloads/scenarios/weft-goals.toml",
-        "workloads/weft_scenarios/plot.py",
+        "workloads/weft_scenarios/report/plot.py",
     ):
         assert programs(commit(checkout, file, 1_000_000_001), checkout) == found
 

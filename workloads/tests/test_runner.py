@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from small_scenario import SMALL, WRITES_A_RUN, read
-from weft_scenarios import matrix, store
 from weft_scenarios.errors import ScenarioError
-from weft_scenarios.installation import Installation
-from weft_scenarios.run import Run
-from weft_scenarios.runner import Outcome, Runner
-from weft_scenarios.store import Store
+from weft_scenarios.runs import matrix, store
+from weft_scenarios.runs.installation import Installation
+from weft_scenarios.runs.run import Run
+from weft_scenarios.runs.runner import Outcome, Runner
+from weft_scenarios.runs.store import Store
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from weft_scenarios import evidence, samples
+from weft_scenarios.measures import evidence, samples
 
 HEAD = (
     "flow,time_ns,source,source_port,destination,srtt_ns,min_rtt_ns,cwnd_packets,in_flight_packets"

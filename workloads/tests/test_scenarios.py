@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 from small_scenario import SMALL, read
-from weft_scenarios import check, matrix, results, scenario, tables
+from weft_scenarios.definition import scenario_file
 from weft_scenarios.errors import ScenarioError
-from weft_scenarios.installation import Installation
+from weft_scenarios.report import tables
+from weft_scenarios.results import results
+from weft_scenarios.runs import check, matrix
+from weft_scenarios.runs.installation import Installation
 
 
 def test_a_scenario_is_every_combination_of_points_and_seeds(tmp_path: Path) -> None:
@@ -184,18 +187,18 @@ def test_flags_that_weft_run_lacks_are_named_with_their_line(
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"y\.toml: no such file"):
-        scenario.read_file(tmp_path / "y.toml")
+        scenario_file.read_file(tmp_path / "y.toml")
 
 
 def test_an_unknown_scenario_is_named_with_those_that_exist(tmp_path: Path) -> None:
     read(tmp_path, SMALL)
     with pytest.raises(ScenarioError, match="no scenario 'y'; there are x"):
-        scenario.read("y", tmp_path)
+        scenario_file.read("y", tmp_path)
 
 
-@pytest.mark.parametrize("name", scenario.names())
+@pytest.mark.parametrize("name", scenario_file.names())
 def test_the_scenarios_that_are_shipped_are_sound(name: str) -> None:
-    read_one = scenario.read(name)
+    read_one = scenario_file.read(name)
     assert list(matrix.runs(read_one, quick=False))
     assert read_one.claims
     if read_one.source != "this repository":
@@ -205,14 +208,14 @@ def test_the_scenarios_that_are_shipped_are_sound(name: str) -> None:
 
 def test_the_whole_set_and_the_quick_set_fit_into_their_time() -> None:
     for quick, minutes in ((False, 30), (True, 5)):
-        read_all = [scenario.read(name) for name in scenario.names()]
+        read_all = [scenario_file.read(name) for name in scenario_file.names()]
         runs = [run for one in read_all if not one.is_apart for run in matrix.runs(one, quick)]
         assert len({run.scenario for run in runs}) >= 5
         assert sum(run.seconds for run in matrix.distinct(runs)) / 2 <= 0.9 * minutes * 60
 
 
 def test_the_reduced_figures_fit_into_their_time_and_the_full_ones_are_more() -> None:
-    figures = [one for one in map(scenario.read, scenario.names()) if one.is_figure]
+    figures = [one for one in map(scenario_file.read, scenario_file.names()) if one.is_figure]
     assert any(one.is_apart for one in figures)
     runs = [run for one in figures for run in matrix.runs(one, quick=False)]
     full = [run for one in figures for run in matrix.runs(one, quick=False, full=True)]
@@ -255,7 +258,7 @@ def test_a_flag_that_takes_no_value_is_true(tmp_path: Path) -> None:
 
 
 def test_a_scenario_of_which_every_run_has_failed_has_no_numbers_to_show(tmp_path: Path) -> None:
-    its = scenario.read("rb-fig13")
+    its = scenario_file.read("rb-fig13")
     planned = [(run, "no lab") for run in matrix.runs(its, quick=True)]
     results.write(tmp_path, results.collect(its, [], planned, quick=True))
     measured = results.read(its, tmp_path)

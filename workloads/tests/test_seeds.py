@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from experiment_driver import HEALTHY, conduct, install, started, table
 from small_scenario import SMALL
-from weft_scenarios import results, scenario
-from weft_scenarios.seeds import Seeds
+from weft_scenarios.definition import scenario_file
+from weft_scenarios.definition.seeds import Seeds
+from weft_scenarios.results import results
 from weft_scenarios.stats import spread
 
 UNTIL = SMALL.replace("seeds = 3", 'seeds = { until = "20%", at_most = 8 }', 1)
@@ -62,7 +63,7 @@ def folder(tmp_path: Path) -> Path:
 
 def seeds_by_flows(folder: Path, store: Path) -> dict[str, set[int]]:
     """Give the number of seeds of each scheduler, by the number of flows."""
-    found = results.read(scenario.read_file(folder / "x.toml"), store / "out").runs
+    found = results.read(scenario_file.read_file(folder / "x.toml"), store / "out").runs
     counts = found.group_by("flows", "scheduler").len().rows()
     return {flows: {n for f, _, n in counts if f == flows} for flows, _, _ in counts}
 
@@ -73,7 +74,7 @@ def test_an_experiment_adds_seeds_where_runs_differ(folder: Path) -> None:
     assert found["1"] == {3}
     (many,) = found["16"]
     assert 3 < many < 8
-    runs = results.read(scenario.read_file(folder / "x.toml"), folder / "out").of("one")
+    runs = results.read(scenario_file.read_file(folder / "x.toml"), folder / "out").of("one")
     means = runs.filter((runs["flows"] == "16") & (runs["scheduler"] == "rb"))["fct_mean_ms"]
     enough, before = spread(means.to_list()), spread(means.to_list()[:-1])
     assert (enough.half or 0) <= 0.2 * enough.mean

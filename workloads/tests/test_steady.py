@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from weft_scenarios import steady, theory
+from weft_scenarios.measures import steady, theory
 
 MBPS_12_112 = 12_112_000
 """At this rate a full frame takes 1 ms."""

@@ -2,7 +2,7 @@
 """Formulas give the numbers of RFC 9438's tables, and those worked out by hand."""
 
 import pytest
-from weft_scenarios import theory
+from weft_scenarios.measures import theory
 
 TABLE_1 = {1e-2: 12, 1e-3: 38, 1e-4: 187, 1e-5: 1054, 1e-6: 5926, 1e-7: 33325}
 TABLE_2 = {1e-2: 12, 1e-3: 38, 1e-4: 120, 1e-5: 379, 1e-6: 1200, 1e-7: 5926}

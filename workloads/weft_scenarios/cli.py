@@ -8,11 +8,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from weft_scenarios import experiment, html_report, matrix, results_index, scenario, tables
+from weft_scenarios import experiment
+from weft_scenarios.definition import scenario_file
+from weft_scenarios.definition.scenario import Scenario
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.experiment import Experiment, Options
-from weft_scenarios.installation import ROOT
-from weft_scenarios.scenario import Scenario
+from weft_scenarios.report import html_report, results_index, tables
+from weft_scenarios.runs import matrix
+from weft_scenarios.runs.installation import ROOT
 
 RUNS = ROOT / "runs" / "scenarios"
 RESULTS = ROOT / "workloads" / "RESULTS.md"
@@ -97,15 +100,15 @@ def _count(text: str) -> int:
 
 def _list(_options: argparse.Namespace) -> int:
     rows = [["name", "what", "source"]]
-    for name in scenario.names():
-        read = scenario.read(name)
+    for name in scenario_file.names():
+        read = scenario_file.read(name)
         rows.append([name, read.title, read.source])
     print(tables.plain(rows))
     return 0
 
 
 def _run(options: argparse.Namespace) -> int:
-    read = [scenario.read(name) for name in options.names or scenario.names()]
+    read = [scenario_file.read(name) for name in options.names or scenario_file.names()]
     if not options.names:
         read = [one for one in read if not one.is_apart]
     planned = [_planned(one, options, _folder(one.name, options)) for one in read]
@@ -113,7 +116,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _figures(options: argparse.Namespace) -> int:
-    read = [scenario.read(name) for name in scenario.names()]
+    read = [scenario_file.read(name) for name in scenario_file.names()]
     some = [one for one in read if one.is_figure or options.full]
     planned = [_planned(one, options, _folder(one.name, options)) for one in some]
     status = experiment.conduct(planned, _how(options))
@@ -127,7 +130,7 @@ def _figures(options: argparse.Namespace) -> int:
 def _experiment(options: argparse.Namespace) -> int:
     given = {name: value for name, value in options.asked.items() if value is not None}
     asked = argparse.Namespace(**(_DEFAULTS | {"out": None, "cluster": None} | given))
-    one = scenario.read_file(Path(asked.file))
+    one = scenario_file.read_file(Path(asked.file))
     folder = Path(asked.out) if asked.out else _folder(one.name, asked)
     return experiment.conduct([_planned(one, asked, folder)], _how(asked))
 
@@ -161,7 +164,7 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _results(_options: argparse.Namespace) -> int:
-    read = [scenario.read(name) for name in scenario.names()]
+    read = [scenario_file.read(name) for name in scenario_file.names()]
     written = results_index.write(read, RUNS, RESULTS)
     print(f"{RESULTS.relative_to(ROOT)} written")
     if written.kept:

@@ -12,27 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from weft_scenarios import (
-    flows,
-    installation,
-    machine,
-    matrix,
-    plot,
-    pooled,
-    results,
-    results_page,
-    tables,
-)
-from weft_scenarios.check import check
-from weft_scenarios.claims import judge
+from weft_scenarios.definition.scenario import Scenario
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import write_whole
-from weft_scenarios.installation import ROOT, Installation
-from weft_scenarios.progress import Progress
-from weft_scenarios.run import Run
-from weft_scenarios.runner import Failed, Outcome, Runner
-from weft_scenarios.scenario import Scenario
-from weft_scenarios.store import Store
+from weft_scenarios.report import plot, results_page, tables
+from weft_scenarios.results import flows, pooled, results
+from weft_scenarios.results.claims import judge
+from weft_scenarios.runs import installation, machine, matrix
+from weft_scenarios.runs.check import check
+from weft_scenarios.runs.installation import ROOT, Installation
+from weft_scenarios.runs.progress import Progress
+from weft_scenarios.runs.run import Run
+from weft_scenarios.runs.runner import Failed, Outcome, Runner
+from weft_scenarios.runs.store import Store
 
 _RUNNING = "running"
 """State of results while runs are missing; see `results.About`."""

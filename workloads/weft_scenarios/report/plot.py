@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draws the plots of a scenario file from its results."""
+
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import matplotlib.style
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from weft_scenarios.definition.quantities import CURVES
+from weft_scenarios.definition.scenario import Axis, Experiment, Plot, Scenario
+from weft_scenarios.report import marks, panels, style, tables
+from weft_scenarios.results import ratios
+from weft_scenarios.results.results import Results, chosen, point_text
+
+_BAR_INCHES = 0.085
+"""Minimum width of a bar, including the space between groups."""
+_CAPTION_INCHES, _CAPTION_LETTERS = 0.14, 17
+"""Height of a line of the caption, and letters in an inch of it."""
+_FACETS_ACROSS = 4
+"""More panels go into the next row: the page of a scenario is not wider."""
+_GROUPED_FROM = 10_000
+_LINEAR = 10
+"""A logarithmic axis is linear below, so that it can show 0."""
+
+
+def draw(scenario: Scenario, plot: Plot, results: Results, path: Path) -> bool:
+    """Draw a plot into the file `path`; false if there are no results for it."""
+    drawn = figure(scenario, plot, results)
+    if drawn is None:
+        return False
+    letters = int(drawn.get_figwidth() * _CAPTION_LETTERS)
+    lines = textwrap.wrap(caption(scenario, plot, results), letters)
+    drawn.set_figheight(drawn.get_figheight() + len(lines) * _CAPTION_INCHES)
+    drawn.supxlabel("\n".join(lines), fontsize=7, color="#555555")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(panels.rendered(drawn, path.suffix[1:]))
+    return True
+
+
+def caption(scenario: Scenario, plot: Plot, results: Results) -> str:
+    """Say what a picture shows, of how many seeds, and what its whiskers are."""
+    axes = [axis.name for axis in scenario.experiment(plot.experiment).axes]
+    runs = chosen(results.of(plot.experiment), plot.where)
+    counts = runs.group_by(axes).agg(pl.col("seed").n_unique())["seed"]
+    ends = dict.fromkeys(str(count) for count in (counts.min(), counts.max()))
+    seeds = f"n = {' to '.join(ends)} seeds"
+    shown = {
+        "cdf": f"{seeds} together",
+        "course": f"the first of {seeds}",
+        "sizes": f"99th percentile, dotted the median, of the flows of {seeds} together; bands are "
+        "95% confidence intervals over seeds",
+    }.get(plot.kind, f"{seeds}; whiskers are 95% confidence intervals of {_of_what(plot)}")
+    paper = " Diamonds are the paper's numbers." if plot.paper else ""
+    return f"{plot.title}: {shown}.{paper}"
+
+
+def _of_what(plot: Plot) -> str:
+    return "the mean" if plot.versus is None else "the ratio of the means, paired by seed"
+
+
+def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
+    """Draw a plot; None if there are no results for it."""
+    experiment = scenario.experiment(plot.experiment)
+    frame = ratios.paired(plot, experiment, _shown(plot, results))
+    if frame.is_empty():
+        return None
+    experiment = _of_measured(experiment, plot.x, frame)
+    facets = marks.points_of(experiment, plot.facet, frame) if plot.facet else [None]
+    width, height = panels.PANEL_INCHES
+    stretch = _stretch(plot, experiment, frame)
+    drawn, grid = panels.make(
+        len(facets),
+        (width * stretch, height),
+        (panels.MARGIN_INCHES, 0.5),
+        _FACETS_ACROSS,
+        sharex=plot.kind == "cdf",
+        sharey=True,
+    )
+    with matplotlib.style.context(style.SHEET):
+        for axes, facet in zip(grid, facets, strict=True):
+            part = frame if facet is None else frame.filter(pl.col(plot.facet or "") == facet)
+            marks.draw_panel(axes, plot, experiment, part)
+            if facet is not None:
+                axes.set_title(_facet_title(marks.axis_of(experiment, plot.facet), facet))
+        _label(grid, plot, experiment)
+        if plot.x != plot.series:
+            series = marks.axis_of(experiment, plot.series)
+            title = None if series.name == "scheduler" else series.label
+            panels.legend(drawn, grid, title, stretch)
+    return drawn
+
+
+def _shown(plot: Plot, results: Results) -> pl.DataFrame:
+    """Give the rows of results that a plot shows."""
+    if plot.kind == "sizes":
+        return tables.tenths(plot, results)
+    frame = results.curves if plot.x is None else results.runs
+    frame = chosen(frame.filter(pl.col("experiment") == plot.experiment), plot.where)
+    if plot.x is None:
+        return frame.filter(pl.col("curve") == plot.quantity)
+    return frame.filter(pl.col(plot.quantity).is_not_null())
+
+
+def _facet_title(axis: Axis, value: str) -> str:
+    if axis.name == "scheduler":
+        return style.looks(axis, [value])[value].name
+    return f"{axis.label}: {value}"
+
+
+def _of_measured(experiment: Experiment, name: str | None, frame: pl.DataFrame) -> Experiment:
+    """Remove the points of an axis that are not in the frame, so that no place stays empty."""
+    axis = experiment.axis(name or "")
+    if axis is None:
+        return experiment
+    there = set(frame[axis.name].to_list())
+    kept = replace(axis, points=tuple(p for p in axis.points if point_text(p.at) in there))
+    return replace(experiment, axes=tuple(kept if a is axis else a for a in experiment.axes))
+
+
+def _stretch(plot: Plot, experiment: Experiment, frame: pl.DataFrame) -> float:
+    """Give the factor by which a panel has to be wider than usual for its bars."""
+    if plot.kind != "bars":
+        return 1.0
+    axes = {marks.axis_of(experiment, name).name for name in (plot.x, plot.series) if name}
+    bars = math.prod(len(marks.points_of(experiment, axis, frame)) for axis in axes if axis)
+    return max(1.0, (bars * _BAR_INCHES + panels.AXIS_INCHES) / panels.PANEL_INCHES[0])
+
+
+def _grouped(value: float, _place: int) -> str:
+    """Format a number of an axis; large ones in groups of three digits."""
+    text = f"{value:,.0f}" if abs(value) >= _GROUPED_FROM else f"{value:g}"
+    return text.replace(",", "\u2009")
+
+
+def _label(grid: Sequence[Axes], plot: Plot, experiment: Experiment) -> None:
+    for axes in grid:
+        if plot.versus is not None:
+            axes.axhline(1.0, color=marks.SHARED_COLOUR, linewidth=0.8, zorder=0)
+        axes.yaxis.set_major_formatter(FuncFormatter(_grouped))
+        if plot.kind in ("cdf", "course"):
+            axes.xaxis.set_major_formatter(FuncFormatter(_grouped))
+        if "x" in plot.log:
+            axes.set_xscale("symlog", linthresh=_LINEAR)
+        if "y" in plot.log:
+            axes.set_yscale("log")
+            # Often all values lie within one decade, which would have one tick.
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.yaxis.set_major_formatter(FuncFormatter(_grouped))
+            axes.yaxis.set_minor_formatter(NullFormatter())
+        if plot.kind == "cdf":
+            axes.set_xlabel(CURVES[plot.quantity].axis_label())
+            axes.set_ylim(0, 100)
+            axes.set_xlim(left=0)
+        elif plot.kind == "course":
+            axes.set_xlabel("Time (ms)")
+        elif plot.kind == "sizes":
+            axes.set_xlabel("Largest flow of each tenth")
+        else:
+            axes.set_xlabel(marks.axis_of(experiment, plot.x).label)
+        # Lines of ratios lie around 1.
+        is_around_1 = plot.versus is not None and plot.kind == "line"
+        if plot.kind != "cdf" and "y" not in plot.log and not is_around_1:
+            axes.set_ylim(bottom=0)
+        if plot.kind == "line" and marks.is_scale(marks.axis_of(experiment, plot.x)):
+            values = [float(v) for v in marks.axis_of(experiment, plot.x).values()]
+            axes.set_xticks(values, [f"{value:g}" for value in values])
+            axes.minorticks_off()
+    for axes in grid[:: panels.across(grid[0])]:
+        panels.name_height(
+            axes, "Share at most (%)" if plot.kind == "cdf" else tables.axis_label(plot)
+        )

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which revisions of Weft run the same programs."""
+
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+from weft_scenarios.runs.installation import ROOT
+
+_DIRTY = "-dirty"
+"""Ends a revision that was built with changes that are not committed."""
+_SOURCES = (
+    *("Cargo.toml", "Cargo.lock", "controller", "host", "p4", "topology"),
+    *("workloads/load", "workloads/distributions"),
+    *(":(exclude,glob)**/*.md", ":(exclude,glob)**/tests/**", ":(exclude,glob)**/tests.rs"),
+    ":(exclude,glob)**/kunit/**",
+)
+"""What a run depends on. Scenarios are not among them: a page names the flags of its runs."""
+
+
+class Programs(NamedTuple):
+    """The programs of a revision. The greatest are the newest."""
+
+    committed_s: int
+    """When their sources were changed last, in seconds since 1970."""
+    is_clean: bool
+    """Whether others can build them: of one commit, that is newer."""
+    commit: str
+
+
+def programs(revision: str, root: Path = ROOT) -> Programs | None:
+    """Give the programs of a revision; None where `root` is no git checkout that has it."""
+    commit = revision.removesuffix(_DIRTY)
+    log = ["git", "-C", str(root), "log", "-1", "--format=%ct %H", "--end-of-options"]
+    done = subprocess.run(
+        [*log, commit, "--", *_SOURCES], capture_output=True, text=True, check=False
+    )
+    if done.returncode or not done.stdout:
+        return None
+    committed_s, changed = done.stdout.split()
+    return Programs(int(committed_s), commit == revision, changed)
