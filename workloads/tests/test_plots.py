@@ -189,7 +189,7 @@ def test_a_picture_says_its_title_its_seeds_and_what_its_whiskers_are(tmp_path: 
     )
     assert plot.draw(one, one.plots[0], measured(runs), tmp_path / "x.svg")
     written = re.findall(r"<text[^>]*>([^<]*)", (tmp_path / "x.svg").read_text())
-    said = "FCT: n = 1 to 3 seeds; whiskers are 95% confidence intervals of the mean."
+    said = "FCT: MPTCP-RB, n = 1 to 3 seeds; whiskers are 95% confidence intervals of the mean."
     assert said in " ".join(written)
 
 
@@ -243,3 +243,30 @@ def test_ratios_to_a_series_and_their_intervals_are_of_pairs(tmp_path: Path, kin
     assert "of the ratio of the means, paired by seed" in plot.caption(
         small, small.plots[0], results
     )
+
+
+@pytest.mark.parametrize(("fct_ms", "label", "shown"), [(4000, "ms", "4000"), (40_000, "s", "40")])
+def test_times_of_many_seconds_are_not_in_milliseconds(
+    tmp_path: Path, fct_ms: int, label: str, shown: str
+) -> None:
+    small = read(tmp_path, SMALL.replace('x = "flows"', 'kind = "bars"\nx = "flows"'))
+    rows = [
+        {"experiment": "one", "flows": flows, "scheduler": "rb", "seed": 1, "fct_mean_ms": value}
+        for flows, value in (("1", fct_ms / 2), ("16", fct_ms))
+    ]
+    results = measured(pl.DataFrame(rows, schema_overrides={"fct_mean_ms": pl.Float64}))
+    made = plot.figure(small, small.plots[0], results)
+    assert made
+    (axes,) = made.axes
+    assert axes.get_ylabel() == f"Mean FCT ({label})"
+    made.canvas.draw()
+    assert shown in [text.get_text() for text in axes.get_yticklabels()]
+
+
+def test_a_plot_of_one_series_names_it(tmp_path: Path) -> None:
+    small = read(tmp_path, SMALL)
+    row = {"experiment": "one", "flows": "1", "seed": 1, "fct_mean_ms": 1.0}
+    one = measured(pl.DataFrame([row | {"scheduler": "rb"}]))
+    assert ": MPTCP-RB, n = 1 seed;" in plot.caption(small, small.plots[0], one)
+    two = measured(pl.DataFrame([row | {"scheduler": name} for name in ("rb", "minrtt")]))
+    assert ": n = 1 seed;" in plot.caption(small, small.plots[0], two)

@@ -10,10 +10,10 @@ from pathlib import Path
 import matplotlib.style
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from weft_scenarios.definition.quantities import CURVES
 from weft_scenarios.definition.scenario import Axis, Experiment, Plot, Scenario
 from weft_scenarios.report import marks, panels, style, tables
 from weft_scenarios.results import ratios
@@ -28,6 +28,8 @@ _FACETS_ACROSS = 4
 _GROUPED_FROM = 10_000
 _LINEAR = 10
 """A logarithmic axis is linear below, so that it can show 0."""
+_SECONDS_FROM_MS = 5000.0
+"""An axis of times that reaches beyond has seconds."""
 
 
 def draw(scenario: Scenario, plot: Plot, results: Results, path: Path) -> bool:
@@ -46,11 +48,12 @@ def draw(scenario: Scenario, plot: Plot, results: Results, path: Path) -> bool:
 
 def caption(scenario: Scenario, plot: Plot, results: Results) -> str:
     """Say what a picture shows, of how many seeds, and what its whiskers are."""
-    axes = [axis.name for axis in scenario.experiment(plot.experiment).axes]
+    experiment = scenario.experiment(plot.experiment)
+    axes = [axis.name for axis in experiment.axes]
     runs = chosen(results.of(plot.experiment), plot.where)
     counts = runs.group_by(axes).agg(pl.col("seed").n_unique())["seed"]
     ends = dict.fromkeys(str(count) for count in (counts.min(), counts.max()))
-    seeds = f"n = {' to '.join(ends)} seeds"
+    seeds = f"n = {' to '.join(ends)} seed{'' if list(ends) == ['1'] else 's'}"
     shown = {
         "cdf": f"{seeds} together",
         "course": f"the first of {seeds}",
@@ -58,7 +61,14 @@ def caption(scenario: Scenario, plot: Plot, results: Results) -> str:
         "95% confidence intervals over seeds",
     }.get(plot.kind, f"{seeds}; whiskers are 95% confidence intervals of {_of_what(plot)}")
     paper = " Diamonds are the paper's numbers." if plot.paper else ""
-    return f"{plot.title}: {shown}.{paper}"
+    return f"{plot.title}: {_only_series(plot, experiment, runs)}{shown}.{paper}"
+
+
+def _only_series(plot: Plot, experiment: Experiment, runs: pl.DataFrame) -> str:
+    """Name the series of a plot that has just one, and so no legend."""
+    axis = marks.axis_of(experiment, plot.series)
+    series = marks.points_of(experiment, axis.name, runs) if axis.name else []
+    return f"{style.looks(axis, series)[series[0]].name}, " if len(series) == 1 else ""
 
 
 def _of_what(plot: Plot) -> str:
@@ -140,39 +150,58 @@ def _grouped(value: float, _place: int) -> str:
 
 
 def _label(grid: Sequence[Axes], plot: Plot, experiment: Experiment) -> None:
+    """Scale and name the axes of all panels."""
+    x_label, y_label = marks.axis_of(experiment, plot.x).label, tables.axis_label(plot)
+    if plot.kind == "cdf":
+        x_label, y_label = y_label, "Share at most (%)"
+    elif plot.kind == "course":
+        x_label = "Time (ms)"
+    elif plot.kind == "sizes":
+        x_label = "Largest flow of each tenth"
     for axes in grid:
         if plot.versus is not None:
             axes.axhline(1.0, color=marks.SHARED_COLOUR, linewidth=0.8, zorder=0)
-        axes.yaxis.set_major_formatter(FuncFormatter(_grouped))
-        if plot.kind in ("cdf", "course"):
-            axes.xaxis.set_major_formatter(FuncFormatter(_grouped))
-        if "x" in plot.log:
-            axes.set_xscale("symlog", linthresh=_LINEAR)
-        if "y" in plot.log:
-            axes.set_yscale("log")
-            # Often all values lie within one decade, which would have one tick.
-            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axes.yaxis.set_major_formatter(FuncFormatter(_grouped))
-            axes.yaxis.set_minor_formatter(NullFormatter())
-        if plot.kind == "cdf":
-            axes.set_xlabel(CURVES[plot.quantity].axis_label())
-            axes.set_ylim(0, 100)
-            axes.set_xlim(left=0)
-        elif plot.kind == "course":
-            axes.set_xlabel("Time (ms)")
-        elif plot.kind == "sizes":
-            axes.set_xlabel("Largest flow of each tenth")
-        else:
-            axes.set_xlabel(marks.axis_of(experiment, plot.x).label)
-        # Lines of ratios lie around 1.
-        is_around_1 = plot.versus is not None and plot.kind == "line"
-        if plot.kind != "cdf" and "y" not in plot.log and not is_around_1:
-            axes.set_ylim(bottom=0)
-        if plot.kind == "line" and marks.is_scale(marks.axis_of(experiment, plot.x)):
-            values = [float(v) for v in marks.axis_of(experiment, plot.x).values()]
-            axes.set_xticks(values, [f"{value:g}" for value in values])
-            axes.minorticks_off()
+        _scale(axes, plot, experiment)
+    x_label = _times([axes.xaxis for axes in grid], x_label)
+    y_label = _times([axes.yaxis for axes in grid], y_label)
+    for axes in grid:
+        axes.set_xlabel(x_label)
     for axes in grid[:: panels.across(grid[0])]:
-        panels.name_height(
-            axes, "Share at most (%)" if plot.kind == "cdf" else tables.axis_label(plot)
-        )
+        panels.name_height(axes, y_label)
+
+
+def _scale(axes: Axes, plot: Plot, experiment: Experiment) -> None:
+    """Set the scales, limits and ticks of a panel."""
+    axes.yaxis.set_major_formatter(FuncFormatter(_grouped))
+    if plot.kind in ("cdf", "course"):
+        axes.xaxis.set_major_formatter(FuncFormatter(_grouped))
+    if "x" in plot.log:
+        axes.set_xscale("symlog", linthresh=_LINEAR)
+    if "y" in plot.log:
+        axes.set_yscale("log")
+        # Often all values lie within one decade, which would have one tick.
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(FuncFormatter(_grouped))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    # Lines of ratios lie around 1.
+    is_around_1 = plot.versus is not None and plot.kind == "line"
+    if plot.kind == "cdf":
+        axes.set_ylim(0, 100)
+        axes.set_xlim(left=0)
+    elif "y" not in plot.log and not is_around_1:
+        axes.set_ylim(bottom=0)
+    x_axis = marks.axis_of(experiment, plot.x)
+    if plot.kind == "line" and marks.is_scale(x_axis):
+        values = [float(value) for value in x_axis.values()]
+        axes.set_xticks(values, [f"{value:g}" for value in values])
+        axes.minorticks_off()
+
+
+def _times(axes: Sequence[XAxis | YAxis], label: str) -> str:
+    """Let axes of long times in milliseconds show seconds; give their label."""
+    most = max(axis.get_view_interval()[1] for axis in axes)
+    if not label.endswith("(ms)") or most < _SECONDS_FROM_MS:
+        return label
+    for axis in axes:
+        axis.set_major_formatter(FuncFormatter(lambda value, place: _grouped(value / 1e3, place)))
+    return f"{label.removesuffix('(ms)')}(s)"
