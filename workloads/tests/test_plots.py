@@ -15,6 +15,7 @@ from weft_scenarios.definition import scenario_file
 from weft_scenarios.definition.scenario import Axis, Point
 from weft_scenarios.report import panels, plot, style, tables
 from weft_scenarios.results.results import About, Results
+from weft_scenarios.stats import Spread
 
 INCHES = 3.1
 
@@ -270,3 +271,10 @@ def test_a_plot_of_one_series_names_it(tmp_path: Path) -> None:
     assert ": MPTCP-RB, n = 1 seed;" in plot.caption(small, small.plots[0], one)
     two = measured(pl.DataFrame([row | {"scheduler": name} for name in ("rb", "minrtt")]))
     assert ": n = 1 seed;" in plot.caption(small, small.plots[0], two)
+
+
+def test_two_long_times_are_compared_in_seconds() -> None:
+    pair = tables.pair(Spread(27_700.0, 2800.0, 5), Spread(26_500.0, 720.0, 5), "ms")
+    assert pair == "27.7 ± 2.8 against 26.5 ± 0.72 s"
+    assert tables.pair(Spread(4.5, None, 1), 4.0, "ms") == "4.5 against 4 ms"
+    assert tables.pair(Spread(0.98, 0.01, 5), 0.95, "") == "0.98 ± 0.01 against 0.95"

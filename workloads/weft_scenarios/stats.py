@@ -35,6 +35,11 @@ class Spread:
         """Upper end of the interval; the mean itself with a single seed."""
         return self.mean + (self.half or 0.0)
 
+    def times(self, factor: float) -> "Spread":
+        """Give the same in another unit."""
+        half = None if self.half is None else self.half * factor
+        return Spread(self.mean * factor, half, self.count)
+
 
 @dataclass(frozen=True)
 class Ratio:

@@ -28,8 +28,6 @@ _FACETS_ACROSS = 4
 _GROUPED_FROM = 10_000
 _LINEAR = 10
 """A logarithmic axis is linear below, so that it can show 0."""
-_SECONDS_FROM_MS = 5000.0
-"""An axis of times that reaches beyond has seconds."""
 
 
 def draw(scenario: Scenario, plot: Plot, results: Results, path: Path) -> bool:
@@ -200,7 +198,7 @@ def _scale(axes: Axes, plot: Plot, experiment: Experiment) -> None:
 def _times(axes: Sequence[XAxis | YAxis], label: str) -> str:
     """Let axes of long times in milliseconds show seconds; give their label."""
     most = max(axis.get_view_interval()[1] for axis in axes)
-    if not label.endswith("(ms)") or most < _SECONDS_FROM_MS:
+    if not label.endswith("(ms)") or most < tables.SECONDS_FROM_MS:
         return label
     for axis in axes:
         axis.set_major_formatter(FuncFormatter(lambda value, place: _grouped(value / 1e3, place)))

@@ -226,10 +226,9 @@ def _rank(claim: Claim, point: Judged) -> float:
 
 def _numbers(verdict: Verdict, point: Judged) -> str:
     unit = METRICS[verdict.claim.metric].unit
-    limit = tables.number(verdict.claim.limit or 0.0)
-    its = limit if point.versus is None else tables.with_spread(point.versus)
+    its = float(verdict.claim.limit or 0) if point.versus is None else point.versus
     place = ", ".join(f"{axis} {value}" for axis, value in point.place.items())
-    pair = f"{tables.with_spread(point.which)} against {its} {unit}".strip()
+    pair = tables.pair(point.which, its, unit)
     times = "" if point.ratio is None else f", {tables.number(point.ratio, 2)} times"
     if point.ratio_interval:
         low, high = (tables.number(end, 2) for end in point.ratio_interval)

@@ -13,6 +13,8 @@ from weft_scenarios.stats import Ratio, Spread
 
 Row = Sequence[str]
 
+SECONDS_FROM_MS = 5000.0
+"""Times beyond are shown in seconds."""
 _PERCENTS = [50.0, 90.0, 99.0, 100.0]
 
 
@@ -33,6 +35,14 @@ def with_spread(value: Spread | Ratio) -> str:
     if value.half is None:
         return number(value.mean)
     return f"{number(value.mean)} ± {number(value.half, 2)}"
+
+
+def pair(one: Spread, other: Spread | float, unit: str) -> str:
+    """Format two values that are compared, long times in seconds."""
+    against = Spread(other, None, 1) if isinstance(other, float) else other
+    if unit == "ms" and max(one.mean, against.mean) >= SECONDS_FROM_MS:
+        one, against, unit = one.times(1e-3), against.times(1e-3), "s"
+    return f"{with_spread(one)} against {with_spread(against)} {unit}".strip()
 
 
 def _with_interval(value: float, low: float, high: float) -> str:
