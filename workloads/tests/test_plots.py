@@ -271,6 +271,8 @@ def test_a_plot_of_one_series_names_it(tmp_path: Path) -> None:
     assert ": MPTCP-RB, n = 1 seed;" in plot.caption(small, small.plots[0], one)
     two = measured(pl.DataFrame([row | {"scheduler": name} for name in ("rb", "minrtt")]))
     assert ": n = 1 seed;" in plot.caption(small, small.plots[0], two)
+    ratio = read(tmp_path, SMALL.replace('x = "flows"', 'versus = "minrtt"\nx = "flows"'))
+    assert ": MPTCP-RB, n = 1 seed;" in plot.caption(ratio, ratio.plots[0], two)
 
 
 def test_two_long_times_are_compared_in_seconds() -> None:

@@ -66,6 +66,8 @@ def _only_series(plot: Plot, experiment: Experiment, runs: pl.DataFrame) -> str:
     """Name the series of a plot that has just one, and so no legend."""
     axis = marks.axis_of(experiment, plot.series)
     series = marks.points_of(experiment, axis.name, runs) if axis.name else []
+    if plot.versus is not None:
+        series = [name for name in series if name != point_text(plot.versus)]
     return f"{style.looks(axis, series)[series[0]].name}, " if len(series) == 1 else ""
 
 
