@@ -132,7 +132,7 @@ class Claim:
     factor: float
     somewhere: bool
     grade: str
-    """How faithful the setting is, one of GRADES; empty for a goal of one's own."""
+    """How faithful the setting is, A, B or C; empty for a goal of one's own."""
     differs: str
     """How the setting differs from the paper's; empty with grade A."""
 

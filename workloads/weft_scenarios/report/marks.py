@@ -14,7 +14,7 @@ from weft_scenarios.definition.scenario import Axis, Experiment, Plot
 from weft_scenarios.measures import curves
 from weft_scenarios.report import panels, style, tables
 from weft_scenarios.results import ratios
-from weft_scenarios.results.results import point_text
+from weft_scenarios.results.results import point_text, points_of
 
 _BARS_WIDTH = 0.8
 """Share of the bars of a group of the space between two groups."""
@@ -222,13 +222,6 @@ def axis_of(experiment: Experiment, name: str | None) -> Axis:
     """Find an axis; if there is none with this name, one without name and points."""
     axis = experiment.axis(name or "")
     return axis if axis else Axis("", "", ())
-
-
-def points_of(experiment: Experiment, axis: str, frame: pl.DataFrame) -> list[str]:
-    """Give the points of an axis that are in the frame, in the file's order."""
-    there = set(frame[axis].to_list())
-    values = [point_text(value) for value in axis_of(experiment, axis).values()]
-    return [value for value in values if value in there]
 
 
 def is_scale(axis: Axis) -> bool:

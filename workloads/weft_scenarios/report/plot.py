@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from weft_scenarios.definition.scenario import Axis, Experiment, Plot, Scenario
 from weft_scenarios.report import marks, panels, style, tables
 from weft_scenarios.results import ratios
-from weft_scenarios.results.results import Results, chosen, point_text
+from weft_scenarios.results.results import Results, chosen, point_text, points_of
 
 _BAR_INCHES = 0.085
 """Minimum width of a bar, including the space between groups."""
@@ -64,11 +64,12 @@ def caption(scenario: Scenario, plot: Plot, results: Results) -> str:
 
 def _only_series(plot: Plot, experiment: Experiment, runs: pl.DataFrame) -> str:
     """Name the series of a plot that has just one, and so no legend."""
-    axis = marks.axis_of(experiment, plot.series)
-    series = marks.points_of(experiment, axis.name, runs) if axis.name else []
+    series = points_of(experiment, plot.series, runs)
     if plot.versus is not None:
         series = [name for name in series if name != point_text(plot.versus)]
-    return f"{style.looks(axis, series)[series[0]].name}, " if len(series) == 1 else ""
+    if len(series) != 1:
+        return ""
+    return f"{style.looks(marks.axis_of(experiment, plot.series), series)[series[0]].name}, "
 
 
 def _of_what(plot: Plot) -> str:
@@ -82,7 +83,7 @@ def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
     if frame.is_empty():
         return None
     experiment = _of_measured(experiment, plot.x, frame)
-    facets = marks.points_of(experiment, plot.facet, frame) if plot.facet else [None]
+    facets = points_of(experiment, plot.facet, frame) if plot.facet else [None]
     width, height = panels.PANEL_INCHES
     stretch = _stretch(plot, experiment, frame)
     drawn, grid = panels.make(
@@ -139,7 +140,7 @@ def _stretch(plot: Plot, experiment: Experiment, frame: pl.DataFrame) -> float:
     if plot.kind != "bars":
         return 1.0
     axes = {marks.axis_of(experiment, name).name for name in (plot.x, plot.series) if name}
-    bars = math.prod(len(marks.points_of(experiment, axis, frame)) for axis in axes if axis)
+    bars = math.prod(len(points_of(experiment, axis, frame)) for axis in axes if axis)
     return max(1.0, (bars * _BAR_INCHES + panels.AXIS_INCHES) / panels.PANEL_INCHES[0])
 
 

@@ -8,7 +8,7 @@ import polars as pl
 from weft_scenarios.definition.quantities import CURVES, Quantity, shown_by
 from weft_scenarios.definition.scenario import Experiment, Plot, Scenario
 from weft_scenarios.results import ratios
-from weft_scenarios.results.results import Results, chosen, point_text
+from weft_scenarios.results.results import Results, chosen, point_text, points_of
 from weft_scenarios.stats import Ratio, Spread
 
 Row = Sequence[str]
@@ -110,7 +110,7 @@ def _of_tenths(experiment: Experiment, plot: Plot, results: Results) -> list[Row
     frame = tenths(plot, results)
     if frame.is_empty():
         return []
-    series = _there(experiment, plot.series, frame)
+    series = points_of(experiment, plot.series, frame)
     facet = experiment.axis(plot.facet or "")
     across = [*([facet.name] if facet else []), "number"]
     rows: list[Row] = [[*([facet.label] if facet else []), "Flows (B)", *series]]
@@ -143,7 +143,7 @@ def of_percentiles(experiment: Experiment, results: Results) -> list[Row]:
     axes = [axis.name for axis in experiment.axes]
     head = [axis.label for axis in experiment.axes]
     rows: list[Row] = [[*head, "Flows", "Number", *(f"{names[name]} (ms)" for name in shown)]]
-    order = {axis: _there(experiment, axis, frame) for axis in axes}
+    order = {axis: points_of(experiment, axis, frame) for axis in axes}
     for row in sorted(
         frame.rows(named=True),
         key=lambda row: [order[axis].index(row[axis]) for axis in axes],
@@ -182,11 +182,11 @@ def _rows(
 ) -> list[Row]:
     if frame.is_empty():
         return []
-    series = [] if plot.series == plot.x else _there(experiment, plot.series, frame)
+    series = [] if plot.series == plot.x else points_of(experiment, plot.series, frame)
     labels = [axis.label if (axis := experiment.axis(name)) else name for name in across]
     rows: list[Row] = [[*labels, *(series or [what])]]
     points = frame.select(across).unique(maintain_order=True).rows()
-    order = {name: _there(experiment, name, frame) for name in across}
+    order = {name: points_of(experiment, name, frame) for name in across}
     points.sort(key=lambda point: [order[n].index(p) for n, p in zip(across, point, strict=True)])
     for point in points:
         part = frame
@@ -196,11 +196,3 @@ def _rows(
         shown = [with_spread(ratios.estimate(plot, cell)) if len(cell) else "" for cell in cells]
         rows.append([*point, *shown])
     return rows
-
-
-def _there(experiment: Experiment, axis_name: str, frame: pl.DataFrame) -> list[str]:
-    axis = experiment.axis(axis_name)
-    if axis is None:
-        return frame[axis_name].unique(maintain_order=True).to_list() if axis_name in frame else []
-    there = set(frame[axis_name].to_list())
-    return [text for value in axis.values() if (text := point_text(value)) in there]

@@ -19,7 +19,7 @@ from pathlib import Path
 import polars as pl
 
 from weft_scenarios.definition.quantities import METRICS
-from weft_scenarios.definition.scenario import Scenario, Where
+from weft_scenarios.definition.scenario import Experiment, Scenario, Where
 from weft_scenarios.definition.toml_reader import Value
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import write_whole
@@ -83,6 +83,18 @@ def chosen(frame: pl.DataFrame, where: Where) -> pl.DataFrame:
     for axis, points in where.items():
         frame = frame.filter(pl.col(axis).is_in([point_text(point) for point in points]))
     return frame
+
+
+def points_of(experiment: Experiment, axis_name: str, frame: pl.DataFrame) -> list[str]:
+    """Give the points of an axis that are in a frame, in the file's order.
+
+    Of a column that is no axis, they are in the frame's order.
+    """
+    axis = experiment.axis(axis_name)
+    if axis is None:
+        return frame[axis_name].unique(maintain_order=True).to_list() if axis_name in frame else []
+    there = set(frame[axis_name].to_list())
+    return [text for value in axis.values() if (text := point_text(value)) in there]
 
 
 def point_text(value: Value) -> str:
