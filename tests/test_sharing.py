@@ -15,6 +15,8 @@ from driver import Weft, rows
 pytestmark = pytest.mark.lab
 
 SEEDS = (101, 102, 103)
+SEEDS_ONE_HOST_SHARED = (3, 4, 5, 207, 208)
+"""With most of these, TCP sends from the host of one of the two measured flows."""
 PLACES = {
     "host": "--hosts 1 --flows 1 --background-tcp 2",
     "leaf": "--hosts 4 --rate 500mbit --flows 2 --background-tcp 2",
@@ -85,6 +87,17 @@ def test_weft_gets_its_share_and_leaves_the_others_theirs(
     assert flows["weft"] >= 0.9 * flows["default"], (flows, others)
     assert others["weft"] >= 0.9 * others["default"], (flows, others)
     assert mean(jain(one.flows) for one in runs["weft"]) >= 0.95, runs["weft"]
+
+
+@pytest.mark.parametrize("place", ["leaf", "short buffer"])
+def test_flows_of_weft_share_evenly_when_only_one_has_tcp_in_its_own_host(
+    weft: Weft, tmp_path: Path, place: str
+) -> None:
+    arguments = f"{PLACES[place]} {CONGESTION['dctcp']}"
+    runs = [
+        share(weft, tmp_path / str(seed), "weft", seed, arguments) for seed in SEEDS_ONE_HOST_SHARED
+    ]
+    assert mean(jain(one.flows) for one in runs) >= 0.95, runs
 
 
 def test_long_flows_of_weft_do_not_take_each_other_for_other_traffic(

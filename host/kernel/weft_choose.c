@@ -56,8 +56,9 @@ static bool is_behind(const struct weft_subflow_view *view,
 }
 
 /*
- * What their windows let the members add together, in 1 / WEFT_WINDOW_ONE. Of those that
- * are full, the last packet may reach beyond the window.
+ * What the members whose windows are smaller than two packets may add together, in
+ * 1 / WEFT_WINDOW_ONE. Larger windows don't count: a subflow with such a one, which always uses
+ * it up, would leave no turn to the others, and they would learn nothing of their paths.
  */
 static s32 room_of(const struct weft_sched *sched, const struct weft_subflow_view *view,
 		   unsigned int n, u32 members)
@@ -67,20 +68,19 @@ static s32 room_of(const struct weft_sched *sched, const struct weft_subflow_vie
 
 	for (i = 0; i < n; i++) {
 		const struct weft_window *window = &sched->window[view[i].slot];
-		s32 its = weft_outstanding(&view[i]) * WEFT_WINDOW_ONE;
-		s32 size = window->size;
 
-		if (!(members & 1U << i) || !weft_window_counts(window))
+		if (!(members & 1U << i) || !weft_window_counts(window) ||
+		    (s32)window->size >= LEAST_WINDOW)
 			continue;
-		windows += size;
-		taken += size < LEAST_WINDOW ? its : min(its, size);
+		windows += window->size;
+		taken += weft_outstanding(&view[i]) * WEFT_WINDOW_ONE;
 	}
 	return max(windows, LEAST_WINDOW) - taken;
 }
 
 /*
  * Whether the window lets a subflow have one more packet. Where windows are smaller than
- * two packets, subflows take turns: one begins when the connection has room for two.
+ * two packets, subflows take turns: one begins when these have room for two together.
  */
 static bool has_window(const struct weft_window *window, u32 packets, s32 room)
 {

@@ -9,10 +9,10 @@
  *	queue = window (rtt - base) / (rtt + ack_queueing)
  *
  * wait in queues (Little's law, as in TCP Vegas). base is the lowest RTT of the last ten
- * seconds, plus some slack; a route may become longer. rtt is the minimum of four ACKs,
- * which removes the scheduling noise of hosts. The minimum over a whole round trip would
- * favour large windows: they have more ACKs to choose from, so they would see shorter
- * queues and grow at the cost of small ones.
+ * seconds (a route may become longer), plus some slack, see slack_us(). rtt is the minimum
+ * of four ACKs, which removes the scheduling noise of hosts. The minimum over a whole round
+ * trip would favour large windows: they have more ACKs to choose from, so they would see
+ * shorter queues and grow at the cost of small ones.
  *
  * Switches may write into an ACK how long it waited (p4/src/stages/waits.p4). That
  * time is in ack_queueing and not in rtt, because data do not fill the queues on the
@@ -52,6 +52,9 @@
 
 /* The noise that slack is for does not grow with the length of the path. */
 #define SLACK_MAX_US	100U
+
+/* So much of the slack stays where RTTs have been lower: one part of so many. */
+#define SLACK_LEAST_PART	4U
 
 /* The minimum of this many ACKs is one RTT sample. */
 #define GROUP_ACKS	4
@@ -115,28 +118,51 @@ static void take_lowest_rtt(struct weft_window *window,
 	} else if (now_us - window->lowest_since_us > LOWEST_RTT_US / 2) {
 		window->lowest_rtt_us[1] = window->lowest_rtt_us[0];
 		window->lowest_rtt_us[0] = view->rtt_us;
+		window->lowest_round_us[1] = window->lowest_round_us[0];
+		window->lowest_round_us[0] = 0;
 		window->lowest_since_us = now_us;
 	}
 	window->lowest_rtt_us[0] = min(window->lowest_rtt_us[0], view->rtt_us);
 }
 
+/* The lower of two RTTs; 0 is unknown. */
+static u32 lower_rtt_us(u32 one_us, u32 other_us)
+{
+	return one_us && other_us ? min(one_us, other_us) : one_us | other_us;
+}
+
 /*
- * The RTT up to which there is no standing queue. The lowest RTT that TCP has seen is
- * that of short packets. Packets of other flows that merely cross, and an ACK that
- * waits for its second packet, are no standing queue either. ACKs that waited in a queue
- * come in clumps, and so do the data that they let out: those queue for a while, however
- * small the window. (Without that quarter, a connection beside CUBIC on the way of its
- * ACKs used 63 % of a link.) All connections that share a queue see the same slack, so it
- * does not add up.
+ * How far the RTT may be above the lowest one before there is a standing queue.
+ *
+ * The lowest RTT is often that of the handshake's short packets. Full ones take longer, and
+ * packets of other flows that merely cross, and an ACK that waits for its second packet, are no
+ * standing queue either. But the handshake may have met a queue itself. A round trip that was
+ * hardly longer shows that, and so the slack ends with the lowest one; else connections that
+ * began in a queue would get two thirds of a link, and those that did not one third. A quarter
+ * stays, for the noise of hosts.
+ */
+static u32 slack_us(const struct weft_window *window, u32 lowest_us)
+{
+	u32 round_us = lower_rtt_us(window->lowest_round_us[0], window->lowest_round_us[1]);
+	u32 most_us = min_t(u64, SLACK_MAX_US,
+			    div_u64((u64)lowest_us * READ_ONCE(weft_slack_percent), 100));
+
+	if (!round_us)
+		return most_us;
+	return clamp(round_us - min(round_us, lowest_us), most_us / SLACK_LEAST_PART, most_us);
+}
+
+/*
+ * The RTT up to which there is no standing queue. ACKs that waited in a queue come in clumps,
+ * and so do the data that they let out: those queue for a while, however small the window.
+ * (Without that quarter, a connection beside CUBIC on the way of its ACKs used 63 % of a link.)
  */
 static u32 base_rtt_us(const struct weft_window *window,
 		       const struct weft_subflow_view *view)
 {
 	u32 lowest_us = min_rtt_us(window, view);
-	u32 slack_us = div_u64((u64)lowest_us * READ_ONCE(weft_slack_percent), 100);
 
-	return lowest_us + min(slack_us, SLACK_MAX_US) +
-	       window->ack_queueing_us / 4;
+	return lowest_us + slack_us(window, lowest_us) + window->ack_queueing_us / 4;
 }
 
 /* How long the last ACK waited in queues; its RTT bounds that. */
@@ -165,10 +191,8 @@ static u32 ack_queueing_us(const struct weft_window *window,
 u32 weft_window_rtt_us(const struct weft_window *window,
 		       const struct weft_subflow_view *view)
 {
-	u32 seen_us = window->rtt_us | window->group_rtt_us;
+	u32 seen_us = lower_rtt_us(window->rtt_us, window->group_rtt_us);
 
-	if (window->rtt_us && window->group_rtt_us)
-		seen_us = min(window->rtt_us, window->group_rtt_us);
 	if (seen_us)
 		seen_us += window->ack_queueing_us;
 	return max(seen_us ? seen_us : window->controller_rtt_us,
@@ -278,6 +302,9 @@ static void end_round(struct weft_window *window,
 		window->is_slow_start = true;
 	else if (queue > share || window->is_limiting)
 		window->size -= ((s32)queue - (s32)share) / 2;
+	/* the first round trip after an idle time has the RTT of short packets in it */
+	if (window->rtt_us)
+		window->lowest_round_us[0] = lower_rtt_us(window->lowest_round_us[0], rtt_us);
 	window->rtt_us = rtt_us;
 	window->group_sum_us = 0;
 	window->groups = 0;

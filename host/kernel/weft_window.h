@@ -36,6 +36,7 @@
  * @lowest_rtt_us: lowest RTT of this interval of half of LOWEST_RTT_US, and of the one
  *	before
  * @lowest_since_us: when this interval began
+ * @lowest_round_us: lowest @rtt_us in these intervals; 0: unknown
  * @acked_us: when it was last noticed that packets were acknowledged
  * @sampled_us: when the ACK of the last RTT came; 0 before the first
  * @idle_us: when nothing was last outstanding
@@ -63,6 +64,7 @@ struct weft_window {
 	bool	is_limiting;
 	u32	lowest_rtt_us[2];
 	u64	lowest_since_us;
+	u32	lowest_round_us[2];
 	u64	acked_us;
 	u64	sampled_us;
 	u64	idle_us;

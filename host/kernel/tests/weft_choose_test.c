@@ -79,6 +79,21 @@ static void test_small_windows(void)
 	weft_subflow_packets = 2;
 }
 
+static void test_small_window_beside_large(void)
+{
+	struct weft_subflow_view two[] = { path(0, 3, 0, RTT_US), path(1, 0, 0, 2 * RTT_US) };
+	struct weft_conn_view conn = evenly();
+	struct weft_sched sched = {};
+
+	weft_subflow_packets = 0;
+	weft_sched_choose(&sched, two, 2, &conn);
+	sched.window[0].size = 3 * WEFT_WINDOW_ONE;
+	sched.window[1].size = WEFT_WINDOW_ONE;
+	report(fill(&sched, two, 2, 0) == 2 && two[1].in_flight_packets == 2,
+	       "a window of one packet gets its turn beside a larger one that is full");
+	weft_subflow_packets = 2;
+}
+
 static void test_short_packets(void)
 {
 	struct weft_subflow_view view[] = { path(0, 1, 0, RTT_US), path(1, 1, 0, RTT_US) };
@@ -271,6 +286,7 @@ int main(void)
 	test_paths();
 	test_other_choices();
 	test_small_windows();
+	test_small_window_beside_large();
 	test_short_packets();
 	test_resent();
 	test_carrier();

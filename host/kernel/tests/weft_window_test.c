@@ -237,8 +237,25 @@ static void test_longer_route(void)
 		fill(&sched, &view, 1, now_us);
 		view.in_flight_packets = 0;
 	}
-	report(before_us == RTT_US * 3 / 2 && base_rtt_us(&sched.window[0], &view) == 6 * RTT_US,
+	report(before_us < 2 * RTT_US && base_rtt_us(&sched.window[0], &view) >= 5 * RTT_US,
 	       "ten seconds after a route has become longer, its RTT counts as one without a queue");
+}
+
+static void test_handshake_in_queue(void)
+{
+	struct weft_subflow_view view = path(0, 0, 0, 3 * RTT_US);
+	struct weft_sched sched = {};
+
+	settle(&sched, &view, 20, 3 * RTT_US, 4);
+	report(base_rtt_us(&sched.window[0], &view) == RTT_US * 3 / 2,
+	       "an RTT above that of the handshake by more than its slack has a queue in it");
+
+	memset(&sched, 0, sizeof(sched));
+	view = path(0, 0, 0, 3 * RTT_US);
+	view.rtt_min_us = 2 * RTT_US;
+	settle(&sched, &view, 20, 2 * RTT_US + 30, 4);
+	report(base_rtt_us(&sched.window[0], &view) == 2 * RTT_US + 30,
+	       "round trips hardly longer than a handshake that met a queue end its slack");
 }
 
 /* How much is left of a flow that always has so much unsent, after so much was sent. */
@@ -327,7 +344,8 @@ static void test_ack_queueing(void)
 	report(ack_queueing_us(&sched.window[0], &view) == 150,
 	       "the RTT bounds how long an ACK waited");
 
-	sched.window[0].ack_wait_unit_ns = 0;
+	memset(&sched, 0, sizeof(sched));
+	view = path(0, 0, 0, RTT_US);
 	window = settle(&sched, &view, 40, 200, 100);
 	report(window == 16, "and where switches do not tell, all queueing counts as that of data");
 }
@@ -343,6 +361,7 @@ int main(void)
 	test_model();
 	test_shared_bottleneck();
 	test_longer_route();
+	test_handshake_in_queue();
 	test_streams();
 	test_last_write();
 	return done_testing();
