@@ -22,6 +22,13 @@ def test_a_scenario_is_every_combination_of_points_and_seeds(tmp_path: Path) -> 
     )
 
 
+def test_seeds_may_begin_with_another_one_than_was_tuned_with(tmp_path: Path) -> None:
+    one = read(tmp_path, SMALL.replace("seeds = 3", "seeds = 3\nfirst_seed = 301", 1))
+    assert {run.seed for run in matrix.runs(one, quick=False)} == {301, 302, 303}
+    more = {run.seed for run in matrix.runs(one, quick=False, at_least=4)}
+    assert more == {301, 302, 303, 304}
+
+
 def test_more_seeds_than_the_file_has_may_be_asked_for_and_not_fewer(tmp_path: Path) -> None:
     one = read(tmp_path, SMALL)
     usual = {run.seed for run in matrix.runs(one, quick=False)}
@@ -58,6 +65,13 @@ def test_plain_tcp_is_a_protocol_not_a_scheduler(tmp_path: Path) -> None:
         ('name = "flows"', 'name = "seed"', 13, "name = 'seed' is a column of the result tables"),
         ('name = "flows"', 'name = "cpu_s"', 13, "name = 'cpu_s' is a column of the result tables"),
         ("seeds = 3", "", 6, "experiment one: seeds is missing"),
+        ("seeds = 3", "seeds = 3\nfirst_seed = 0", 9, "first_seed = 0: give a whole number from 1"),
+        (
+            "seeds = 3",
+            'seeds = { until = "5%" }\nfirst_seed = 9',
+            9,
+            "first_seed: beside it seeds have to be a number, not a table",
+        ),
         ("seeds = 3", "seeds = 3\nsedes = 3", 9, "sedes is not a key here; did you mean seeds?"),
         (
             "flows = [16]",

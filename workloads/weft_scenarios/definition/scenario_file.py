@@ -127,6 +127,7 @@ def _experiment(table: Table, flags: Mapping[str, str]) -> Experiment:
         flags={**flags, **table.flags("flags")},
         axes=tuple(axes),
         seeds=_seeds(table),
+        first_seed=table.count("first_seed", 1),
         seconds=table.number("seconds"),
         evidence=table.switch("evidence", False),
         percentiles=table.choice("percentiles", [axis.name for axis in axes], ""),
@@ -134,6 +135,11 @@ def _experiment(table: Table, flags: Mapping[str, str]) -> Experiment:
         full=_full(table.table("full")),
     )
     table.end()
+    sets = (experiment, experiment.quick, experiment.full)
+    if experiment.first_seed > 1 and not all(one.seeds.is_fixed() for one in sets if one):
+        raise table.fail(
+            "first_seed: beside it seeds have to be a number, not a table", "first_seed"
+        )
     return experiment
 
 

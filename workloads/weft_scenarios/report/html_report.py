@@ -234,7 +234,8 @@ def _parameters(one: Scenario, found: Results) -> str:
         # The command line may have asked for more seeds than the file.
         planned = extent.seeds if extent else experiment.seeds
         seeds = found.of(name)["seed"].n_unique() if planned.is_fixed() else None
-        rows.append((f"{name}: seeds", str(seeds or planned)))
+        since = f", from {experiment.first_seed} on" if experiment.first_seed > 1 else ""
+        rows.append((f"{name}: seeds", f"{seeds or planned}{since}"))
     versions: list[tables.Row] = [("What", "Version")]
     versions += [("kernel", kernel) for kernel in about.kernels]
     versions += [("revision", revision) for revision in about.revisions]
