@@ -23,7 +23,7 @@ def test_a_scenario_is_every_combination_of_points_and_seeds(tmp_path: Path) -> 
 
 
 def test_seeds_may_begin_with_another_one_than_was_tuned_with(tmp_path: Path) -> None:
-    one = read(tmp_path, SMALL.replace("seeds = 3", "seeds = 3\nfirst_seed = 301", 1))
+    one = read(tmp_path, SMALL.replace("seeds = 3", "seeds = { first = 301, count = 3 }", 1))
     assert {run.seed for run in matrix.runs(one, quick=False)} == {301, 302, 303}
     more = {run.seed for run in matrix.runs(one, quick=False, at_least=4)}
     assert more == {301, 302, 303, 304}
@@ -52,7 +52,7 @@ def test_plain_tcp_is_a_protocol_not_a_scheduler(tmp_path: Path) -> None:
     ("old", "new", "line", "said"),
     [
         ("seeds = 3", "seeds = 0", 8, "experiment one: seeds = 0: give a whole number from 1"),
-        ("seeds = 3", "seeds = {}", 8, "seeds: until is missing; give a share above 0"),
+        ("seeds = 3", "seeds = { first = 3 }", 8, "seeds: give count, such as count = 5, or until"),
         ("seeds = 3", 'seeds = { until = "x" }', 8, "seeds: until = 'x': give a share above 0"),
         ("seeds = 3", 'seeds = { until = "5%", at_most = 3 }', 8, "at_least must be 2 or more"),
         ("seeds = 3", 'seeds = { until = "5%", of = "fct" }', 8, "seeds: of = 'fct': give one of"),
@@ -65,13 +65,14 @@ def test_plain_tcp_is_a_protocol_not_a_scheduler(tmp_path: Path) -> None:
         ('name = "flows"', 'name = "seed"', 13, "name = 'seed' is a column of the result tables"),
         ('name = "flows"', 'name = "cpu_s"', 13, "name = 'cpu_s' is a column of the result tables"),
         ("seeds = 3", "", 6, "experiment one: seeds is missing"),
-        ("seeds = 3", "seeds = 3\nfirst_seed = 0", 9, "first_seed = 0: give a whole number from 1"),
         (
             "seeds = 3",
-            'seeds = { until = "5%" }\nfirst_seed = 9',
-            9,
-            "first_seed: beside it seeds have to be a number, not a table",
+            "seeds = { first = 0, count = 3 }",
+            8,
+            "first = 0: give a whole number from 1",
         ),
+        ("seeds = 3", "seeds = { count = 0 }", 8, "count = 0: give a whole number from 1"),
+        ("seeds = 3", 'seeds = { count = 3, until = "5%" }', 8, "until is not a key here"),
         ("seeds = 3", "seeds = 3\nsedes = 3", 9, "sedes is not a key here; did you mean seeds?"),
         (
             "flows = [16]",

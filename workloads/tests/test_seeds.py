@@ -27,8 +27,8 @@ noise = (seed * 7919 % 5 - 2) * (700000 if "16" in sys.argv else 0)
 """With 16 flows, seeds differ; with one flow, they do not."""
 
 
-def known(*values: float | None) -> dict[int, float | None]:
-    return dict(enumerate(values, 1))
+def known(*values: float | None, first: int = 1) -> dict[int, float | None]:
+    return dict(enumerate(values, first))
 
 
 def test_seeds_end_where_the_interval_is_narrow_enough() -> None:
@@ -48,6 +48,14 @@ def test_later_seeds_change_nothing_once_there_are_enough() -> None:
 def test_a_failed_seed_is_replaced_by_another() -> None:
     assert Seeds(3, 6, percent=5).wanted(known(10, None, 10)) == 4
     assert Seeds(3, 6, percent=5).wanted(known(10, None, 10, 10)) == 4
+
+
+def test_seeds_that_begin_with_another_one_end_by_the_same_rule() -> None:
+    seeds = Seeds(3, 6, percent=5, first=301)
+    assert seeds.numbers() == range(301, 307)
+    assert seeds.wanted(known(10, 10, first=301)) == 303
+    assert seeds.wanted(known(10, 10, 10, first=301)) == 303
+    assert seeds.wanted(known(9, 20, 11, 30, 5, 1, first=301)) == 306
 
 
 def test_a_fixed_number_of_seeds_does_not_depend_on_results() -> None:

@@ -65,8 +65,6 @@ class Experiment:
     flags: Mapping[str, str]
     axes: tuple[Axis, ...]
     seeds: Seeds
-    first_seed: int
-    """The one that `seeds` count from: results need other seeds than what was tuned with."""
     seconds: float
     evidence: bool
     percentiles: str

@@ -127,7 +127,6 @@ def _experiment(table: Table, flags: Mapping[str, str]) -> Experiment:
         flags={**flags, **table.flags("flags")},
         axes=tuple(axes),
         seeds=_seeds(table),
-        first_seed=table.count("first_seed", 1),
         seconds=table.number("seconds"),
         evidence=table.switch("evidence", False),
         percentiles=table.choice("percentiles", [axis.name for axis in axes], ""),
@@ -135,20 +134,22 @@ def _experiment(table: Table, flags: Mapping[str, str]) -> Experiment:
         full=_full(table.table("full")),
     )
     table.end()
-    sets = (experiment, experiment.quick, experiment.full)
-    if experiment.first_seed > 1 and not all(one.seeds.is_fixed() for one in sets if one):
-        raise table.fail(
-            "first_seed: beside it seeds have to be a number, not a table", "first_seed"
-        )
     return experiment
 
 
 def _seeds(table: Table, default: int | None = None) -> Seeds:
-    """Read `seeds = 5`, or `seeds = { until = "5%", at_most = 20 }`."""
+    """Read `seeds = 5`, `{ first = 301, count = 5 }`, or `{ until = "5%", at_most = 20 }`."""
     given = table.count_or_table("seeds", default)
     if isinstance(given, int):
         return Seeds.fixed(given)
+    first = given.count("first", 1)
+    if count := given.count("count", 0):
+        given.end()
+        return Seeds.fixed(count, first)
+    if "until" not in given.content():
+        raise given.fail('give count, such as count = 5, or until, such as until = "5%"')
     seeds = Seeds(
+        first=first,
         at_least=given.count("at_least", AT_LEAST),
         at_most=given.count("at_most", AT_MOST),
         percent=given.percent("until"),

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many seeds a point gets: a fixed number, or as many as its mean needs.
+"""Which seeds a point gets: a fixed number, or as many as its mean needs.
 
 With `seeds = { until = "5%", of = "fct_mean_ms", at_least = 3, at_most = 20 }` a point gets seeds
 1, 2, ... until half of the 95% confidence interval of the mean over seeds is below 5% of the mean.
+With `first = 301` they begin there: results need other seeds than what was tuned with.
 The decision depends only on the results, seed by seed. So an experiment that is resumed, or whose
 store has more seeds than it needs, ends with the same ones.
 """
@@ -30,11 +31,16 @@ class Seeds:
     """Seeds are enough if half of the confidence interval is below this share of the mean."""
     of: str = OF
     """The metric."""
+    first: int = 1
 
     @classmethod
-    def fixed(cls, count: int) -> "Seeds":
+    def fixed(cls, count: int, first: int = 1) -> "Seeds":
         """Give a fixed number of seeds."""
-        return cls(count, count)
+        return cls(count, count, first=first)
+
+    def numbers(self) -> range:
+        """Give all that may be needed."""
+        return range(self.first, self.first + self.at_most)
 
     def raised(self, count: int) -> "Seeds":
         """Raise the minimum to `count`."""
@@ -46,23 +52,25 @@ class Seeds:
 
     def __str__(self) -> str:
         """Describe it for the table of parameters."""
+        since = f", from {self.first} on" if self.first > 1 else ""
         if self.is_fixed():
-            return str(self.at_most)
+            return f"{self.at_most}{since}"
         return (
-            f"{self.at_least} to {self.at_most}, until the mean of {self.of} is known to "
+            f"{self.at_least} to {self.at_most}{since}, until the mean of {self.of} is known to "
             f"{self.percent:g}%"
         )
 
     def wanted(self, known: Known) -> int:
         """Give the last seed that is needed, given the values of those before."""
-        for last in range(self.at_least, self.at_most):
-            some = range(1, last + 1)
+        numbers = self.numbers()
+        for count in range(self.at_least, self.at_most):
+            some = numbers[:count]
             if not all(seed in known for seed in some):
-                return last
+                return some[-1]
             values = [value for seed in some if (value := known[seed]) is not None]
             if self._are_enough(values):
-                return last
-        return self.at_most
+                return some[-1]
+        return numbers[-1]
 
     def _are_enough(self, values: Sequence[float]) -> bool:
         if len(values) < max(self.at_least, 2):

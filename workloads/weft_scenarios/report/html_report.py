@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 
 from weft_scenarios.definition import scenario_file
 from weft_scenarios.definition.scenario import Plot, Scenario
+from weft_scenarios.definition.seeds import Seeds
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import write_whole
 from weft_scenarios.report import charts, panels, plot, results_page, style, tables
@@ -232,10 +233,10 @@ def _parameters(one: Scenario, found: Results) -> str:
             points = ", ".join(str(value) for value in axis.values())
             rows.append((f"{name}: {axis.label}", points))
         # The command line may have asked for more seeds than the file.
-        planned = extent.seeds if extent else experiment.seeds
-        seeds = found.of(name)["seed"].n_unique() if planned.is_fixed() else None
-        since = f", from {experiment.first_seed} on" if experiment.first_seed > 1 else ""
-        rows.append((f"{name}: seeds", f"{seeds or planned}{since}"))
+        seeds = extent.seeds if extent else experiment.seeds
+        if seeds.is_fixed():
+            seeds = Seeds.fixed(found.of(name)["seed"].n_unique(), seeds.first)
+        rows.append((f"{name}: seeds", str(seeds)))
     versions: list[tables.Row] = [("What", "Version")]
     versions += [("kernel", kernel) for kernel in about.kernels]
     versions += [("revision", revision) for revision in about.revisions]

@@ -59,7 +59,7 @@ def _expand(
         read = inputs.digests(flags)
         at = {axis.name: point.at for axis, point in zip(varied, points, strict=True)}
         known_s = [point.seconds for point in points if point.seconds is not None]
-        for seed in range(experiment.first_seed, experiment.first_seed + seeds.at_most):
+        for seed in seeds.numbers():
             yield Run(
                 scenario=scenario.name,
                 experiment=experiment.name,
