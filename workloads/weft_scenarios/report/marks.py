@@ -3,7 +3,7 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -26,12 +26,36 @@ _SAME = 1.02
 """Predictions that differ by less are drawn as one."""
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Which of `count` series of a panel it is."""
+
+    number: int = 0
+    count: int = 1
+
+    def from_middle(self) -> float:
+        """Give how many series it is right of the middle of all."""
+        return self.number - (self.count - 1) / 2
+
+
+_ALONE = _Place()
+
+
+@dataclass(frozen=True)
+class _Series:
+    """A series of a panel."""
+
+    look: style.Look
+    frame: pl.DataFrame
+    place: _Place = _ALONE
+
+
 def draw_panel(axes: Axes, plot: Plot, experiment: Experiment, frame: pl.DataFrame) -> None:
     """Draw all series of a panel, the formulas beside them, and the paper's numbers."""
     series_axis = axis_of(experiment, plot.series)
     if not series_axis.name:
         look = style.Look("measured" if plot.models else "", "#0072B2", "o")
-        _draw_series(axes, plot, experiment, look, frame, 0, 1)
+        _draw_series(axes, plot, experiment, _Series(look, frame))
         return
     series = points_of(experiment, plot.series, frame)
     looks = style.looks(series_axis, series)
@@ -39,7 +63,8 @@ def draw_panel(axes: Axes, plot: Plot, experiment: Experiment, frame: pl.DataFra
     own = replace(plot, models=tuple(model for model in plot.models if model not in shared))
     for number, value in enumerate(series):
         part = frame.filter(pl.col(plot.series) == value)
-        _draw_series(axes, own, experiment, looks[value], part, number, len(series))
+        place = _Place(number, len(series))
+        _draw_series(axes, own, experiment, _Series(looks[value], part, place))
     for model, line in zip(shared, itertools.cycle(_MODEL_LINES)):
         look = style.Look(METRICS[model].label, SHARED_COLOUR, "", line)
         _draw_model(axes, axis_of(experiment, plot.x), model, look, frame)
@@ -78,23 +103,16 @@ def _draw_paper(
             x, y = y, x
         elif plot.kind == "bars" or not is_scale(axis_of(experiment, plot.x)):
             own = plot.x == plot.series or name is None
-            index, count = (0, 1) if own else (series.index(name or ""), len(series))
-            x = _bar_place(order.index(point_text(given.at)), index, count)
+            place = _ALONE if own else _Place(series.index(name or ""), len(series))
+            x = _bar_middle(order.index(point_text(given.at)), place)
         colour = "white" if name is None else looks[name].colour
         axes.plot(x, y, markerfacecolor=colour, **how)
     if plot.paper:
         axes.plot([], [], markerfacecolor="white", label="the paper's", **how)
 
 
-def _draw_series(
-    axes: Axes,
-    plot: Plot,
-    experiment: Experiment,
-    look: style.Look,
-    frame: pl.DataFrame,
-    number: int,
-    count: int,
-) -> None:
+def _draw_series(axes: Axes, plot: Plot, experiment: Experiment, series: _Series) -> None:
+    look, frame = series.look, series.frame
     if plot.kind == "sizes":
         _draw_sizes(axes, look, frame)
     elif plot.kind == "cdf":
@@ -102,7 +120,7 @@ def _draw_series(
     elif plot.kind == "course":
         _draw_course(axes, look, frame, CURVES[plot.quantity].holds)
     else:
-        _draw_points(axes, plot, experiment, look, frame, number, count)
+        _draw_points(axes, plot, experiment, series)
 
 
 def _draw_sizes(axes: Axes, look: style.Look, frame: pl.DataFrame) -> None:
@@ -155,33 +173,24 @@ def _draw_course(axes: Axes, look: style.Look, frame: pl.DataFrame, holds: bool)
         axes.plot(part["x"], part["y"], label=label, **how)
 
 
-def _draw_points(
-    axes: Axes,
-    plot: Plot,
-    experiment: Experiment,
-    look: style.Look,
-    frame: pl.DataFrame,
-    number: int,
-    count: int,
-) -> None:
+def _draw_points(axes: Axes, plot: Plot, experiment: Experiment, series: _Series) -> None:
     """Draw the mean over seeds at every point, with its 95% confidence interval."""
+    look, frame = series.look, series.frame
     x_axis = axis_of(experiment, plot.x)
     shown = points_of(experiment, x_axis.name, frame)
     spreads = [ratios.estimate(plot, frame.filter(pl.col(x_axis.name) == value)) for value in shown]
     if plot.kind == "bars" or not is_scale(x_axis):
         order = [point_text(value) for value in x_axis.values()]
-        if plot.x == plot.series:
-            number, count = 0, 1
-        width = _BARS_WIDTH / count
-        places = [_bar_place(order.index(v), number, count) for v in shown]
-        panels.bars(axes, places, spreads, width, look)
+        place = _ALONE if plot.x == plot.series else series.place
+        middles = [_bar_middle(order.index(v), place) for v in shown]
+        panels.bars(axes, middles, spreads, _BARS_WIDTH / place.count, look)
         names = {v: look.name for v, look in style.looks(x_axis, order).items()}
         panels.name_ticks(axes, [names[v] for v in order], panels.panel_inches(axes))
         axes.grid(visible=False, axis="x")
         return
     # Shifted a little, so that no interval hides another.
     places = [float(value) for value in x_axis.values()]
-    aside = 0.006 * (max(places) - min(places)) * (number - (count - 1) / 2)
+    aside = 0.006 * (max(places) - min(places)) * series.place.from_middle()
     axes.errorbar(
         [float(value) + (0.0 if "x" in plot.log else aside) for value in shown],
         [s.mean for s in spreads],
@@ -199,9 +208,9 @@ def _draw_points(
         _draw_model(axes, x_axis, model, replace(look, name=label, line=line), frame)
 
 
-def _bar_place(group: int, number: int, count: int) -> float:
-    """Give the middle of a bar among `count` of its group."""
-    return group + (number - (count - 1) / 2) * _BARS_WIDTH / count
+def _bar_middle(group: int, place: _Place) -> float:
+    """Give the middle of a bar among those of its group."""
+    return group + place.from_middle() * _BARS_WIDTH / place.count
 
 
 def _draw_model(
