@@ -191,7 +191,8 @@ def test_a_picture_says_its_title_its_seeds_and_what_its_whiskers_are(tmp_path: 
     assert plot.draw(one, one.plots[0], measured(runs), tmp_path / "x.svg")
     written = re.findall(r"<text[^>]*>([^<]*)", (tmp_path / "x.svg").read_text())
     said = "FCT: MPTCP-RB, n = 1 to 3 seeds; whiskers are 95% confidence intervals of the mean."
-    assert said in " ".join(written)
+    assert said in " ".join(written).replace("\N{NO-BREAK SPACE}", " ")
+    assert any("n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}1 to" in line for line in written)
 
 
 @pytest.mark.parametrize("kind", ["line", "bars"])

@@ -30,6 +30,22 @@ def pages(folder: Path) -> dict[str, str]:
     return {file.stem: file.read_text() for file in (folder / "results").glob("*.md")}
 
 
+def test_a_picture_of_a_plot_that_is_gone_is_removed(tmp_path: Path) -> None:
+    one, two = (read(tmp_path, SMALL, name) for name in ("one", "two"))
+    runs, target = tmp_path / "runs", tmp_path / "RESULTS.md"
+    for scenario in (one, two):
+        measured(runs / scenario.name, scenario, 1.5)
+    results_index.write([one, two], runs, target)
+    pictures = {file.name for file in (tmp_path / "results").glob("*.svg")}
+    assert pictures
+    (tmp_path / "results" / "one-gone.svg").write_text("")
+    (tmp_path / "results" / "kept.txt").write_text("")
+    # Of a scenario that was not run here pictures stay, as its page does.
+    results_index.write([one, two], tmp_path / "none", target)
+    assert {file.name for file in (tmp_path / "results").glob("*.svg")} == pictures
+    assert (tmp_path / "results" / "kept.txt").exists()
+
+
 def test_scenarios_that_were_not_run_here_stay_as_they_were(tmp_path: Path) -> None:
     scenarios = [read(tmp_path, SMALL, name) for name in ("one", "two", "three")]
     elsewhere, here, target = tmp_path / "a", tmp_path / "b", tmp_path / "RESULTS.md"

@@ -36,7 +36,10 @@ def draw(scenario: Scenario, plot: Plot, results: Results, path: Path) -> bool:
     if drawn is None:
         return False
     letters = int(drawn.get_figwidth() * _CAPTION_LETTERS)
-    lines = textwrap.wrap(caption(scenario, plot, results), letters)
+    said = caption(scenario, plot, results).replace(
+        "n = ", "n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"
+    )
+    lines = textwrap.wrap(said, letters)
     drawn.set_figheight(drawn.get_figheight() + len(lines) * _CAPTION_INCHES)
     drawn.supxlabel("\n".join(lines), fontsize=7, color="#555555")
     path.parent.mkdir(parents=True, exist_ok=True)

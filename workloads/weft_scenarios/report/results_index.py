@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes RESULTS.md: a row for each figure, and a page for each in the folder `results`."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -73,6 +74,8 @@ _COLUMNS = [
 ]
 _OWN = "this repository"
 """Source of scenarios that are no paper's."""
+_PICTURE = re.compile(r"^!\[.*\]\(([^/()]+\.svg)\)$", re.MULTILINE)
+"""A page's reference to one of its pictures."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +113,21 @@ def write(scenarios: Sequence[Scenario], runs: Path, target: Path) -> Written:
         written = results_page.text(page, scenario)
         write_whole(folder / f"{name}.md", written)
         pages[name] = results_page.parse(name, written), scenario
+    _remove_unused_pictures(folder)
     write_whole(target, _index(pages, missing))
     return Written(kept, missing)
+
+
+def _remove_unused_pictures(folder: Path) -> None:
+    """Remove the pictures of plots that the scenario files no longer have."""
+    shown = {
+        name
+        for page in folder.glob("*.md")
+        for name in _PICTURE.findall(page.read_text(encoding="utf-8"))
+    }
+    for picture in folder.glob("*.svg"):
+        if picture.name not in shown:
+            picture.unlink()
 
 
 def _index(pages: Mapping[str, tuple[Page, Scenario]], missing: Sequence[str]) -> str:
