@@ -90,7 +90,7 @@ scenario: deps $(if $(call given,SCENARIO),machine ready) ## an experiment of a 
 	@$(if $(call given,SCENARIO),,$(SCENARIOS) list; echo 'give SCENARIO=NAME' >&2; exit 2)
 	@$(SCENARIOS) run $(FLAGS) $(call given,SCENARIO)
 
-scenarios: machine ready ## all of them, at most 30 minutes; QUICK=1: at most 5
+scenarios: machine ready ## all of them, 30 to 45 minutes; QUICK=1: at most 5
 	@$(SCENARIOS) run $(FLAGS)
 
 figures: machine ready ## every figure with a report, in 2.5 hours; FULL=1: at the papers' scale
