@@ -58,6 +58,11 @@ def test_more_subflows_than_a_connection_has_are_refused(weft: Weft) -> None:
 
 
 def per_path(lab: Lab) -> list[int]:
+    """Give the number of subflows on each path, requested ones too."""
+    return [len(path["subflows"]) for path in lab.json("flows", "--subflows")]
+
+
+def carrying_per_path(lab: Lab) -> list[int]:
     """Give the number of subflows on each path over which the peer has acknowledged data.
 
     Before that its kernel may still refuse them: it does while its agent isn't running.
@@ -73,7 +78,7 @@ def test_a_restarted_agent_takes_over_existing_connections(labs: Labs, tmp_path:
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=lab.weft.folder) as load:
         try:
             deadline = time.monotonic() + LIMIT_S
-            while per_path(lab) != [2, 2]:
+            while carrying_per_path(lab) != [2, 2]:
                 assert load.poll() is None
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
