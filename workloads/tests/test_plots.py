@@ -134,6 +134,29 @@ def test_a_model_that_is_the_same_for_all_series_is_one_line_at_its_mean(tmp_pat
     assert models[0].get_label() == "Shortest flows first, fluid"
 
 
+def test_a_model_has_its_own_style_whichever_others_are_the_same_for_all_series(
+    tmp_path: Path,
+) -> None:
+    models = 'models = ["fct_mean_shortest_ms", "fct_model_ms"]'
+    small = read(tmp_path, SMALL.replace('x = "flows"', f'{models}\nx = "flows"'))
+    runs = pl.DataFrame(
+        {
+            "experiment": "one",
+            "flows": ["1", "16"] * 2,
+            "scheduler": ["rb", "rb", "minrtt", "minrtt"],
+            "seed": 1,
+            "fct_mean_ms": [3.0, 4.0, 5.0, 6.0],
+            "fct_mean_shortest_ms": [1.0, 2.0, 1.0, 2.0],
+            "fct_model_ms": [2.0, 3.0, 4.0, 5.0],
+        }
+    )
+    figure = plot.figure(small, small.plots[0], measured(runs))
+    assert figure
+    styles = {str(line.get_label()): line.get_linestyle() for line in figure.axes[0].lines}
+    assert styles["Shortest flows first, fluid"] == "--"
+    assert styles["MPTCP-RB: FCT by the model of MPTCP-RB, section 5"] == ":"
+
+
 def test_a_logarithmic_axis_within_one_decade_has_several_labels(tmp_path: Path) -> None:
     small = read(tmp_path, SMALL.replace('x = "flows"', 'x = "flows"\nlog = "y"'))
     runs = pl.DataFrame(

@@ -47,26 +47,30 @@ class _Series:
 
     look: style.Look
     frame: pl.DataFrame
+    models: Mapping[str, str]
+    """The formulas beside it, and the style of their lines."""
     place: _Place = _ALONE
 
 
 def draw_panel(axes: Axes, plot: Plot, experiment: Experiment, frame: pl.DataFrame) -> None:
     """Draw all series of a panel, the formulas beside them, and the paper's numbers."""
     series_axis = axis_of(experiment, plot.series)
+    # A formula has the same line in all panels, also where another one is drawn for all series.
+    lines = dict(zip(plot.models, itertools.cycle(_MODEL_LINES)))
     if not series_axis.name:
         look = style.Look("measured" if plot.models else "", "#0072B2", "o")
-        _draw_series(axes, plot, experiment, _Series(look, frame))
+        _draw_series(axes, plot, experiment, _Series(look, frame, lines))
         return
     series = points_of(experiment, plot.series, frame)
     looks = style.looks(series_axis, series)
-    shared = [model for model in plot.models if _is_shared(plot, frame, model)]
-    own = replace(plot, models=tuple(model for model in plot.models if model not in shared))
+    shared = [model for model in lines if _is_shared(plot, frame, model)]
+    own = {model: line for model, line in lines.items() if model not in shared}
     for number, value in enumerate(series):
         part = frame.filter(pl.col(plot.series) == value)
         place = _Place(number, len(series))
-        _draw_series(axes, own, experiment, _Series(looks[value], part, place))
-    for model, line in zip(shared, itertools.cycle(_MODEL_LINES)):
-        look = style.Look(METRICS[model].label, SHARED_COLOUR, "", line)
+        _draw_series(axes, plot, experiment, _Series(looks[value], part, own, place))
+    for model in shared:
+        look = style.Look(METRICS[model].label, SHARED_COLOUR, "", lines[model])
         _draw_model(axes, axis_of(experiment, plot.x), model, look, frame)
     _draw_paper(axes, plot, experiment, series, looks)
 
@@ -203,7 +207,7 @@ def _draw_points(axes: Axes, plot: Plot, experiment: Experiment, series: _Series
         label=look.name,
     )
     whose = f"{look.name}: " if experiment.axis(plot.series) else ""
-    for model, line in zip(plot.models, itertools.cycle(_MODEL_LINES)):
+    for model, line in series.models.items():
         label = f"{whose}{METRICS[model].label}"
         _draw_model(axes, x_axis, model, replace(look, name=label, line=line), frame)
 
