@@ -26,6 +26,20 @@ def measured(runs: pl.DataFrame) -> Results:
     return Results(runs, pl.DataFrame(), about)
 
 
+def of_both(**quantities: list[float] | list[float | None]) -> pl.DataFrame:
+    """Give runs of rb and minrtt, each with 1 and 16 flows; longer lists are of more seeds."""
+    seeds = len(next(iter(quantities.values()))) // 4
+    return pl.DataFrame(
+        {
+            "experiment": "one",
+            "flows": ["1", "16"] * 2 * seeds,
+            "scheduler": ["rb", "rb", "minrtt", "minrtt"] * seeds,
+            "seed": [1 + index // 4 for index in range(4 * seeds)],
+            **quantities,
+        }
+    )
+
+
 def drawn(names: list[str]) -> Figure:
     figure, (axes,) = panels.make(1, (INCHES, 2.4))
     axes.set_xlim(-0.5, len(names) - 0.5)
@@ -95,15 +109,9 @@ def test_a_panel_is_as_wide_as_its_bars_need() -> None:
 def test_models_are_dashed_lines_where_they_apply(tmp_path: Path) -> None:
     text = SMALL.replace('x = "flows"', 'models = ["fct_model_ms"]\nx = "flows"')
     small = read(tmp_path, text)
-    runs = pl.DataFrame(
-        {
-            "experiment": "one",
-            "flows": ["1", "16"] * 2,
-            "scheduler": ["rb", "rb", "minrtt", "minrtt"],
-            "seed": 1,
-            "fct_mean_ms": [3.0, 4.0, 5.0, 6.0],
-            "fct_model_ms": [2.0, 7.0, None, None],
-        }
+    runs = of_both(
+        fct_mean_ms=[3.0, 4.0, 5.0, 6.0],
+        fct_model_ms=[2.0, 7.0, None, None],
     )
     figure = plot.figure(small, small.plots[0], measured(runs))
     assert figure
@@ -116,15 +124,9 @@ def test_models_are_dashed_lines_where_they_apply(tmp_path: Path) -> None:
 def test_a_model_that_is_the_same_for_all_series_is_one_line_at_its_mean(tmp_path: Path) -> None:
     text = SMALL.replace('x = "flows"', 'models = ["fct_mean_shortest_ms"]\nx = "flows"')
     small = read(tmp_path, text)
-    runs = pl.DataFrame(
-        {
-            "experiment": "one",
-            "flows": ["1", "16"] * 4,
-            "scheduler": ["rb", "rb", "minrtt", "minrtt"] * 2,
-            "seed": [1] * 4 + [2] * 4,
-            "fct_mean_ms": [3.0, 4.0, 5.0, 6.0] * 2,
-            "fct_mean_shortest_ms": [1.0, 2.0, 1.0, 2.0, 3.0, 4.0, 3.0, 4.0],
-        }
+    runs = of_both(
+        fct_mean_ms=[3.0, 4.0, 5.0, 6.0] * 2,
+        fct_mean_shortest_ms=[1.0, 2.0, 1.0, 2.0, 3.0, 4.0, 3.0, 4.0],
     )
     figure = plot.figure(small, small.plots[0], measured(runs))
     assert figure
@@ -139,16 +141,10 @@ def test_a_model_has_its_own_style_whichever_others_are_the_same_for_all_series(
 ) -> None:
     models = 'models = ["fct_mean_shortest_ms", "fct_model_ms"]'
     small = read(tmp_path, SMALL.replace('x = "flows"', f'{models}\nx = "flows"'))
-    runs = pl.DataFrame(
-        {
-            "experiment": "one",
-            "flows": ["1", "16"] * 2,
-            "scheduler": ["rb", "rb", "minrtt", "minrtt"],
-            "seed": 1,
-            "fct_mean_ms": [3.0, 4.0, 5.0, 6.0],
-            "fct_mean_shortest_ms": [1.0, 2.0, 1.0, 2.0],
-            "fct_model_ms": [2.0, 3.0, 4.0, 5.0],
-        }
+    runs = of_both(
+        fct_mean_ms=[3.0, 4.0, 5.0, 6.0],
+        fct_mean_shortest_ms=[1.0, 2.0, 1.0, 2.0],
+        fct_model_ms=[2.0, 3.0, 4.0, 5.0],
     )
     figure = plot.figure(small, small.plots[0], measured(runs))
     assert figure
@@ -159,14 +155,8 @@ def test_a_model_has_its_own_style_whichever_others_are_the_same_for_all_series(
 
 def test_a_logarithmic_axis_within_one_decade_has_several_labels(tmp_path: Path) -> None:
     small = read(tmp_path, SMALL.replace('x = "flows"', 'x = "flows"\nlog = "y"'))
-    runs = pl.DataFrame(
-        {
-            "experiment": "one",
-            "flows": ["1", "16"] * 2,
-            "scheduler": ["rb", "rb", "minrtt", "minrtt"],
-            "seed": 1,
-            "fct_mean_ms": [3.0, 7.0, 12.0, 25.0],
-        }
+    runs = of_both(
+        fct_mean_ms=[3.0, 7.0, 12.0, 25.0],
     )
     figure = plot.figure(small, small.plots[0], measured(runs))
     assert figure
