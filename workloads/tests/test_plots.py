@@ -244,7 +244,7 @@ def test_ratios_to_a_series_and_their_intervals_are_of_pairs(tmp_path: Path, kin
     # Without its pair, a value is no ratio.
     rows.append(rows[1] | {"flows": "1", "fct_mean_ms": 5.0})
     results = measured(pl.DataFrame(rows))
-    head, *found = tables.of_plot(small, small.plots[0], results)
+    head, *found = tables.of_plot(small, small.plots[0], results).rows
     assert head == ["Flows", "minrtt"]
     ((flows, shown),) = found
     assert flows == "16"
@@ -260,9 +260,11 @@ def test_ratios_to_a_series_and_their_intervals_are_of_pairs(tmp_path: Path, kin
     )
 
 
-@pytest.mark.parametrize(("fct_ms", "label", "shown"), [(4000, "ms", "4000"), (40_000, "s", "40")])
+@pytest.mark.parametrize(
+    ("fct_ms", "label", "half", "shown"), [(4000, "ms", "2000", "4000"), (40_000, "s", "20", "40")]
+)
 def test_times_of_many_seconds_are_not_in_milliseconds(
-    tmp_path: Path, fct_ms: int, label: str, shown: str
+    tmp_path: Path, fct_ms: int, label: str, half: str, shown: str
 ) -> None:
     small = read(tmp_path, SMALL.replace('x = "flows"', 'kind = "bars"\nx = "flows"'))
     rows = [
@@ -276,6 +278,31 @@ def test_times_of_many_seconds_are_not_in_milliseconds(
     assert axes.get_ylabel() == f"Mean FCT ({label})"
     made.canvas.draw()
     assert shown in [text.get_text() for text in axes.get_yticklabels()]
+    table = tables.of_plot(small, small.plots[0], results)
+    assert table.label == f"Mean FCT ({label})"
+    assert [row[-1] for row in table.rows] == ["rb", half, shown]
+
+
+@pytest.mark.parametrize("log", ["", 'log = "x"\n'])
+def test_delays_of_many_milliseconds_are_not_in_microseconds(tmp_path: Path, log: str) -> None:
+    text = f'kind = "cdf"\n{log}quantity = "ooo_delay_us"'
+    small = read(tmp_path, SMALL.replace('quantity = "fct_mean_ms"\nx = "flows"', text))
+    row = {"experiment": "one", "flows": "16", "scheduler": "rb", "seed": 1}
+    curve = [
+        row | {"curve": "ooo_delay_us", "x": float(percent), "y": 800.0 * percent}
+        for percent in range(1, 101)
+    ]
+    about = About(quick=False, kernels=[], revisions=[], runs=1, failed=[])
+    results = Results(pl.DataFrame([row]), pl.DataFrame(curve), about)
+    made = plot.figure(small, small.plots[0], results)
+    assert made
+    (axes,) = made.axes
+    assert axes.get_xlabel() == "Out-of-order delay (ms)"
+    made.canvas.draw()
+    assert ("10" if log else "60") in [text.get_text() for text in axes.get_xticklabels()]
+    table = tables.of_plot(small, small.plots[0], results)
+    assert table.label == "Out-of-order delay (ms)"
+    assert table.rows[1:] == [["50%", "40"], ["90%", "72"], ["99%", "79.2"], ["100%", "80"]]
 
 
 def test_a_plot_of_one_series_names_it(tmp_path: Path) -> None:
@@ -289,8 +316,9 @@ def test_a_plot_of_one_series_names_it(tmp_path: Path) -> None:
     assert ": MPTCP-RB, n = 1 seed;" in plot.caption(ratio, ratio.plots[0], two)
 
 
-def test_two_long_times_are_compared_in_seconds() -> None:
+def test_two_long_times_are_compared_in_the_next_unit() -> None:
     pair = tables.pair(Spread(27_700.0, 2800.0, 5), Spread(26_500.0, 720.0, 5), "ms")
     assert pair == "27.7 ± 2.8 against 26.5 ± 0.72 s"
+    assert tables.pair(Spread(9490.0, 3300.0, 5), 45_000.0, "µs") == "9.49 ± 3.3 against 45 ms"
     assert tables.pair(Spread(4.5, None, 1), 4.0, "ms") == "4.5 against 4 ms"
     assert tables.pair(Spread(0.98, 0.01, 5), 0.95, "") == "0.98 ± 0.01 against 0.95"

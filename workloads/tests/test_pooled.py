@@ -131,7 +131,7 @@ def test_flows_by_size_are_drawn_and_tabulated(tmp_path: Path) -> None:
     assert labels[:2] == ["10 kB", "20 kB"]
     solid = next(line for line in drawn.axes[0].lines if line.get_linestyle() == "-")
     assert len(np.asarray(solid.get_xdata())) == 10
-    rows = tables.of_plot(one, one.plots[1], found)
+    rows = tables.of_plot(one, one.plots[1], found).rows
     assert rows[0] == ["Flows (B)", "rb", "minrtt"]
     assert rows[1][0] == "1000 to 10000"
     assert len(rows) == 11

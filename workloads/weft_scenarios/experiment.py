@@ -208,9 +208,9 @@ def _show(one: Scenario, folder: Path) -> None:
     for picture in one.plots:
         for ending in ("svg", "png"):
             plot.draw(one, picture, measured, folder / f"{picture.name}.{ending}")
-        rows = tables.of_plot(one, picture, measured)
-        if rows:
-            print(f"\n{picture.title}\n\n{tables.plain(rows)}")
+        table = tables.of_plot(one, picture, measured)
+        if table.rows:
+            print(f"\n{picture.title}: {table.label}\n\n{tables.plain(table.rows)}")
     print()
     for verdict in judge(one, measured):
         claim = verdict.claim

@@ -51,6 +51,10 @@ class Ratio:
     """Both ends are the ratio itself where nothing can be said of them."""
     count: int
 
+    def times(self, factor: float) -> "Ratio":
+        """Give a multiple of it."""
+        return Ratio(self.mean * factor, self.low * factor, self.high * factor, self.count)
+
 
 def spread(values: Sequence[float]) -> Spread:
     """Compute mean and confidence interval of at least one value."""

@@ -86,10 +86,10 @@ def _pictures(
     for picture in one.plots:
         figure = plot.figure(one, picture, found)
         if figure is not None:
-            rows = tuple(tables.of_plot(one, picture, found))
+            table = tables.of_plot(one, picture, found)
             about = tuple(v for v in verdicts if _concerns(v, picture))
-            caption = f"{tables.axis_label(picture)}."
-            yield _Picture(picture.name, picture.title, caption, figure, about, rows)
+            caption = f"{table.label}."
+            yield _Picture(picture.name, picture.title, caption, figure, about, tuple(table.rows))
     for chart in charts.of(one, found, flows.read(folder)):
         with matplotlib.style.context(style.SHEET):
             yield _Picture(chart.name, chart.title, chart.caption, chart.draw())

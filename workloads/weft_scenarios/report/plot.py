@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from weft_scenarios.definition.scenario import Axis, Experiment, Plot, Scenario
-from weft_scenarios.report import marks, panels, style, tables
+from weft_scenarios.report import marks, panels, style, tables, units
 from weft_scenarios.results import ratios
 from weft_scenarios.results.results import Results, chosen, point_text, points_of
 
@@ -177,10 +177,10 @@ def _label(grid: Sequence[Axes], plot: Plot, experiment: Experiment) -> None:
 def _scale(axes: Axes, plot: Plot, experiment: Experiment) -> None:
     """Set the scales, limits and ticks of a panel."""
     axes.yaxis.set_major_formatter(FuncFormatter(_grouped))
-    if plot.kind in ("cdf", "course"):
-        axes.xaxis.set_major_formatter(FuncFormatter(_grouped))
     if "x" in plot.log:
         axes.set_xscale("symlog", linthresh=_LINEAR)
+    if plot.kind in ("cdf", "course"):
+        axes.xaxis.set_major_formatter(FuncFormatter(_grouped))
     if "y" in plot.log:
         axes.set_yscale("log")
         # Often all values lie within one decade, which would have one tick.
@@ -202,10 +202,11 @@ def _scale(axes: Axes, plot: Plot, experiment: Experiment) -> None:
 
 
 def _times(axes: Sequence[XAxis | YAxis], label: str) -> str:
-    """Let axes of long times in milliseconds show seconds; give their label."""
-    most = max(axis.get_view_interval()[1] for axis in axes)
-    if not label.endswith("(ms)") or most < tables.SECONDS_FROM_MS:
-        return label
-    for axis in axes:
-        axis.set_major_formatter(FuncFormatter(lambda value, place: _grouped(value / 1e3, place)))
-    return f"{label.removesuffix('(ms)')}(s)"
+    """Let axes of long times show the next unit; give their label."""
+    label, factor = units.relabelled(label, max(axis.get_view_interval()[1] for axis in axes))
+    if factor != 1:
+        for axis in axes:
+            axis.set_major_formatter(
+                FuncFormatter(lambda value, place: _grouped(value * factor, place))
+            )
+    return label

@@ -130,10 +130,9 @@ def _body(
         file = pictures / f"{name}-{picture.name}.svg"
         if plot.draw(scenario, picture, measured, file):
             parts.append(f"![{picture.title}]({file.name})")
-            rows = tables.of_plot(scenario, picture, measured)
-            if rows:
-                title = f"{picture.title}: {tables.axis_label(picture)}"
-                parts.append(_folded(title, rows))
+            table = tables.of_plot(scenario, picture, measured)
+            if table.rows:
+                parts.append(_folded(f"{picture.title}: {table.label}", table.rows))
     for experiment in scenario.experiments:
         if percentiles := tables.of_percentiles(experiment, measured):
             title = (

@@ -2,20 +2,30 @@
 """Formats numbers and tables, for the terminal and for RESULTS.md."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import polars as pl
 
-from weft_scenarios.definition.quantities import CURVES, Quantity, shown_by
+from weft_scenarios.definition.quantities import Quantity, shown_by
 from weft_scenarios.definition.scenario import Experiment, Plot, Scenario
+from weft_scenarios.report import units
 from weft_scenarios.results import ratios
 from weft_scenarios.results.results import Results, chosen, point_text, points_of
 from weft_scenarios.stats import Ratio, Spread
 
 Row = Sequence[str]
 
-SECONDS_FROM_MS = 5000.0
-"""Times beyond are shown in seconds."""
 _PERCENTS = [50.0, 90.0, 99.0, 100.0]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The numbers of a plot."""
+
+    label: str
+    """What they are, with their unit."""
+    rows: Sequence[Row]
+    """The first row is the head. Empty without any number, and for a time series."""
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -38,11 +48,11 @@ def with_spread(value: Spread | Ratio) -> str:
 
 
 def pair(one: Spread, other: Spread | float, unit: str) -> str:
-    """Format two values that are compared, long times in seconds."""
+    """Format two values that are compared, long times in the next unit."""
     against = Spread(other, None, 1) if isinstance(other, float) else other
-    if unit == "ms" and max(one.mean, against.mean) >= SECONDS_FROM_MS:
-        one, against, unit = one.times(1e-3), against.times(1e-3), "s"
-    return f"{with_spread(one)} against {with_spread(against)} {unit}".strip()
+    unit, factor = units.readable(max(one.mean, against.mean), unit)
+    both = [with_spread(value.times(factor)) for value in (one, against)]
+    return f"{' against '.join(both)} {unit}".strip()
 
 
 def _with_interval(value: float, low: float, high: float) -> str:
@@ -65,19 +75,20 @@ def markdown(rows: Sequence[Row]) -> str:
     return "\n".join([lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]])
 
 
-def of_plot(scenario: Scenario, plot: Plot, results: Results) -> list[Row]:
-    """Give the numbers of a plot: a row per point, a column per series. None for a time series."""
+def of_plot(scenario: Scenario, plot: Plot, results: Results) -> Table:
+    """Give the numbers of a plot: a row per point, a column per series."""
     experiment = scenario.experiment(plot.experiment)
+    table = Table(axis_label(plot), [])
     if plot.kind == "course":
-        return []
+        return table
     if plot.kind == "sizes":
-        return _of_tenths(experiment, plot, results)
+        return replace(table, rows=_of_tenths(experiment, plot, results))
     if plot.x is None:
         return _of_distribution(experiment, plot, results)
     frame = results.of(plot.experiment, plot.where)
     frame = ratios.paired(plot, experiment, frame.filter(pl.col(plot.quantity).is_not_null()))
     across = [name for name in (plot.facet, plot.x) if name]
-    return _rows(experiment, plot, frame, across, axis_label(plot))
+    return _of_points(experiment, plot, frame, across)
 
 
 def quantity(plot: Plot) -> Quantity:
@@ -162,7 +173,7 @@ def _percentile(row: Mapping[str, float | None], name: str) -> str:
     return _with_interval(value, low, high)
 
 
-def _of_distribution(experiment: Experiment, plot: Plot, results: Results) -> list[Row]:
+def _of_distribution(experiment: Experiment, plot: Plot, results: Results) -> Table:
     """Give some percentiles of a distribution."""
     frame = results.curves.filter(
         (pl.col("experiment") == plot.experiment)
@@ -174,25 +185,27 @@ def _of_distribution(experiment: Experiment, plot: Plot, results: Results) -> li
         pl.col("y").alias(plot.quantity),
     )
     across = [*([plot.facet] if plot.facet else []), "percentile"]
-    return _rows(experiment, plot, frame, across, CURVES[plot.quantity].axis_label())
+    return _of_points(experiment, plot, frame, across)
 
 
-def _rows(
-    experiment: Experiment, plot: Plot, frame: pl.DataFrame, across: list[str], what: str
-) -> list[Row]:
+def _of_points(experiment: Experiment, plot: Plot, frame: pl.DataFrame, across: list[str]) -> Table:
     if frame.is_empty():
-        return []
+        return Table(axis_label(plot), [])
     series = [] if plot.series == plot.x else points_of(experiment, plot.series, frame)
     labels = [axis.label if (axis := experiment.axis(name)) else name for name in across]
-    rows: list[Row] = [[*labels, *(series or [what])]]
     points = frame.select(across).unique(maintain_order=True).rows()
     order = {name: points_of(experiment, name, frame) for name in across}
     points.sort(key=lambda point: [order[n].index(p) for n, p in zip(across, point, strict=True)])
+    found: list[list[Spread | Ratio | None]] = []
     for point in points:
         part = frame
         for name, value in zip(across, point, strict=True):
             part = part.filter(pl.col(name) == value)
         cells = [part.filter(pl.col(plot.series) == s) for s in series] or [part]
-        shown = [with_spread(ratios.estimate(plot, cell)) if len(cell) else "" for cell in cells]
-        rows.append([*point, *shown])
-    return rows
+        found.append([ratios.estimate(plot, cell) if len(cell) else None for cell in cells])
+    most = max(value.mean for row in found for value in row if value)
+    label, factor = units.relabelled(axis_label(plot), most)
+    rows: list[Row] = [[*labels, *(series or [label])]]
+    for point, row in zip(points, found, strict=True):
+        rows.append([*point, *(with_spread(value.times(factor)) if value else "" for value in row)])
+    return Table(label, rows)
