@@ -228,6 +228,12 @@ def test_numbers_of_the_paper_are_drawn_where_they_belong(tmp_path: Path, kind: 
     assert plot.caption(small, small.plots[0], results).endswith(
         "Diamonds are the paper's numbers."
     )
+    # The legend's diamond takes no place in the panel.
+    made.draw_without_rendering()
+    panel = made.axes[0]
+    box = panel.get_tightbbox()
+    assert box
+    assert box.y0 == pytest.approx(panel.xaxis.label.get_window_extent().y0)
 
 
 @pytest.mark.parametrize("kind", ["line", "bars"])

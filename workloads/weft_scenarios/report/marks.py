@@ -112,7 +112,9 @@ def _draw_paper(
         colour = "white" if name is None else looks[name].colour
         axes.plot(x, y, markerfacecolor=colour, **how)
     if plot.paper:
-        axes.plot([], [], markerfacecolor="white", label="the paper's", **how)
+        # Clipped: otherwise the layout keeps space for a marker at the picture's lower left corner.
+        in_legend = how | {"clip_on": True, "markerfacecolor": "white", "label": "the paper's"}
+        axes.plot([], [], **in_legend)
 
 
 def _draw_series(axes: Axes, plot: Plot, experiment: Experiment, series: _Series) -> None:
