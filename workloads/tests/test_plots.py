@@ -153,17 +153,22 @@ def test_a_model_has_its_own_style_whichever_others_are_the_same_for_all_series(
     assert styles["MPTCP-RB: FCT by the model of MPTCP-RB, section 5"] == ":"
 
 
-def test_a_logarithmic_axis_within_one_decade_has_several_labels(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("fct_mean_ms", "labels"),
+    [
+        ([3.0, 7.0, 12.0, 25.0], [5, 10, 20]),
+        ([3.0, 70.0, 120.0, 25_000.0], [10, 100, 1000, 10_000]),
+    ],
+)
+def test_a_logarithmic_axis_within_few_decades_has_several_labels_in_each(
+    tmp_path: Path, fct_mean_ms: list[float], labels: list[float]
+) -> None:
     small = read(tmp_path, SMALL.replace('x = "flows"', 'x = "flows"\nlog = "y"'))
-    runs = of_both(
-        fct_mean_ms=[3.0, 7.0, 12.0, 25.0],
-    )
-    figure = plot.figure(small, small.plots[0], measured(runs))
+    figure = plot.figure(small, small.plots[0], measured(of_both(fct_mean_ms=fct_mean_ms)))
     assert figure
     figure.draw_without_rendering()
     low, high = figure.axes[0].get_ylim()
-    seen = [tick for tick in figure.axes[0].get_yticks() if low <= tick <= high]
-    assert seen == [5, 10, 20]
+    assert [tick for tick in figure.axes[0].get_yticks() if low <= tick <= high] == labels
 
 
 def test_labels_break_between_number_and_unit_last() -> None:

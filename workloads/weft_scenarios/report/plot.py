@@ -26,6 +26,8 @@ _CAPTION_INCHES, _CAPTION_LETTERS = 0.14, 17
 _FACETS_ACROSS = 4
 """More panels go into the next row: the page of a scenario is not wider."""
 _GROUPED_FROM = 10_000
+_DENSE_UP_TO = 10**3
+"""A logarithmic axis with less between its ends has three labels a decade, and otherwise one."""
 _LINEAR = 10
 """A logarithmic axis is linear below, so that it can show 0."""
 
@@ -184,7 +186,9 @@ def _scale(axes: Axes, plot: Plot, experiment: Experiment) -> None:
     if "y" in plot.log:
         axes.set_yscale("log")
         # Often all values lie within one decade, which would have one tick.
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        low, high = axes.get_ylim()
+        is_dense = high < _DENSE_UP_TO * low
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if is_dense else (1,)))
         axes.yaxis.set_major_formatter(FuncFormatter(_grouped))
         axes.yaxis.set_minor_formatter(NullFormatter())
     # Lines of ratios lie around 1.
