@@ -26,6 +26,13 @@ def ratios(
     *flows: tuple[str, str, float, float, float], traffic: str = "random", **topology: object
 ) -> dict[str, float]:
     """Compare flows: source, destination, MB, start and FCT in units of a megabyte's time."""
+    return fluid.metrics(*run(*flows, traffic=traffic, **topology))
+
+
+def run(
+    *flows: tuple[str, str, float, float, float], traffic: str = "random", **topology: object
+) -> tuple[dict[str, object], pl.DataFrame]:
+    """Give what a run leaves of flows as in `ratios`."""
     rows = [
         {
             "src": source,
@@ -38,7 +45,7 @@ def ratios(
         for source, destination, size, start, fct in flows
     ]
     info = {"workload": {"traffic": traffic}, "lab": {"topology": TOPOLOGY | topology}}
-    return fluid.metrics(info, pl.DataFrame(rows))
+    return info, pl.DataFrame(rows)
 
 
 def test_flows_share_a_link_evenly_or_the_shortest_goes_first() -> None:
@@ -48,6 +55,14 @@ def test_flows_share_a_link_evenly_or_the_shortest_goes_first() -> None:
     assert found["fct_p99_by_even"] == pytest.approx(1)
     assert found["fct_mean_by_shortest"] == pytest.approx(6 / 5)
     assert found["fct_p99_by_shortest"] == pytest.approx(1)
+
+
+def test_each_flow_has_its_time_with_the_shortest_first() -> None:
+    flows = ("h1_1", "h2_1", 3, 0, 4), ("h1_1", "h2_2", 1, 0, 2)
+    found = fluid.shortest_first_fct_ns(*run(*flows))
+    assert found is not None
+    assert found.to_list() == pytest.approx([at(4), at(1)])
+    assert fluid.shortest_first_fct_ns(*run(*flows, kind="fat-tree")) is None
 
 
 def test_equal_flows_of_an_incast_have_half_the_mean_when_one_goes_first() -> None:

@@ -10,11 +10,18 @@ import pytest
 from small_scenario import SMALL, read
 from weft_scenarios.definition.scenario import Scenario
 from weft_scenarios.errors import ScenarioError
+from weft_scenarios.measures import fluid
 from weft_scenarios.report import plot, results_page, tables
-from weft_scenarios.results import pooled
+from weft_scenarios.results import bounds, pooled
 from weft_scenarios.results.results import About, Results
+from weft_scenarios.runs import matrix
 
 POOLED = SMALL.replace("seconds = 1.0", 'seconds = 1.0\npercentiles = "scheduler"')
+BY_SIZE = POOLED.replace(
+    "[[claim]]",
+    '[[plot]]\nname = "sizes"\ntitle = "By size"\nkind = "sizes"\nquantity = "slowdown"\n'
+    'models = ["slowdown_shortest"]\n\n[[claim]]',
+)
 
 
 def flows(fct_ms: Callable[[str, int, int], float], seeds: int, per_seed: int) -> pl.DataFrame:
@@ -26,8 +33,11 @@ def flows(fct_ms: Callable[[str, int, int], float], seeds: int, per_seed: int) -
                 "flows": 16.0,
                 "scheduler": name,
                 "seed": seed,
+                "run": f"{name}-{seed}",
+                "flow": number,
                 "bytes": 1000 * (number + 1),
                 "fct_ns": int(fct_ms(name, seed, number) * 1e6),
+                "ideal_fct_ns": 1_000_000,
                 "slowdown": fct_ms(name, seed, number),
             }
             for name in ("rb", "minrtt")
@@ -50,7 +60,7 @@ def row(table: pl.DataFrame, sizes: str, scheduler: str = "rb") -> dict[str, flo
 
 def made(tmp_path: Path, table: pl.DataFrame) -> tuple[Scenario, pl.DataFrame]:
     one = read(tmp_path, POOLED)
-    return one, pooled.collect(one, table)
+    return one, pooled.collect(one, table, bounds.collect(one, []))
 
 
 def test_a_percentile_is_that_of_all_flows_and_not_a_mean_of_seeds(tmp_path: Path) -> None:
@@ -114,10 +124,11 @@ def test_flows_of_one_size_have_no_tenths(tmp_path: Path) -> None:
     assert table["sizes"].unique().to_list() == ["all"]
 
 
-def test_flows_by_size_are_drawn_and_tabulated(tmp_path: Path) -> None:
-    picture = '[[plot]]\nname = "sizes"\ntitle = "By size"\nkind = "sizes"\nquantity = "slowdown"\n'
-    one = read(tmp_path, POOLED.replace("[[claim]]", f"{picture}\n[[claim]]"))
-    table = pooled.collect(one, flows(lambda name, _, n: n + 1 + (name == "rb"), 5, 100))
+def test_flows_by_size_are_drawn_and_tabulated_beside_what_none_can_beat(tmp_path: Path) -> None:
+    one = read(tmp_path, BY_SIZE)
+    by_size = flows(lambda name, _, n: n + 1 + (name == "rb"), 5, 200)
+    least = by_size.select("run", "flow", pl.lit(500_000.0).alias(bounds.COLUMN))
+    table = pooled.collect(one, by_size, least)
     about = About(quick=False, kernels=["Linux 7"], revisions=["abc"], runs=10, failed=[])
     runs = pl.DataFrame(
         {"experiment": ["one"], "flows": ["16"], "scheduler": ["rb"], "seed": [1]}
@@ -127,17 +138,49 @@ def test_flows_by_size_are_drawn_and_tabulated(tmp_path: Path) -> None:
     drawn = plot.figure(one, one.plots[1], found)
     assert drawn
     drawn.draw_without_rendering()
-    labels = [label.get_text() for label in drawn.axes[0].get_xticklabels()]
-    assert labels[:2] == ["10 kB", "20 kB"]
-    solid = next(line for line in drawn.axes[0].lines if line.get_linestyle() == "-")
-    assert len(np.asarray(solid.get_xdata())) == 10
+    (panel,) = drawn.axes
+    labels = [label.get_text() for label in panel.get_xticklabels()]
+    assert labels[:2] == ["20 kB", "40 kB"]
+    lines = {
+        line.get_label(): np.asarray(line.get_ydata())
+        for line in panel.lines
+        if line.get_linestyle() == "-"
+    }
+    assert list(lines) == ["MPTCP-RB", "MinRTT", "Shortest flows first, fluid"]
+    assert {len(values) for values in lines.values()} == {10}
+    assert set(lines["Shortest flows first, fluid"]) == {0.5}
     rows = tables.of_plot(one, one.plots[1], found).rows
-    assert rows[0] == ["Flows (B)", "rb", "minrtt"]
-    assert rows[1][0] == "1000 to 10000"
+    assert rows[0] == ["Flows (B)", "rb", "minrtt", "Shortest flows first, fluid"]
+    assert rows[1][0] == "1000 to 20000"
+    assert rows[1][3] == "0.5 [0.5 to 0.5], 0.5 [0.5 to 0.5]"
     assert len(rows) == 11
     page = results_page.of("x", one, found, tmp_path)
     assert "percentiles of the flows of all seeds together" in page.body
-    assert "| 16 | rb | all | 500 | " in page.body
+    assert "| 16 | rb | all | 1000 | " in page.body
+
+
+def test_bounds_are_computed_once_for_all_that_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = read(tmp_path, BY_SIZE)
+    calls = []
+
+    def shortest(info: dict[str, int], arrived: pl.DataFrame) -> pl.Series:
+        calls.append(info["seed"])
+        return arrived["fct_ns"] / 2
+
+    monkeypatch.setattr(fluid, "shortest_first_fct_ns", shortest)
+    done = []
+    for run in matrix.runs(one, quick=False):
+        folder = tmp_path / f"{run.at['scheduler']}-{run.at['flows']}-{run.seed}"
+        folder.mkdir()
+        (folder / "run.json").write_text(f'{{"seed": {run.seed}}}')
+        (folder / "flows.csv").write_text(f"flow,fct_ns,error\n0,{1000 * run.seed},\n1,,lost\n")
+        done.append((run, folder))
+    found = bounds.collect(one, done)
+    assert sorted(calls) == [1, 1, 2, 2, 3, 3]  # For 1 and 16 flows.
+    assert len(found) == len(done) == 12
+    assert found.filter(pl.col("run") == "minrtt-16-3").rows() == [("minrtt-16-3", 0, 1500.0)]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from weft_scenarios.definition.scenario import Scenario
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import write_whole
 from weft_scenarios.report import plot, results_page, tables
-from weft_scenarios.results import flows, pooled, results
+from weft_scenarios.results import bounds, flows, pooled, results
 from weft_scenarios.results.claims import judge
 from weft_scenarios.runs import installation, machine, matrix
 from weft_scenarios.runs.check import check
@@ -182,8 +182,9 @@ class _Keeper:
         try:
             table = flows.collect(one.scenario, folders)
             if about.state != _RUNNING:
-                # Resampling takes seconds, which a look at what there is so far need not.
-                found = replace(found, percentiles=pooled.collect(one.scenario, table))
+                # This takes seconds, which a look at what there is so far need not.
+                least = bounds.collect(one.scenario, folders)
+                found = replace(found, percentiles=pooled.collect(one.scenario, table, least))
             results.write(one.folder, replace(found, about=about))
             flows.write(one.folder, table)
             write_whole(one.folder / "scenario.toml", one.scenario.source_file.text)

@@ -124,9 +124,11 @@ CURVES: dict[str, Quantity] = {
 }
 """Distributions over flows or packets, and time series."""
 
+SHORTEST = "slowdown_shortest"
 POOLED: dict[str, Quantity] = {
     "fct_ms": Quantity("FCT", "ms"),
     "slowdown": Quantity("FCT by that on an idle fabric", ""),
+    SHORTEST: Quantity("Shortest flows first, fluid", "", is_exact=True),
 }
 """Of the flows of all seeds together; `pooled.py` computes them."""
 POOLED_COLUMNS = ("sizes", "from_bytes", "to_bytes", "quantity", "flow_count", "seed_count")

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from weft_scenarios.definition.quantities import METRICS, POOLED, POOLED_COLUMNS, shown_by
+from weft_scenarios.definition.quantities import METRICS, POOLED, POOLED_COLUMNS, Quantity, shown_by
 from weft_scenarios.definition.scenario import (
     Axis,
     Claim,
@@ -226,7 +226,7 @@ def _plot(table: Table, experiments: tuple[Experiment, ...]) -> Plot:
         experiment=experiment.name,
         kind=kind,
         quantity=table.choice("quantity", quantities),
-        models=_models(table),
+        models=_models(table, POOLED if kind == "sizes" else METRICS),
         x=table.choice("x", names) if quantities is METRICS else None,
         series=table.choice("series", names, "scheduler"),
         facet=table.choice("facet", names, None),
@@ -243,8 +243,9 @@ def _plot(table: Table, experiments: tuple[Experiment, ...]) -> Plot:
     _require_series(table, plot, experiment)
     x_axis = experiment.axis(plot.x or "")
     is_scale = x_axis and all(not isinstance(value, str) for value in x_axis.values())
-    if plot.models and not (kind == "line" and is_scale):
-        raise table.fail('models are lines: give kind = "line", and an axis of numbers', "models")
+    if plot.models and not (kind == "sizes" or (kind == "line" and is_scale)):
+        right = 'give kind = "line", and an axis of numbers, or kind = "sizes"'
+        raise table.fail(f"models are lines: {right}", "models")
     table.end()
     return plot
 
@@ -288,9 +289,9 @@ def _paper_value(table: Table, experiment: Experiment, plot: Plot) -> PaperValue
     return made
 
 
-def _models(table: Table) -> tuple[str, ...]:
+def _models(table: Table, quantities: Mapping[str, Quantity]) -> tuple[str, ...]:
     models = tuple(table.names("models", []))
-    exact = [name for name, metric in METRICS.items() if metric.is_exact]
+    exact = [name for name, quantity in quantities.items() if quantity.is_exact]
     for name in models:
         if name not in exact:
             raise table.fail(f"models: {name!r} is not one of {', '.join(exact)}", "models")

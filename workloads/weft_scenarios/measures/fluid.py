@@ -68,38 +68,75 @@ Share = Callable[[Links, Rates, Rates, Flows], Sharing]
 and the number of each among all flows."""
 
 
-def metrics(info: Mapping[str, Any], flows: pl.DataFrame) -> dict[str, float]:
-    """Compare FCTs with all models; gives nothing for other fabrics than leaf-spines.
+class Covered(NamedTuple):
+    """The flows of a run that the models cover, in the order of their table."""
 
-    Nor for traffic whose flows have no size of their own. Spines may change during the run. `flows`
-    are the rows of flows.csv of completed flows; those of the warm-up are in the way of the others,
-    and are not compared.
+    start_s: Rates
+    octets: Rates
+    links: Links
+    phases: Sequence[Phase]
+    delay_s: Rates
+    """Added to transmission times: propagation, and a last packet's way through switches."""
+
+    def fct_s(self, share: Share) -> Rates:
+        """Compute the FCT of every flow."""
+        found = _fct_s(self.start_s, self.octets, self.links, self.phases, share)
+        return found + self.delay_s
+
+
+def metrics(info: Mapping[str, Any], flows: pl.DataFrame) -> dict[str, float]:
+    """Compare FCTs with all models; gives nothing for what they do not cover, see `covered`.
+
+    `flows` are the rows of flows.csv of completed flows; those of the warm-up are in the way of the
+    others, and are not compared.
+    """
+    flowing = covered(info, flows)
+    if flowing is None:
+        return {}
+    counts = warmup.is_over(flows, info)
+    fct_s = flows["fct_ns"].filter(counts) / 1e9
+    found = {}
+    shares = {"even": _evenly, "shortest": _shortest_first, "class": _by_class(len(flows))}
+    for name, share in shares.items():
+        least_s = pl.Series(flowing.fct_s(share)).filter(counts)
+        found[f"fct_mean_by_{name}"] = number(fct_s.mean()) / number(least_s.mean())
+        found[f"fct_p99_by_{name}"] = _p99(fct_s) / _p99(least_s)
+        found[f"fct_mean_{name}_ms"] = number(least_s.mean()) * 1e3
+    return found
+
+
+def shortest_first_fct_ns(info: Mapping[str, Any], flows: pl.DataFrame) -> pl.Series | None:
+    """Compute the FCT of every flow if the shortest go first; None for what is not covered.
+
+    `flows` are those of `metrics`.
+    """
+    flowing = covered(info, flows)
+    return None if flowing is None else pl.Series(flowing.fct_s(_shortest_first) * 1e9)
+
+
+def covered(info: Mapping[str, Any], flows: pl.DataFrame) -> Covered | None:
+    """Take what the models need from a run; None for other fabrics than leaf-spines.
+
+    Nor is there anything for traffic whose flows have no size of their own. Spines may change
+    during the run.
     """
     lab = info.get("lab", {})
     topology = lab.get("topology", {})
     has_sizes = info.get("workload", {}).get("traffic") in ("random", "incast")
     if topology.get("kind") != "leaf-spine" or not has_sizes:
-        return {}
+        return None
     spines = [f"spine{number}" for number in range(1, topology["spines"] + 1)]
     if any(change["target"] not in spines for change in topology.get("changes", [])):
-        return {}
-    links, phases = _links(topology, flows), list(_phases(topology))
-    start_s = flows["start_ns"].to_numpy() / 1e9
+        return None
     octets = flows["bytes"].to_numpy().astype(float)
-    # Added to transmission times: propagation delays, and a last packet's way through switches.
     host_rate = topology["host_rate_bps"] / 8 * _PAYLOAD_SHARE
-    delay_s = flows["ideal_fct_ns"].to_numpy() / 1e9 - octets / host_rate
-    counts = warmup.is_over(flows, info)
-    fct_s = flows["fct_ns"].filter(counts) / 1e9
-    found = {}
-    shares = {"even": _evenly, "shortest": _shortest_first, "class": _by_class(len(octets))}
-    for name, share in shares.items():
-        all_s = pl.Series(_fct_s(start_s, octets, links, phases, share) + delay_s)
-        least_s = all_s.filter(counts)
-        found[f"fct_mean_by_{name}"] = number(fct_s.mean()) / number(least_s.mean())
-        found[f"fct_p99_by_{name}"] = _p99(fct_s) / _p99(least_s)
-        found[f"fct_mean_{name}_ms"] = number(least_s.mean()) * 1e3
-    return found
+    return Covered(
+        flows["start_ns"].to_numpy() / 1e9,
+        octets,
+        _links(topology, flows),
+        list(_phases(topology)),
+        flows["ideal_fct_ns"].to_numpy() / 1e9 - octets / host_rate,
+    )
 
 
 def _p99(values: pl.Series) -> float:

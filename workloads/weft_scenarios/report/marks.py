@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 from matplotlib.axes import Axes
 
-from weft_scenarios.definition.quantities import CURVES, METRICS
+from weft_scenarios.definition.quantities import CURVES, METRICS, POOLED
 from weft_scenarios.definition.scenario import Axis, Experiment, Plot
 from weft_scenarios.measures import curves
 from weft_scenarios.report import panels, style, tables
@@ -55,6 +55,9 @@ class _Series:
 def draw_panel(axes: Axes, plot: Plot, experiment: Experiment, frame: pl.DataFrame) -> None:
     """Draw all series of a panel, the formulas beside them, and the paper's numbers."""
     series_axis = axis_of(experiment, plot.series)
+    if plot.kind == "sizes":
+        _draw_sizes_of_all(axes, plot, experiment, frame)
+        return
     # A formula has the same line in all panels, also where another one is drawn for all series.
     lines = dict(zip(plot.models, itertools.cycle(_MODEL_LINES)))
     if not series_axis.name:
@@ -119,14 +122,26 @@ def _draw_paper(
 
 def _draw_series(axes: Axes, plot: Plot, experiment: Experiment, series: _Series) -> None:
     look, frame = series.look, series.frame
-    if plot.kind == "sizes":
-        _draw_sizes(axes, look, frame)
-    elif plot.kind == "cdf":
+    if plot.kind == "cdf":
         _draw_cdf(axes, look, frame)
     elif plot.kind == "course":
         _draw_course(axes, look, frame, CURVES[plot.quantity].holds)
     else:
         _draw_points(axes, plot, experiment, series)
+
+
+def _draw_sizes_of_all(axes: Axes, plot: Plot, experiment: Experiment, frame: pl.DataFrame) -> None:
+    """Draw the flows of all series by size, and the models beside them."""
+    measured = frame.filter(pl.col("quantity") == plot.quantity)
+    series = points_of(experiment, plot.series, measured)
+    looks = style.looks(axis_of(experiment, plot.series), series)
+    for name in series:
+        _draw_sizes(axes, looks[name], measured.filter(pl.col(plot.series) == name))
+    for model in plot.models:
+        # It is the same for all series, which have the same flows.
+        first = frame.filter((pl.col("quantity") == model) & (pl.col(plot.series) == series[0]))
+        if len(first):
+            _draw_sizes(axes, style.Look(POOLED[model].label, SHARED_COLOUR, ""), first)
 
 
 def _draw_sizes(axes: Axes, look: style.Look, frame: pl.DataFrame) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from weft_scenarios.definition.quantities import Quantity, shown_by
+from weft_scenarios.definition.quantities import POOLED, Quantity, shown_by
 from weft_scenarios.definition.scenario import Experiment, Plot, Scenario
 from weft_scenarios.report import units
 from weft_scenarios.results import ratios
@@ -104,13 +104,16 @@ def axis_label(plot: Plot) -> str:
 
 
 def tenths(plot: Plot, results: Results) -> pl.DataFrame:
-    """Give the pooled percentiles of a plot, by tenths of the flows; column `number` is which."""
+    """Give the pooled percentiles of a plot, by tenths of the flows; column `number` is which.
+
+    Those of its models are among them.
+    """
     frame = results.percentiles
     if frame.is_empty():
         return frame
     frame = frame.filter(
         (pl.col("experiment") == plot.experiment)
-        & (pl.col("quantity") == plot.quantity)
+        & pl.col("quantity").is_in([plot.quantity, *plot.models])
         & pl.col("sizes").str.starts_with("tenth ")
     )
     number_of = pl.col("sizes").str.strip_prefix("tenth ").cast(pl.Int64).alias("number")
@@ -124,13 +127,21 @@ def _of_tenths(experiment: Experiment, plot: Plot, results: Results) -> list[Row
     series = points_of(experiment, plot.series, frame)
     facet = experiment.axis(plot.facet or "")
     across = [*([facet.name] if facet else []), "number"]
-    rows: list[Row] = [[*([facet.label] if facet else []), "Flows (B)", *series]]
+    models = [POOLED[model].label for model in plot.models]
+    rows: list[Row] = [[*([facet.label] if facet else []), "Flows (B)", *series, *models]]
     for point in frame.partition_by(across, maintain_order=True):
-        by_series = {row[plot.series]: row for row in point.rows(named=True)}
+        by_quantity = {
+            quantity: point.filter(pl.col("quantity") == quantity).rows(named=True)
+            for quantity in (plot.quantity, *plot.models)
+        }
+        by_series = {row[plot.series]: row for row in by_quantity[plot.quantity]}
         ends = (min(point["from_bytes"].to_list()), max(point["to_bytes"].to_list()))
         bounds = " to ".join(map(str, ends))
         first = [point[facet.name][0]] if facet else []
         cells = [_median_and_p99(by_series[name]) if name in by_series else "" for name in series]
+        # It is the same for all series, which have the same flows.
+        for model in plot.models:
+            cells += [_median_and_p99(row) for row in by_quantity[model][:1]] or [""]
         rows.append([*first, bounds, *cells])
     return rows
 

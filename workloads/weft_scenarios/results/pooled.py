@@ -15,7 +15,8 @@ Bootstrap Methods and their Application, section 3.8).
 | one per axis             |          | the point                                                 |
 | `sizes`                  |          | size class: `all`, `below 100 kB`, `from 1 MB`, `tenth N` |
 | `from_bytes`, `to_bytes` | B        | smallest and largest flow in it                           |
-| `quantity`               |          | `fct_ms`, or `slowdown`: FCT by that on an idle fabric    |
+| `quantity`               |          | `fct_ms`; `slowdown`: FCT by that on an idle fabric;      |
+|                          |          | `slowdown_shortest`: that of shortest flows first, fluid  |
 | `flow_count`, `seed_count` |        | how many flows, of how many seeds                         |
 | `p50`, ..., `p999`       | the same | percentiles; p95 from 20 flows, p99 from 100, p999 (99.9%) |
 |                          |          | from 10 000                                               |
@@ -31,9 +32,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from weft_scenarios.definition.quantities import POOLED
+from weft_scenarios.definition.quantities import POOLED, SHORTEST
 from weft_scenarios.definition.scenario import Experiment, Scenario
 from weft_scenarios.measures.metrics import LONG_BYTES, SHORT_BYTES
+from weft_scenarios.results import bounds
 from weft_scenarios.results.flows import as_text
 from weft_scenarios.stats import LEVEL, SEEDS_MIN
 
@@ -53,8 +55,12 @@ _CELLS_AT_ONCE = 4_000_000
 Numbers = NDArray[np.float64]
 
 
-def collect(scenario: Scenario, flows: pl.DataFrame) -> pl.DataFrame:
-    """Compute the table for the experiments that ask for it, from that of flows.parquet."""
+def collect(scenario: Scenario, flows: pl.DataFrame, least: pl.DataFrame) -> pl.DataFrame:
+    """Compute the table for the experiments that ask for it.
+
+    `flows` is the table of flows.parquet, and `least` that of `bounds.collect`.
+    """
+    flows = flows.join(least, on=["run", "flow"], how="left")
     parts = [
         table(flows, experiment) for experiment in scenario.experiments if experiment.percentiles
     ]
@@ -71,6 +77,7 @@ def table(flows: pl.DataFrame, experiment: Experiment) -> pl.DataFrame:
         (pl.col("experiment") == experiment.name) & pl.col("fct_ns").is_not_null()
     ).with_columns(
         (pl.col("fct_ns") / 1e6).alias("fct_ms"),
+        (pl.col(bounds.COLUMN) / pl.col("ideal_fct_ns")).alias(SHORTEST),
         *(as_text(axis, flows).alias(axis.name) for axis in experiment.axes),
     )
     if done.is_empty():
@@ -117,7 +124,9 @@ def _of_point(
             "seed_count": some["seed"].n_unique(),
         }
         for quantity in POOLED:
-            yield about | {"quantity": quantity} | percentiles(some, quantity)
+            known = some.filter(pl.col(quantity).is_not_null())
+            if len(known):
+                yield about | {"quantity": quantity} | percentiles(known, quantity)
 
 
 def percentiles(flows: pl.DataFrame, quantity: str) -> dict[str, float | None]:
