@@ -101,6 +101,9 @@ def test_background_flows_count_where_they_go_the_same_way(tmp_path: Path) -> No
     rows = ["src,dst,bytes", same_way, same_way, other_way, elsewhere, ""]
     (folder / "background.csv").write_text("\n".join(rows))
     assert measure(folder).metrics["background_mbps"] == pytest.approx(8000 / 4e3)
+    # Nothing that goes the same way is no goodput of 0, which a ratio could be taken of.
+    (folder / "background.csv").write_text("\n".join(["src,dst,bytes", other_way, elsewhere, ""]))
+    assert "background_mbps" not in measure(folder).metrics
 
 
 def test_the_offered_load_follows_from_sizes_and_start_times(tmp_path: Path) -> None:

@@ -177,7 +177,8 @@ def _of_fairness(flows: pl.DataFrame) -> dict[str, float]:
 def _of_background(folder: Path, flows: pl.DataFrame) -> dict[str, float]:
     """Give the goodput of plain TCP in the background that goes the same way as measured flows do.
 
-    That is, from the racks that these come from to the racks that they go to.
+    That is, from the racks that these come from to the racks that they go to. Where none does,
+    there is nothing that measured flows could leave to others.
     """
     file = folder / "background.csv"
     if not file.exists():
@@ -186,6 +187,8 @@ def _of_background(folder: Path, flows: pl.DataFrame) -> dict[str, float]:
     same_way = pl.read_csv(file).with_columns(rack).join(
         flows.select(rack).unique(), on=("src", "dst"), how="semi"
     )  # fmt: skip
+    if same_way.is_empty():
+        return {}
     return {"background_mbps": number(same_way["bytes"].sum()) * 8e3 / _span_ns(flows)}
 
 
