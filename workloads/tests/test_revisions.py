@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from weft_scenarios.results.revisions import programs
+from weft_scenarios.results.revisions import programs, told_apart
 
 
 @pytest.fixture
@@ -75,3 +75,18 @@ def test_a_revision_that_git_does_not_know_has_no_programs(checkout: Path) -> No
     assert programs("0123456", checkout) is None
     assert programs("unknown", checkout) is None
     assert programs("--output=/dev/null", checkout) is None
+
+
+def test_of_revisions_with_the_same_programs_the_newest_is_named(checkout: Path) -> None:
+    first = commit(checkout, "host/kernel/weft.c", 1_000_000_000)
+    second = commit(checkout, "workloads/scenarios/loop.toml", 1_000_000_001)
+    third = commit(checkout, "README.md", 1_000_000_002)
+    other = commit(checkout, "Cargo.lock", 1_000_000_003)
+    dirty = f"{second}-dirty"
+    assert told_apart([third, first, second], checkout) == [third]
+    assert told_apart([other, second, dirty, first, "unknown"], checkout) == [
+        "unknown",
+        second,
+        dirty,
+        other,
+    ]

@@ -11,6 +11,7 @@ from weft_scenarios.definition.scenario import Claim, Scenario
 from weft_scenarios.report import plot, tables
 from weft_scenarios.results.claims import OUTCOMES, Judged, Verdict, judge
 from weft_scenarios.results.results import Results
+from weft_scenarios.results.revisions import told_apart
 
 FULL = "-full"
 """Ends the name of a page about the set at the paper's scale."""
@@ -155,7 +156,7 @@ def _effort(measured: Results) -> str:
     """Describe the runs, and their cost if it is known; older runs did not record it."""
     about = measured.about
     took = f", {about.wall_s / 60:.0f} min of real time one after the other" if about.wall_s else ""
-    ran = f"{' and '.join(about.kernels)}, Weft {' and '.join(about.revisions)}"
+    ran = f"{' and '.join(about.kernels)}, Weft {' and '.join(told_apart(about.revisions))}"
     is_part = about.planned is not None and about.runs < about.planned
     planned = f" of {about.planned}" if is_part else ""
     return f"{_RUNS} {about.runs}{planned} on {ran}{took}."

@@ -2,6 +2,7 @@
 """Which revisions of Weft run the same programs."""
 
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,11 +32,29 @@ class Programs(NamedTuple):
 def programs(revision: str, root: Path = ROOT) -> Programs | None:
     """Give the programs of a revision; None where `root` is no git checkout that has it."""
     commit = revision.removesuffix(_DIRTY)
-    log = ["git", "-C", str(root), "log", "-1", "--format=%ct %H", "--end-of-options"]
-    done = subprocess.run(
-        [*log, commit, "--", *_SOURCES], capture_output=True, text=True, check=False
-    )
+    said = _last_commit(root, commit, "--", *_SOURCES)
+    if said is None:
+        return None
+    committed_s, changed = said
+    return Programs(committed_s, commit == revision, changed)
+
+
+def told_apart(revisions: Iterable[str], root: Path = ROOT) -> list[str]:
+    """Give one revision for all that have the same programs, the newest; the oldest comes first."""
+    told: dict[Programs | str, tuple[int, str]] = {}
+    for revision in revisions:
+        own = _last_commit(root, revision.removesuffix(_DIRTY))
+        dated = (own[0] if own else 0, revision)
+        same = programs(revision, root) or revision
+        told[same] = max(told.get(same, dated), dated)
+    return [revision for _, revision in sorted(told.values())]
+
+
+def _last_commit(root: Path, revision: str, *paths: str) -> tuple[int, str] | None:
+    """Give time and hash of the last commit of a revision, that changed paths if some are given."""
+    log = ["git", "-C", str(root), "log", "-1", "--format=%ct %H", "--end-of-options", revision]
+    done = subprocess.run([*log, *paths], capture_output=True, text=True, check=False)
     if done.returncode or not done.stdout:
         return None
-    committed_s, changed = done.stdout.split()
-    return Programs(int(committed_s), commit == revision, changed)
+    committed_s, commit = done.stdout.split()
+    return int(committed_s), commit
