@@ -59,10 +59,10 @@ def test_flows_share_a_link_evenly_or_the_shortest_goes_first() -> None:
 
 def test_each_flow_has_its_time_with_the_shortest_first() -> None:
     flows = ("h1_1", "h2_1", 3, 0, 4), ("h1_1", "h2_2", 1, 0, 2)
-    found = fluid.shortest_first_fct_ns(*run(*flows))
+    found = fluid.covered(*run(*flows))
     assert found is not None
-    assert found.to_list() == pytest.approx([at(4), at(1)])
-    assert fluid.shortest_first_fct_ns(*run(*flows, kind="fat-tree")) is None
+    assert found.fct_s(fluid.shortest_first) == pytest.approx([at(4) / 1e9, at(1) / 1e9])
+    assert fluid.covered(*run(*flows, kind="fat-tree")) is None
 
 
 def test_equal_flows_of_an_incast_have_half_the_mean_when_one_goes_first() -> None:

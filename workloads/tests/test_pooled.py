@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Percentiles of the flows of all seeds together."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -159,28 +160,44 @@ def test_flows_by_size_are_drawn_and_tabulated_beside_what_none_can_beat(tmp_pat
     assert "| 16 | rb | all | 1000 | " in page.body
 
 
-def test_bounds_are_computed_once_for_all_that_is_compared(
+def test_bounds_are_computed_once_for_runs_with_the_same_flows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = read(tmp_path, BY_SIZE)
     calls = []
+    real = fluid.Covered.fct_s
 
-    def shortest(info: dict[str, int], arrived: pl.DataFrame) -> pl.Series:
-        calls.append(info["seed"])
-        return arrived["fct_ns"] / 2
+    def counted(flowing: fluid.Covered, share: fluid.Share) -> fluid.Rates:
+        calls.append((len(flowing.phases[0].rates), flowing.octets.tolist()))
+        return real(flowing, share)
 
-    monkeypatch.setattr(fluid, "shortest_first_fct_ns", shortest)
+    monkeypatch.setattr(fluid.Covered, "fct_s", counted)
     done = []
     for run in matrix.runs(one, quick=False):
         folder = tmp_path / f"{run.at['scheduler']}-{run.at['flows']}-{run.seed}"
         folder.mkdir()
-        (folder / "run.json").write_text(f'{{"seed": {run.seed}}}')
-        (folder / "flows.csv").write_text(f"flow,fct_ns,error\n0,{1000 * run.seed},\n1,,lost\n")
+        # Larger racks with 16 flows; and minrtt loses the second flow with seed 3.
+        hosts = 4 if run.at["flows"] == 1 else 8
+        topology = {"kind": "leaf-spine", "leaves": 2, "hosts": hosts, "spines": 2}
+        topology |= {"rate_bps": 8_000_000, "host_rate_bps": 8_000_000}
+        lab = {"topology": topology, "scheduler": run.at["scheduler"]}
+        info = {"lab": lab, "workload": {"traffic": "random"}}
+        (folder / "run.json").write_text(json.dumps(info))
+        is_lost = (run.at["scheduler"], run.seed) == ("minrtt", 3)
+        (folder / "flows.csv").write_text(
+            "flow,src,dst,bytes,start_ns,fct_ns,ideal_fct_ns,error\n"
+            f"0,h1_1,h2_1,{1000 * run.seed},0,9000000,5000000,\n"
+            f"1,h1_1,h2_1,9000,0,{'' if is_lost else 20000000},15000000,\n"
+        )
         done.append((run, folder))
     found = bounds.collect(one, done)
-    assert sorted(calls) == [1, 1, 2, 2, 3, 3]  # For 1 and 16 flows.
-    assert len(found) == len(done) == 12
-    assert found.filter(pl.col("run") == "minrtt-16-3").rows() == [("minrtt-16-3", 0, 1500.0)]
+    seeds = [[1000, 9000], [2000, 9000], [3000], [3000, 9000]]
+    assert sorted(calls) == [(links, octets) for links in (20, 36) for octets in seeds]
+    assert len(found) == 2 * len(done) - 2
+    # The shorter one goes first, and takes as long as alone.
+    times = dict(found.filter(pl.col("run") == "rb-16-3").select("flow", bounds.COLUMN).rows())
+    assert times[0] == pytest.approx(5_000_000)
+    assert times[1] == pytest.approx(15_000_000 + 3000 / 1e6 * 1514 / 1424 * 1e9)
 
 
 @pytest.mark.parametrize(

@@ -96,22 +96,13 @@ def metrics(info: Mapping[str, Any], flows: pl.DataFrame) -> dict[str, float]:
     counts = warmup.is_over(flows, info)
     fct_s = flows["fct_ns"].filter(counts) / 1e9
     found = {}
-    shares = {"even": _evenly, "shortest": _shortest_first, "class": _by_class(len(flows))}
+    shares = {"even": _evenly, "shortest": shortest_first, "class": _by_class(len(flows))}
     for name, share in shares.items():
         least_s = pl.Series(flowing.fct_s(share)).filter(counts)
         found[f"fct_mean_by_{name}"] = number(fct_s.mean()) / number(least_s.mean())
         found[f"fct_p99_by_{name}"] = _p99(fct_s) / _p99(least_s)
         found[f"fct_mean_{name}_ms"] = number(least_s.mean()) * 1e3
     return found
-
-
-def shortest_first_fct_ns(info: Mapping[str, Any], flows: pl.DataFrame) -> pl.Series | None:
-    """Compute the FCT of every flow if the shortest go first; None for what is not covered.
-
-    `flows` are those of `metrics`.
-    """
-    flowing = covered(info, flows)
-    return None if flowing is None else pl.Series(flowing.fct_s(_shortest_first) * 1e9)
 
 
 def covered(info: Mapping[str, Any], flows: pl.DataFrame) -> Covered | None:
@@ -236,7 +227,8 @@ def _max_min(links: Links, rates: Rates) -> Rates:
     return speed
 
 
-def _shortest_first(links: Links, rates: Rates, left: Rates, _: Flows) -> Sharing:
+def shortest_first(links: Links, rates: Rates, left: Rates, _: Flows) -> Sharing:
+    """Share links: the flow with the least data left goes first."""
     speed, spare = np.zeros(len(links)), rates.copy()
     for flow in np.argsort(left, kind="stable"):
         speed[flow] = spare[links[flow]].min()
