@@ -160,7 +160,7 @@ def test_a_model_has_its_own_style_whichever_others_are_the_same_for_all_series(
         ([3.0, 70.0, 120.0, 25_000.0], [10, 100, 1000, 10_000]),
     ],
 )
-def test_a_logarithmic_axis_within_few_decades_has_several_labels_in_each(
+def test_a_logarithmic_axis_has_several_labels_a_decade_only_where_decades_are_few(
     tmp_path: Path, fct_mean_ms: list[float], labels: list[float]
 ) -> None:
     small = read(tmp_path, SMALL.replace('x = "flows"', 'x = "flows"\nlog = "y"'))
