@@ -12,7 +12,7 @@ GIVEN := $(strip $(foreach name,$(sort $(.VARIABLES)),$(if $(filter command,$(or
 given = $(if $(filter $(1),$(GIVEN)),$(value $(1)))
 
 # Flags without a value: JSON=1 is --json.
-BOOLEAN := CHECK FULL HISTORY JSON PACKETS PLAN QUICK
+BOOLEAN := CHECK FULL HISTORY JSON NOTE PACKETS PLAN QUICK
 # Variables that are no flag of any target: for the tools beneath. A target adds to
 # ARGUMENTS those that it uses otherwise.
 ARGUMENTS := ARGS WEFT% SCENARIOS KERNEL_% CARGO% RUST% PYTHON% PATH HOME SHELL TMPDIR
@@ -28,7 +28,7 @@ SCENARIOS := .venv/bin/python -m weft_scenarios
 
 .DEFAULT_GOAL := help
 .PHONY: help machine deps ready build kernel p4 topo down status shell workload run compare patterns explain \
-    paths classes telemetry flows evidence experiment report scenario scenarios figures speed results selftests fuzz test test-fresh lint fmt clean
+    paths classes telemetry flows evidence experiment report scenario scenarios figures speed results reproduce selftests fuzz test test-fresh lint fmt clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -103,6 +103,11 @@ speed: machine ready ## what runs take, against what they may: WHAT="websearch p
 
 results: deps ## write workloads/RESULTS.md and its pages from the last `make scenarios`
 	@$(SCENARIOS) results $(FLAGS)
+
+reproduce: ARGUMENTS += SCENARIO
+reproduce: deps $(if $(call given,SCENARIO),machine ready) ## repeat runs of a page of results, compare all bytes: SCENARIO=rb-fig13 [RUNS=10]
+	@$(if $(call given,SCENARIO),,echo 'give SCENARIO=NAME, one of workloads/results' >&2; exit 2)
+	@$(SCENARIOS) reproduce $(FLAGS) $(call given,SCENARIO)
 
 machine: # before anything takes minutes: can a lab run here?
 	@ci/check-machine lab

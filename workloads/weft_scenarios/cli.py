@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from weft_scenarios import experiment
+from weft_scenarios import experiment, reproduce
 from weft_scenarios.definition import scenario_file
 from weft_scenarios.definition.scenario import Scenario
 from weft_scenarios.errors import ScenarioError
@@ -80,6 +80,17 @@ def _parser() -> argparse.ArgumentParser:
         help="its options by name, where null stands for the default",
     )
     one.set_defaults(command=_experiment)
+    again = commands.add_parser(
+        "reproduce", help="repeat some runs of a page, and compare their flows byte for byte"
+    )
+    again.add_argument("name", metavar="SCENARIO")
+    again.add_argument("--runs", type=_count, default=10, help="how many [10]")
+    again.add_argument("--full", action="store_true", help="of the page at the paper's scale")
+    again.add_argument("--jobs", type=_count, default=_DEFAULTS["jobs"], help="labs in parallel")
+    again.add_argument(
+        "--note", action="store_true", help="if they are the same, write that into the page"
+    )
+    again.set_defaults(command=_reproduce)
     listing = commands.add_parser("list", help="list all scenarios")
     listing.set_defaults(command=_list)
     of_one = commands.add_parser("report", help="write report.html of an experiment's results")
@@ -156,6 +167,18 @@ def _folder(name: str, options: argparse.Namespace) -> Path:
     if options.full:
         return RUNS / "full" / name
     return RUNS / "quick" / name if options.quick else RUNS / name
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    how = reproduce.Options(options.runs, options.jobs, options.full, options.note)
+    pages = RESULTS.parent / "results"
+    working = RUNS / "reproduced"
+    status = reproduce.reproduce(scenario_file.read(options.name), pages, working, how)
+    if options.note and not status:
+        # No results are there any more: the table is made of the pages.
+        read = [scenario_file.read(name) for name in scenario_file.names()]
+        results_index.write(read, working, RESULTS)
+    return status
 
 
 def _report(options: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ from weft_scenarios.definition.scenario import Scenario
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import write_whole
 from weft_scenarios.report import plot, results_page, tables
-from weft_scenarios.results import bounds, flows, pooled, results
+from weft_scenarios.results import bounds, fingerprints, flows, pooled, results
 from weft_scenarios.results.claims import judge
 from weft_scenarios.runs import installation, machine, matrix
 from weft_scenarios.runs.check import check
@@ -187,6 +187,8 @@ class _Keeper:
                 found = replace(found, percentiles=pooled.collect(one.scenario, table, least))
             results.write(one.folder, replace(found, about=about))
             flows.write(one.folder, table)
+            made = {fingerprints.place(r): fingerprints.of_run(folder) for r, folder in folders}
+            fingerprints.write(one.folder / fingerprints.FILE, made)
             write_whole(one.folder / "scenario.toml", one.scenario.source_file.text)
         except OSError as error:
             why = error.strerror or error  # Polars gives no strerror.

@@ -12,7 +12,7 @@ from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import write_whole
 from weft_scenarios.report import results_page, tables
 from weft_scenarios.report.results_page import FULL, Page
-from weft_scenarios.results import results
+from weft_scenarios.results import fingerprints, results
 from weft_scenarios.results.claims import VERDICTS
 from weft_scenarios.results.revisions import programs
 
@@ -22,7 +22,8 @@ _HEAD = """\
 What the papers claim, what this repository measures, and whether the claim holds on today's kernel.
 A row is a figure with its first claim; its page has the plots, all claims, the setting and what
 differs from the paper's, the command, the kernel and the revision. *Stale* are results of older
-programs than the newest of their table, or of claims that were read in another way.
+programs than the newest of their table, unless some of their runs were repeated with newer ones
+and gave the same flows, or of claims that were read in another way.
 [How to read it](#how-to-read-it) says what grades and verdicts mean.
 `make results` writes all this from the last runs, and keeps what it says of scenarios that were
 not run here; only the paragraphs headed *Setting*, *Grade* and *Why* are written by hand, in
@@ -109,6 +110,8 @@ def write(scenarios: Sequence[Scenario], runs: Path, target: Path) -> Written:
                     missing.append(name)
             else:
                 pages[name] = results_page.of(name, scenario, found, folder), scenario
+                made = fingerprints.read(measured / scenario.name / fingerprints.FILE)
+                fingerprints.write(fingerprints.beside(folder / f"{name}.md"), made)
     for name, (page, scenario) in pages.items():
         written = results_page.text(page, scenario)
         write_whole(folder / f"{name}.md", written)
@@ -143,6 +146,7 @@ def _index(pages: Mapping[str, tuple[Page, Scenario]], missing: Sequence[str]) -
 
 def _table(pages: Sequence[tuple[Page, Scenario]]) -> str:
     all_revisions = {revision for page, _ in pages for revision in page.revisions()}
+    all_revisions |= {by for page, _ in pages if (by := page.reproduced_by())}
     known = {revision: programs(revision) for revision in all_revisions}
     newest = max((found for found in known.values() if found is not None), default=None)
     old = {revision for revision, found in known.items() if found != newest}
@@ -152,7 +156,9 @@ def _table(pages: Sequence[tuple[Page, Scenario]]) -> str:
 def _row(page: Page, scenario: Scenario, old: Set[str]) -> list[str]:
     words = Counter(row[-1].strip("*") for row in page.claims)
     revisions = sorted(page.revisions())
-    is_stale = not results_page.is_current(page, scenario) or not old.isdisjoint(revisions)
+    reproduced_by = page.reproduced_by()
+    is_old = reproduced_by in old if reproduced_by else not old.isdisjoint(revisions)
+    is_stale = is_old or not results_page.is_current(page, scenario)
     first = page.claims[0] if page.claims else [""] * 7
     figure = scenario.title if scenario.source == _OWN else scenario.source
     full = ", at the paper's scale" if page.name.endswith(FULL) else ""
@@ -161,5 +167,7 @@ def _row(page: Page, scenario: Scenario, old: Set[str]) -> list[str]:
         first[0],
         *first[2:],
         ", ".join(f"{word}: {words[word]}" for word in VERDICTS if words[word]),
-        f"{', '.join(revisions)}{' *stale*' if is_stale else ''}",
+        ", ".join(revisions)
+        + (f", reproduced by {reproduced_by}" if reproduced_by else "")
+        + (" *stale*" if is_stale else ""),
     ]

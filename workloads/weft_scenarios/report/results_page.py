@@ -3,7 +3,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from weft_scenarios.definition.quantities import METRICS
@@ -17,8 +17,8 @@ FULL = "-full"
 """Ends the name of a page about the set at the paper's scale."""
 
 _COLUMNS = ["Claim", "Source", "Paper", "Ours", "Seeds", "Grade", "Verdict"]
-_GRADE, _RUNS = "*Grade.*", "*Runs.*"
-"""Begin the paragraphs on how faithful the setting is, and on what was run."""
+_GRADE, _RUNS, _REPRODUCED = "*Grade.*", "*Runs.*", "*Reproduced.*"
+"""Begin paragraphs: how faithful the setting is, what was run, what of it was reproduced."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,21 @@ class Page:
             rf"^{re.escape(_RUNS)} .*?, Weft ([\w-]+(?: and [\w-]+)*)", self.body, re.M
         )
         return set(found[1].split(" and ")) if found else set()
+
+    def reproduced_by(self) -> str | None:
+        """Give the revision of Weft that gave the same flows as those of `revisions` last."""
+        found = re.search(rf"^{re.escape(_REPRODUCED)} .*, Weft ([\w-]+)", self.body, re.M)
+        return found[1] if found else None
+
+    def reproduced(self, runs: int, kernel: str, revision: str) -> "Page":
+        """Give the page that says of so many of its runs that they gave the same flows again."""
+        paragraphs = [p for p in self.body.split("\n\n") if not p.startswith(_REPRODUCED)]
+        ran = next(i for i, p in enumerate(paragraphs) if p.startswith(_RUNS))
+        said = (
+            f"{_REPRODUCED} {runs} of these runs gave the same flows on {kernel}, Weft {revision}."
+        )
+        paragraphs.insert(ran + 1, said)
+        return replace(self, body="\n\n".join(paragraphs))
 
 
 def text(page: Page, scenario: Scenario) -> str:

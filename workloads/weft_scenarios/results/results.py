@@ -7,6 +7,7 @@
 | `results.csv`     | a row per run: experiment, axes, seed, every metric; empty = no value |
 | `percentiles.csv` | a row per point and size class, if asked for; see `pooled.py`         |
 | `curves.csv`      | a row per point of a curve: experiment, axes, seed, curve, x, y       |
+| `runs.csv`        | digests of what each run gave; see `fingerprints.py`                  |
 | `about.json`      | versions, machine, progress, failed runs; see `About`                 |
 | `scenario.toml`   | a copy of the scenario file: every parameter                          |
 """

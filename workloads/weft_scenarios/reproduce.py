@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repeats some runs of a published page, and compares their flows with the page's, byte for byte.
+
+A reviewer sees so whether a page can be believed, in minutes instead of hours. And when programs
+have changed in a way that should not matter to a page, this shows whether it does.
+"""
+
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft_scenarios.definition.scenario import Scenario
+from weft_scenarios.errors import ScenarioError
+from weft_scenarios.files import write_whole
+from weft_scenarios.report import results_page, tables
+from weft_scenarios.report.results_page import Page
+from weft_scenarios.results import fingerprints
+from weft_scenarios.results.fingerprints import Place
+from weft_scenarios.results.revisions import programs
+from weft_scenarios.runs import installation, matrix
+from weft_scenarios.runs.check import check
+from weft_scenarios.runs.installation import Installation
+from weft_scenarios.runs.progress import Progress
+from weft_scenarios.runs.run import Run
+from weft_scenarios.runs.runner import Outcome, Runner
+from weft_scenarios.runs.store import Store
+
+_SAME, _DIFFERENT, _INTERRUPTED = 0, 1, 130
+"""Exit codes; the last is a shell's for Ctrl-C."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to repeat, and how."""
+
+    count: int
+    """Number of runs; there is at least one of every experiment."""
+    jobs: int
+    """Labs in parallel."""
+    full: bool
+    """Whether it is the page at the paper's scale."""
+    note: bool
+    """Whether the page is to say so if the flows are the same."""
+
+
+def reproduce(scenario: Scenario, pages: Path, working: Path, options: Options) -> int:
+    """Repeat runs of a page in the folder `pages`; gives the exit code.
+
+    The folder `working` is written, and removed in the end.
+    """
+    file = pages / f"{scenario.name}{results_page.FULL if options.full else ''}.md"
+    page = _read(file, scenario)
+    table = fingerprints.beside(file)
+    known = fingerprints.read(table)
+    if not known and not options.note:
+        raise ScenarioError(
+            f"{table.name}: none yet: `make scenario SCENARIO={scenario.name}`, then `make results`"
+        )
+    installed = installation.find()
+    seeds = max((place.seed for place in known), default=0)
+    runs = matrix.runs(scenario, quick=False, full=options.full, at_least=seeds)
+    there = [run for run in runs if not known or fingerprints.place(run) in known]
+    if not there:
+        raise ScenarioError(
+            f"{table.name}: none of its runs is one of {scenario.name} as it is now"
+        )
+    chosen = spread(there, options.count, int(installed.digest[:8], 16))
+    check([scenario], chosen, installed)
+    outcome, made = _repeat(chosen, installed, working, options.jobs)
+    if outcome.stopped:
+        print(f"scenarios: {outcome.stopped}", file=sys.stderr)
+        return _INTERRUPTED if outcome.is_interrupted else _DIFFERENT
+    if not known:
+        return _begin(page, table, made, outcome)
+    print(_said(chosen, known, made, outcome, installed))
+    same = sum(
+        made.get(fingerprints.place(run)) == known[fingerprints.place(run)] for run in chosen
+    )
+    print(f"{same} of {len(chosen)} runs gave the same flows as for {file.name}, byte for byte")
+    if same < len(chosen):
+        return _DIFFERENT
+    if options.note:
+        kernel, revision = _by(outcome)
+        written = results_page.text(page.reproduced(same, kernel, revision), scenario)
+        write_whole(file, written)
+    return _SAME
+
+
+def spread(runs: Sequence[Run], count: int, offset: int) -> list[Run]:
+    """Choose about `count` runs, spread evenly over those of each experiment.
+
+    Another offset gives others.
+    """
+    by_experiment: dict[str, list[Run]] = {}
+    for run in runs:
+        by_experiment.setdefault(run.experiment, []).append(run)
+    chosen = []
+    for some in by_experiment.values():
+        share = min(max(round(count * len(some) / len(runs)), 1), len(some))
+        chosen += [some[(offset + i * len(some) // share) % len(some)] for i in range(share)]
+    return chosen
+
+
+def _read(file: Path, scenario: Scenario) -> Page:
+    try:
+        return results_page.parse(file.stem, file.read_text(encoding="utf-8"))
+    except OSError:
+        raise ScenarioError(
+            f"{file.name}: no such page: `make scenario SCENARIO={scenario.name}`, then "
+            "`make results`"
+        ) from None
+
+
+def _repeat(
+    runs: Sequence[Run], installed: Installation, working: Path, jobs: int
+) -> tuple[Outcome, dict[Place, str]]:
+    """Run, whatever other stores have; gives also the fingerprints of what was done."""
+    shutil.rmtree(working, ignore_errors=True)
+    store = Store(working)
+    try:
+        with store.locked():
+            progress = Progress(jobs, sys.stdout.isatty())
+            outcome = Runner(installed, store, jobs, progress).run(runs)
+        keys = {fingerprints.place(run): installed.key(run) for run in runs}
+        made = {p: fingerprints.of_run(working / k) for p, k in keys.items() if k in outcome.done}
+    finally:
+        shutil.rmtree(working, ignore_errors=True)
+    return outcome, made
+
+
+def _begin(page: Page, table: Path, made: Mapping[Place, str], outcome: Outcome) -> int:
+    """Begin the table of an older page with runs of the same programs, so of the same bytes."""
+    _, revision = _by(outcome)
+    if {programs(of) for of in page.revisions()} != {programs(revision)}:
+        raise ScenarioError(f"{page.name}: measured with other programs than those of {revision}")
+    fingerprints.write(table, made)
+    print(f"{table.name}: {len(made)} runs")
+    return _SAME
+
+
+def _by(outcome: Outcome) -> tuple[str, str]:
+    """Give kernel and revision that ran, which others must be able to build."""
+    found = {(measured.kernel, measured.revision) for measured in outcome.done.values()}
+    kernel, revision = found.pop()
+    of = programs(revision)
+    if found or of is None or not of.is_clean:
+        raise ScenarioError(f"Weft {revision}: commit all changes and build before a page names it")
+    return kernel, revision
+
+
+def _said(
+    runs: Sequence[Run],
+    known: Mapping[Place, str],
+    made: Mapping[Place, str],
+    outcome: Outcome,
+    installed: Installation,
+) -> str:
+    """Describe how each run compares."""
+    rows = [["experiment", "point", "seed", "flows"]]
+    for run in runs:
+        place = fingerprints.place(run)
+        failed = outcome.failed.get(installed.key(run))
+        word = "the same" if made.get(place) == known[place] else "others"
+        rows.append([run.experiment, place.point, str(run.seed), failed.why if failed else word])
+    return tables.plain(rows)
