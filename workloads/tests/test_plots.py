@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 from matplotlib.figure import Figure
 from small_scenario import SMALL, read
-from weft_scenarios.definition import scenario_file
 from weft_scenarios.definition.scenario import Axis, Point
+from weft_scenarios.errors import ScenarioError
 from weft_scenarios.report import panels, plot, style, tables
 from weft_scenarios.results.results import About, Results
 from weft_scenarios.stats import Spread
@@ -86,19 +86,17 @@ def test_panels_that_are_too_many_for_one_row_go_into_more() -> None:
     ]
 
 
-def test_a_panel_is_as_wide_as_its_bars_need() -> None:
-    ablations = scenario_file.read("weft-ablations")
-    experiment = ablations.experiments[0]
-    points = {axis.name: [str(point.at) for point in axis.points] for axis in experiment.axes}
+def test_a_panel_is_as_wide_as_its_bars_need(tmp_path: Path) -> None:
+    text = SMALL.replace('x = "flows"', 'kind = "bars"\nx = "flows"')
+    many = read(tmp_path, text.replace("[1, 16]", str(list(range(1, 40)))))
     runs = pl.DataFrame(
         [
-            {"experiment": experiment.name, "without": without, "cell": cell, "fct_mean_ms": 1.0}
-            for without, cell in itertools.product(points["without"], points["cell"])
+            {"experiment": "one", "flows": flows, "scheduler": name, "seed": 1, "fct_mean_ms": 1.0}
+            for flows, name in itertools.product(map(str, range(1, 40)), ("rb", "minrtt"))
         ]
     )
-    wide = plot.figure(ablations, ablations.plots[0], measured(runs))
-    few = runs.filter(pl.col("without").is_in(["nothing", "sizes"]))
-    usual = plot.figure(ablations, ablations.plots[0], measured(few))
+    wide = plot.figure(many, many.plots[0], measured(runs))
+    usual = plot.figure(many, many.plots[0], measured(runs.head(12)))
     assert wide
     assert usual
     # 78 bars, and 12.
@@ -269,6 +267,42 @@ def test_ratios_to_a_series_and_their_intervals_are_of_pairs(tmp_path: Path, kin
     assert "of the ratio of the means, paired by seed" in plot.caption(
         small, small.plots[0], results
     )
+
+
+def test_rows_name_each_point_and_compare_all_with_one(tmp_path: Path) -> None:
+    keys = 'kind = "rows"\nx = "scheduler"\nfacet = "flows"\nversus = "rb"'
+    text = SMALL.replace('x = "flows"', keys).replace('"minrtt"]', '"minrtt", "blest"]')
+    small = read(tmp_path, text)
+    rows = [
+        {"experiment": "one", "flows": flows, "scheduler": name, "seed": seed, "fct_mean_ms": ms}
+        for seed in (1, 2)
+        for flows, name, ms in (
+            *(("1", "rb", 2.0), ("1", "minrtt", 3.0), ("1", "blest", 5.0)),
+            *(("16", "rb", 4.0), ("16", "minrtt", 2.0)),
+        )
+    ]
+    results = measured(pl.DataFrame(rows))
+    table = tables.of_plot(small, small.plots[0], results).rows
+    assert [row[:1] for row in table] == [["Scheduler"], ["minrtt"], ["blest"]]
+    assert table[0][1:] == ["1", "16"]
+    assert [cell.split()[0] if cell else "" for cell in table[1][1:]] == ["1.5", "0.5"]
+    assert [cell.split()[0] if cell else "" for cell in table[2][1:]] == ["2.5", ""]
+    made = plot.figure(small, small.plots[0], results)
+    assert made
+    first, second = made.axes
+    assert [text.get_text() for text in first.get_yticklabels()] == ["MinRTT", "BLEST"]
+    assert first.get_ylim() == (1.5, -0.5)  # The first is at the top.
+    assert first.get_xlabel() == second.get_xlabel() == "Mean FCT, ratio to rb"
+    for axes, means in ((first, [1.5, 2.5]), (second, [0.5])):
+        (drawn,) = (line for line in axes.lines if line.get_marker() == "o")
+        assert list(np.asarray(drawn.get_xdata(), float)) == means
+        assert list(np.asarray(drawn.get_ydata(), float)) == list(range(len(means)))
+
+
+def test_rows_have_no_series_of_their_own(tmp_path: Path) -> None:
+    text = SMALL.replace('x = "flows"', 'kind = "rows"\nx = "flows"\nseries = "scheduler"')
+    with pytest.raises(ScenarioError, match="series"):
+        read(tmp_path, text)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ GRADES = ("A", "B", "C")
 """How faithful the setting of a claim is: the paper's, one that differs, not comparable."""
 OWN = "goal"
 """Source of a claim that is no paper's."""
-KINDS = ("line", "bars", "cdf", "course", "sizes")
+KINDS = ("line", "bars", "rows", "cdf", "course", "sizes")
 
 
 def names(folder: Path = FOLDER) -> list[str]:
@@ -220,6 +220,7 @@ def _plot(table: Table, experiments: tuple[Experiment, ...]) -> Plot:
     kind = table.choice("kind", KINDS, "line")
     names = [axis.name for axis in experiment.axes]
     quantities = shown_by(kind)
+    x = table.choice("x", names) if quantities is METRICS else None
     plot = Plot(
         name=table.text("name"),
         title=table.text("title"),
@@ -227,8 +228,8 @@ def _plot(table: Table, experiments: tuple[Experiment, ...]) -> Plot:
         kind=kind,
         quantity=table.choice("quantity", quantities),
         models=_models(table, POOLED if kind == "sizes" else METRICS),
-        x=table.choice("x", names) if quantities is METRICS else None,
-        series=table.choice("series", names, "scheduler"),
+        x=x,
+        series=x if x and kind == "rows" else table.choice("series", names, "scheduler"),
         facet=table.choice("facet", names, None),
         where=_where(table, "where", experiment) or {},
         log=table.choice("log", ["", "x", "y", "xy"], ""),
@@ -254,7 +255,8 @@ def _require_series(table: Table, plot: Plot, experiment: Experiment) -> None:
     """Refuse ratios to what is no series of a plot of means."""
     if plot.versus is None:
         return
-    if plot.x is None or plot.models or plot.paper or plot.x == plot.series:
+    is_its_own = plot.x == plot.series and plot.kind != "rows"
+    if plot.x is None or plot.models or plot.paper or is_its_own:
         raise table.fail(
             "versus: ratios are of means along x, and have no models and no numbers of a paper",
             "versus",
@@ -270,7 +272,7 @@ def _require_point(table: Table, key: str, point: Value, experiment: Experiment,
 
 
 def _paper_value(table: Table, experiment: Experiment, plot: Plot) -> PaperValue:
-    if plot.kind in ("course", "sizes"):
+    if plot.kind in ("rows", "course", "sizes"):
         raise table.fail(
             f"kind = {plot.kind!r} shows no numbers of a paper; draw lines, bars or a cdf"
         )

@@ -21,7 +21,7 @@ _BARS_WIDTH = 0.8
 _GAP = 20
 """A time series has a gap where points are this many times the median interval apart."""
 _MODEL_LINES = ("--", ":")
-SHARED_COLOUR = "#444444"
+SHARED_COLOUR, _ROWS_COLOUR = "#444444", "#0072B2"
 _SAME = 1.02
 """Predictions that differ by less are drawn as one."""
 
@@ -57,6 +57,9 @@ def draw_panel(axes: Axes, plot: Plot, experiment: Experiment, frame: pl.DataFra
     series_axis = axis_of(experiment, plot.series)
     if plot.kind == "sizes":
         _draw_sizes_of_all(axes, plot, experiment, frame)
+        return
+    if plot.kind == "rows":
+        _draw_rows(axes, plot, experiment, frame)
         return
     # A formula has the same line in all panels, also where another one is drawn for all series.
     lines = dict(zip(plot.models, itertools.cycle(_MODEL_LINES)))
@@ -192,6 +195,30 @@ def _draw_course(axes: Axes, look: style.Look, frame: pl.DataFrame, holds: bool)
         label = look.name if number == 0 else None
         how: dict[str, Any] = {"color": look.colour, "linestyle": look.line, "linewidth": 0.8}
         axes.plot(part["x"], part["y"], label=label, **how)
+
+
+def _draw_rows(axes: Axes, plot: Plot, experiment: Experiment, frame: pl.DataFrame) -> None:
+    """Draw the mean over seeds of every point in a row of its own, from the top."""
+    x_axis = axis_of(experiment, plot.x)
+    looks = style.looks(x_axis, [point_text(value) for value in x_axis.values()])
+    found = {
+        name: ratios.estimate(plot, frame.filter(pl.col(x_axis.name) == name))
+        for name in points_of(experiment, x_axis.name, frame)
+    }
+    order = list(looks)
+    axes.errorbar(
+        [s.mean for s in found.values()],
+        [order.index(name) for name in found],
+        xerr=panels.error_lengths(list(found.values())),
+        color=_ROWS_COLOUR,
+        marker="o",
+        linestyle="none",
+        elinewidth=0.8,
+        capsize=panels.CAP_POINTS,
+    )
+    axes.set_yticks(range(len(order)), [looks[name].name for name in order])
+    axes.set_ylim(len(order) - 0.5, -0.5)
+    axes.grid(visible=True, axis="x")
 
 
 def _draw_points(axes: Axes, plot: Plot, experiment: Experiment, series: _Series) -> None:

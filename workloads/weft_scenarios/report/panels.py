@@ -20,11 +20,11 @@ _LEGEND_LETTERS = 38
 """Letters that fit into one row of the legend, per panel."""
 _LEGEND_SLACK = 1.8
 """Two columns may be so much longer than a row: most labels are shorter than the longest."""
-AXIS_INCHES, _LETTER_INCHES = 0.55, 0.062
+AXIS_INCHES, LETTER_INCHES = 0.55, 0.062
 """Width of an axis with its label, and of one letter of a tick label."""
 _TICK_LINES = 3
-_HEIGHT_LETTERS = 32
-"""Letters that fit beside a panel."""
+_SIDE_LETTERS = 32
+"""Letters that fit beside or below a panel."""
 CAP_POINTS = 2.0
 
 
@@ -114,7 +114,7 @@ def error_lengths(spreads: Sequence[Spread | Ratio]) -> list[list[float]]:
 
 def name_ticks(axes: Axes, names: Sequence[str], inches: float) -> None:
     """Label the places 0, 1, ... of a panel of this width: wrapped if that fits, else slanted."""
-    letters = max(int((inches - AXIS_INCHES) / len(names) / _LETTER_INCHES), 1)
+    letters = max(int((inches - AXIS_INCHES) / len(names) / LETTER_INCHES), 1)
     lines = [_lines(name, letters) for name in names]
     fits = all(len(line) <= letters for wrapped in lines for line in wrapped)
     if fits and max(map(len, lines)) <= _TICK_LINES:
@@ -134,7 +134,12 @@ def _lines(name: str, letters: int) -> list[str]:
 
 def name_height(axes: Axes, name: str) -> None:
     """Label the vertical axis of a panel, wrapped."""
-    axes.set_ylabel("\n".join(textwrap.wrap(name, _HEIGHT_LETTERS)))
+    axes.set_ylabel(wrapped(name))
+
+
+def wrapped(name: str) -> str:
+    """Wrap the name of an axis, so that it is not longer than a panel is high or wide."""
+    return "\n".join(textwrap.wrap(name, _SIDE_LETTERS))
 
 
 def rendered(figure: Figure, kind: str) -> bytes:

@@ -19,8 +19,8 @@ from weft_scenarios.report import marks, panels, style, tables, units
 from weft_scenarios.results import ratios
 from weft_scenarios.results.results import Results, chosen, point_text, points_of
 
-_BAR_INCHES = 0.085
-"""Minimum width of a bar, including the space between groups."""
+_BAR_INCHES, _ROW_INCHES = 0.085, 0.19
+"""Minimum width of a bar, including the space between groups, and height of a row."""
 _CAPTION_INCHES, _CAPTION_LETTERS = 0.14, 17
 """Height of a line of the caption, and letters in an inch of it."""
 _FACETS_ACROSS = 4
@@ -91,6 +91,10 @@ def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
     facets = points_of(experiment, plot.facet, frame) if plot.facet else [None]
     width, height = panels.PANEL_INCHES
     stretch = _stretch(plot, experiment, frame)
+    if plot.kind == "rows":
+        rows = points_of(experiment, plot.x or "", frame)
+        height = len(rows) * _ROW_INCHES + panels.AXIS_INCHES
+        width += max(map(len, rows)) * panels.LETTER_INCHES / min(len(facets), _FACETS_ACROSS)
     drawn, grid = panels.make(
         len(facets),
         (width * stretch, height),
@@ -164,20 +168,26 @@ def _label(grid: Sequence[Axes], plot: Plot, experiment: Experiment) -> None:
         x_label = "Time (ms)"
     elif plot.kind == "sizes":
         x_label = "Largest flow of each tenth"
+    elif plot.kind == "rows":
+        x_label, y_label = y_label, x_label
     for axes in grid:
         if plot.versus is not None:
-            axes.axhline(1.0, color=marks.SHARED_COLOUR, linewidth=0.8, zorder=0)
+            at_1 = axes.axvline if plot.kind == "rows" else axes.axhline
+            at_1(1.0, color=marks.SHARED_COLOUR, linewidth=0.8, zorder=0)
         _scale(axes, plot, experiment)
     x_label = _times([axes.xaxis for axes in grid], x_label)
     y_label = _times([axes.yaxis for axes in grid], y_label)
     for axes in grid:
-        axes.set_xlabel(x_label)
+        axes.set_xlabel(panels.wrapped(x_label) if plot.kind == "rows" else x_label)
     for axes in grid[:: panels.across(grid[0])]:
         panels.name_height(axes, y_label)
 
 
 def _scale(axes: Axes, plot: Plot, experiment: Experiment) -> None:
     """Set the scales, limits and ticks of a panel."""
+    if plot.kind == "rows":
+        _scale_rows(axes, plot)
+        return
     axes.yaxis.set_major_formatter(FuncFormatter(_grouped))
     if "x" in plot.log:
         axes.set_xscale("symlog", linthresh=_LINEAR)
@@ -185,12 +195,7 @@ def _scale(axes: Axes, plot: Plot, experiment: Experiment) -> None:
         axes.xaxis.set_major_formatter(FuncFormatter(_grouped))
     if "y" in plot.log:
         axes.set_yscale("log")
-        # Often all values lie within one decade, which would have one tick.
-        low, high = axes.get_ylim()
-        is_dense = high < _DENSE_UP_TO * low
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if is_dense else (1,)))
-        axes.yaxis.set_major_formatter(FuncFormatter(_grouped))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        _tick_decades(axes.yaxis)
     # Lines of ratios lie around 1.
     is_around_1 = plot.versus is not None and plot.kind == "line"
     if plot.kind == "cdf":
@@ -203,6 +208,27 @@ def _scale(axes: Axes, plot: Plot, experiment: Experiment) -> None:
         values = [float(value) for value in x_axis.values()]
         axes.set_xticks(values, [f"{value:g}" for value in values])
         axes.minorticks_off()
+
+
+def _scale_rows(axes: Axes, plot: Plot) -> None:
+    """Set scale, limits and ticks of the horizontal axis of a panel of rows, which has values."""
+    if "x" in plot.log:
+        axes.set_xscale("log")
+        _tick_decades(axes.xaxis)
+    else:
+        axes.xaxis.set_major_formatter(FuncFormatter(_grouped))
+        if plot.versus is None:
+            axes.set_xlim(left=0)
+
+
+def _tick_decades(axis: XAxis | YAxis) -> None:
+    """Label a logarithmic axis."""
+    # Often all values lie within one decade, which would have one tick.
+    low, high = axis.get_view_interval()
+    is_dense = high < _DENSE_UP_TO * low
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if is_dense else (1,)))
+    axis.set_major_formatter(FuncFormatter(_grouped))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _times(axes: Sequence[XAxis | YAxis], label: str) -> str:

@@ -76,7 +76,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def of_plot(scenario: Scenario, plot: Plot, results: Results) -> Table:
-    """Give the numbers of a plot: a row per point, a column per series."""
+    """Give the numbers of a plot: a row per point, a column per series, or per panel of rows."""
     experiment = scenario.experiment(plot.experiment)
     table = Table(axis_label(plot), [])
     if plot.kind == "course":
@@ -87,6 +87,9 @@ def of_plot(scenario: Scenario, plot: Plot, results: Results) -> Table:
         return _of_distribution(experiment, plot, results)
     frame = results.of(plot.experiment, plot.where)
     frame = ratios.paired(plot, experiment, frame.filter(pl.col(plot.quantity).is_not_null()))
+    if plot.kind == "rows" and plot.facet:
+        # A row of the table is one of the picture.
+        return _of_points(experiment, replace(plot, series=plot.facet), frame, [plot.x])
     across = [name for name in (plot.facet, plot.x) if name]
     return _of_points(experiment, plot, frame, across)
 
