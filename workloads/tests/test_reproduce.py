@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repeating runs of a published page."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -123,17 +124,18 @@ def test_an_older_page_begins_its_table_with_runs_of_its_own_programs(published:
     assert "5 of these runs" in (published / "results" / "x.md").read_text()
 
 
-def test_runs_are_spread_over_points_seeds_and_experiments(published: Path) -> None:
+def test_runs_are_drawn_from_every_experiment_and_others_with_other_programs(
+    published: Path,
+) -> None:
     scenario = scenario_file.read_file(published / "x.toml")
     runs = list(matrix.runs(scenario, quick=False, at_least=25))
-    for offset in (0, 3, 2**31):
-        chosen = reproduce.spread(runs, 10, offset)
-        places = {fingerprints.place(run) for run in chosen}
-        assert len(places) == 10
-        assert len({place.point for place in places}) == 4
-        assert len({place.seed for place in places}) >= 5
-    assert reproduce.spread(runs, 10, 1) != reproduce.spread(runs, 10, 2)
-    assert len(reproduce.spread(runs, 1000, 7)) == 100
+    other = [replace(run, experiment="other") for run in runs[:3]]
+    drawn = reproduce.draw(runs + other, 10, 1)
+    assert len({fingerprints.place(run) for run in drawn}) == len(drawn) == 11
+    assert sum(run.experiment == "other" for run in drawn) == 1
+    assert drawn == reproduce.draw(runs + other, 10, 1)
+    assert drawn != reproduce.draw(runs + other, 10, 2)
+    assert len(reproduce.draw(runs, 1000, 7)) == 100
 
 
 def test_a_page_that_is_not_there_is_one_clear_line(published: Path) -> None:

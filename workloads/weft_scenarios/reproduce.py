@@ -5,6 +5,7 @@ A reviewer sees so whether a page can be believed, in minutes instead of hours. 
 have changed in a way that should not matter to a page, this shows whether it does.
 """
 
+import random
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -66,7 +67,7 @@ def reproduce(scenario: Scenario, pages: Path, working: Path, options: Options) 
         raise ScenarioError(
             f"{table.name}: none of its runs is one of {scenario.name} as it is now"
         )
-    chosen = spread(there, options.count, int(installed.digest[:8], 16))
+    chosen = draw(there, options.count, int(installed.digest[:8], 16))
     check([scenario], chosen, installed)
     outcome, made = _repeat(chosen, installed, working, options.jobs)
     if outcome.stopped:
@@ -88,19 +89,17 @@ def reproduce(scenario: Scenario, pages: Path, working: Path, options: Options) 
     return _SAME
 
 
-def spread(runs: Sequence[Run], count: int, offset: int) -> list[Run]:
-    """Choose about `count` runs, spread evenly over those of each experiment.
-
-    Another offset gives others.
-    """
+def draw(runs: Sequence[Run], count: int, seed: int) -> list[Run]:
+    """Draw about `count` runs, from each experiment by its share of all runs, but at least one."""
     by_experiment: dict[str, list[Run]] = {}
     for run in runs:
         by_experiment.setdefault(run.experiment, []).append(run)
-    chosen = []
+    generator = random.Random(seed)
+    drawn = []
     for some in by_experiment.values():
         share = min(max(round(count * len(some) / len(runs)), 1), len(some))
-        chosen += [some[(offset + i * len(some) // share) % len(some)] for i in range(share)]
-    return chosen
+        drawn += generator.sample(some, share)
+    return drawn
 
 
 def _read(file: Path, scenario: Scenario) -> Page:
