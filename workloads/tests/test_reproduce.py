@@ -23,6 +23,9 @@ if "16" in sys.argv:
 """
 
 
+FAILS = '#!/usr/bin/env python3\nimport sys\nsys.exit("weft: no kernel")\n'
+
+
 @pytest.fixture
 def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Run the small scenario with revision 1, and write its page; gives the folder of all."""
@@ -81,8 +84,7 @@ def test_a_run_with_other_flows_is_named(
 def test_a_run_that_fails_is_no_run_with_the_same_flows(
     published: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fails = 'import sys\nsys.exit("weft: no kernel")\n'
-    assert repeat(published, f"#!/usr/bin/env python3\n{fails}") == 1
+    assert repeat(published, FAILS) == 1
     said = capsys.readouterr().out
     assert "weft: no kernel" in said
     assert "0 of 5 runs" in said
@@ -113,6 +115,8 @@ def test_an_older_page_begins_its_table_with_runs_of_its_own_programs(published:
     table.unlink()
     with pytest.raises(ScenarioError, match=r"x\.runs\.csv: none yet: `make scenario"):
         repeat(published, HEALTHY)
+    with pytest.raises(ScenarioError, match="weft: no kernel"):
+        repeat(published, FAILS, note=True)
     with pytest.raises(ScenarioError, match="other programs than those of 2"):
         repeat(published, NEWER, note=True)
     assert repeat(published, HEALTHY, note=True) == 0

@@ -131,6 +131,8 @@ def _repeat(
 
 def _begin(page: Page, table: Path, made: Mapping[Place, str], outcome: Outcome) -> int:
     """Begin the table of an older page with runs of the same programs, so of the same bytes."""
+    for failed in outcome.failed.values():
+        raise ScenarioError(failed.why)
     _, revision = _by(outcome)
     if {programs(of) for of in page.revisions()} != {programs(revision)}:
         raise ScenarioError(f"{page.name}: measured with other programs than those of {revision}")
