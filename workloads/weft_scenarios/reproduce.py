@@ -60,7 +60,7 @@ def reproduce(scenario: Scenario, pages: Path, working: Path, options: Options) 
             f"{table.name}: none yet: `make scenario SCENARIO={scenario.name}`, then `make results`"
         )
     installed = installation.find()
-    seeds = max((place.seed for place in known), default=0)
+    seeds = len({place.seed for place in known})
     runs = matrix.runs(scenario, quick=False, full=options.full, at_least=seeds)
     there = [run for run in runs if not known or fingerprints.place(run) in known]
     if not there:
