@@ -9,10 +9,10 @@ import matplotlib.style
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from small_scenario import SMALL, read
 from weft_scenarios.definition.scenario import Axis, Point
-from weft_scenarios.errors import ScenarioError
 from weft_scenarios.report import panels, plot, style, tables
 from weft_scenarios.results.results import About, Results
 from weft_scenarios.stats import Spread
@@ -293,16 +293,35 @@ def test_rows_name_each_point_and_compare_all_with_one(tmp_path: Path) -> None:
     assert [text.get_text() for text in first.get_yticklabels()] == ["MinRTT", "BLEST"]
     assert first.get_ylim() == (1.5, -0.5)  # The first is at the top.
     assert first.get_xlabel() == second.get_xlabel() == "Mean FCT, ratio to rb"
-    for axes, means in ((first, [1.5, 2.5]), (second, [0.5])):
-        (drawn,) = (line for line in axes.lines if line.get_marker() == "o")
-        assert list(np.asarray(drawn.get_xdata(), float)) == means
-        assert list(np.asarray(drawn.get_ydata(), float)) == list(range(len(means)))
+    assert dots(first) == [(1.5, 0), (2.5, 1)]
+    assert dots(second) == [(0.5, 0)]
 
 
-def test_rows_have_no_series_of_their_own(tmp_path: Path) -> None:
-    text = SMALL.replace('x = "flows"', 'kind = "rows"\nx = "flows"\nseries = "scheduler"')
-    with pytest.raises(ScenarioError, match="series"):
-        read(tmp_path, text)
+def dots(axes: Axes) -> list[tuple[float, float]]:
+    """Give where the means of a panel of rows are drawn."""
+    drawn = [line for line in axes.lines if line.get_marker() not in ("None", "|")]
+    both = [(line.get_xdata(), line.get_ydata()) for line in drawn]
+    return [pair for x, y in both for pair in zip(np.asarray(x), np.asarray(y), strict=True)]
+
+
+def test_the_series_of_a_row_are_beside_each_other_and_in_the_legend(tmp_path: Path) -> None:
+    keys = 'kind = "rows"\nx = "flows"\nseries = "scheduler"'
+    small = read(tmp_path, SMALL.replace('x = "flows"', keys))
+    rows = [
+        {"experiment": "one", "flows": "16", "scheduler": name, "seed": 1, "fct_mean_ms": value}
+        for name, value in (("rb", 2.0), ("minrtt", 3.0))
+    ]
+    results = measured(pl.DataFrame(rows))
+    made = plot.figure(small, small.plots[0], results)
+    assert made
+    (axes,) = made.axes
+    assert dots(axes) == [(2.0, -0.2), (3.0, 0.2)]
+    (legend,) = made.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["MPTCP-RB", "MinRTT"]
+    assert tables.of_plot(small, small.plots[0], results).rows == [
+        ["Flows", "rb", "minrtt"],
+        ["16", "2", "3"],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,6 @@ class Plot:
     """Quantities that are drawn beside it, as dashed lines: what a formula predicts."""
     x: str | None
     series: str
-    """In a plot of rows it is `x`."""
     facet: str | None
     where: Where
     log: str

@@ -229,7 +229,7 @@ def _plot(table: Table, experiments: tuple[Experiment, ...]) -> Plot:
         quantity=table.choice("quantity", quantities),
         models=_models(table, POOLED if kind == "sizes" else METRICS),
         x=x,
-        series=x if x and kind == "rows" else table.choice("series", names, "scheduler"),
+        series=table.choice("series", names, x if x and kind == "rows" else "scheduler"),
         facet=table.choice("facet", names, None),
         where=_where(table, "where", experiment) or {},
         log=table.choice("log", ["", "x", "y", "xy"], ""),

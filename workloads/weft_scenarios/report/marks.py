@@ -21,7 +21,9 @@ _BARS_WIDTH = 0.8
 _GAP = 20
 """A time series has a gap where points are this many times the median interval apart."""
 _MODEL_LINES = ("--", ":")
-SHARED_COLOUR, _ROWS_COLOUR = "#444444", "#0072B2"
+SHARED_COLOUR = "#444444"
+_ROWS_LOOK = style.Look("", "#0072B2", "o")
+"""Of rows that have one series: their names tell them apart."""
 _SAME = 1.02
 """Predictions that differ by less are drawn as one."""
 
@@ -57,9 +59,6 @@ def draw_panel(axes: Axes, plot: Plot, experiment: Experiment, frame: pl.DataFra
     series_axis = axis_of(experiment, plot.series)
     if plot.kind == "sizes":
         _draw_sizes_of_all(axes, plot, experiment, frame)
-        return
-    if plot.kind == "rows":
-        _draw_rows(axes, plot, experiment, frame)
         return
     # A formula has the same line in all panels, also where another one is drawn for all series.
     lines = dict(zip(plot.models, itertools.cycle(_MODEL_LINES)))
@@ -197,43 +196,24 @@ def _draw_course(axes: Axes, look: style.Look, frame: pl.DataFrame, holds: bool)
         axes.plot(part["x"], part["y"], label=label, **how)
 
 
-def _draw_rows(axes: Axes, plot: Plot, experiment: Experiment, frame: pl.DataFrame) -> None:
-    """Draw the mean over seeds of every point in a row of its own, from the top."""
-    x_axis = axis_of(experiment, plot.x)
-    looks = style.looks(x_axis, [point_text(value) for value in x_axis.values()])
-    found = {
-        name: ratios.estimate(plot, frame.filter(pl.col(x_axis.name) == name))
-        for name in points_of(experiment, x_axis.name, frame)
-    }
-    order = list(looks)
-    axes.errorbar(
-        [s.mean for s in found.values()],
-        [order.index(name) for name in found],
-        xerr=panels.error_lengths(list(found.values())),
-        color=_ROWS_COLOUR,
-        marker="o",
-        linestyle="none",
-        elinewidth=0.8,
-        capsize=panels.CAP_POINTS,
-    )
-    axes.set_yticks(range(len(order)), [looks[name].name for name in order])
-    axes.set_ylim(len(order) - 0.5, -0.5)
-    axes.grid(visible=True, axis="x")
-
-
 def _draw_points(axes: Axes, plot: Plot, experiment: Experiment, series: _Series) -> None:
     """Draw the mean over seeds at every point, with its 95% confidence interval."""
     look, frame = series.look, series.frame
     x_axis = axis_of(experiment, plot.x)
     shown = points_of(experiment, x_axis.name, frame)
     spreads = [ratios.estimate(plot, frame.filter(pl.col(x_axis.name) == value)) for value in shown]
-    if plot.kind == "bars" or not is_scale(x_axis):
+    if plot.kind in ("bars", "rows") or not is_scale(x_axis):
         order = [point_text(value) for value in x_axis.values()]
+        names = [look.name for look in style.looks(x_axis, order).values()]
         place = _ALONE if plot.x == plot.series else series.place
         middles = [_bar_middle(order.index(v), place) for v in shown]
+        if plot.kind == "rows":
+            panels.rows(axes, middles, spreads, look if place.count > 1 else _ROWS_LOOK)
+            axes.set_yticks(range(len(names)), names)
+            axes.set_ylim(len(names) - 0.5, -0.5)
+            return
         panels.bars(axes, middles, spreads, _BARS_WIDTH / place.count, look)
-        names = {v: look.name for v, look in style.looks(x_axis, order).items()}
-        panels.name_ticks(axes, [names[v] for v in order], panels.panel_inches(axes))
+        panels.name_ticks(axes, names, panels.panel_inches(axes))
         axes.grid(visible=False, axis="x")
         return
     # Shifted a little, so that no interval hides another.

@@ -107,6 +107,24 @@ def bars(
     )
 
 
+def rows(
+    axes: Axes, places: Sequence[float], spreads: Sequence[Spread | Ratio], look: style.Look
+) -> None:
+    """Draw the points of a series at these heights, with their confidence intervals."""
+    axes.errorbar(
+        [s.mean for s in spreads],
+        places,
+        xerr=error_lengths(spreads),
+        color=look.colour,
+        marker=look.marker or "o",
+        linestyle="none",
+        elinewidth=0.8,
+        capsize=CAP_POINTS,
+        label=look.name or None,
+    )
+    axes.grid(visible=True, axis="x")
+
+
 def error_lengths(spreads: Sequence[Spread | Ratio]) -> list[list[float]]:
     """Give the lengths of error bars; cut at 0, because no quantity is negative."""
     return [[s.mean - max(s.low, 0.0) for s in spreads], [s.high - s.mean for s in spreads]]

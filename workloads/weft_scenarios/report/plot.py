@@ -93,7 +93,8 @@ def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
     stretch = _stretch(plot, experiment, frame)
     if plot.kind == "rows":
         rows = points_of(experiment, plot.x or "", frame)
-        height = len(rows) * _ROW_INCHES + panels.AXIS_INCHES
+        beside = 1 if plot.x == plot.series else len(points_of(experiment, plot.series, frame))
+        height = len(rows) * _ROW_INCHES * max(1, beside / 2) + panels.AXIS_INCHES
         width += max(map(len, rows)) * panels.LETTER_INCHES / min(len(facets), _FACETS_ACROSS)
     drawn, grid = panels.make(
         len(facets),

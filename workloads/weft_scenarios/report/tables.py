@@ -87,7 +87,7 @@ def of_plot(scenario: Scenario, plot: Plot, results: Results) -> Table:
         return _of_distribution(experiment, plot, results)
     frame = results.of(plot.experiment, plot.where)
     frame = ratios.paired(plot, experiment, frame.filter(pl.col(plot.quantity).is_not_null()))
-    if plot.kind == "rows" and plot.facet:
+    if plot.kind == "rows" and plot.facet and plot.x == plot.series:
         # A row of the table is one of the picture.
         return _of_points(experiment, replace(plot, series=plot.facet), frame, [plot.x])
     across = [name for name in (plot.facet, plot.x) if name]
