@@ -26,8 +26,8 @@ _CAPTION_INCHES, _CAPTION_LETTERS = 0.14, 17
 _FACETS_ACROSS = 4
 """More panels go into the next row: the page of a scenario is not wider."""
 _GROUPED_FROM = 10_000
-_DENSE_UP_TO = 10**3
-"""A logarithmic axis with less between its ends has three labels a decade, and otherwise one."""
+_TICKS = ((4, (1, 1.5, 2, 3, 5, 7)), (1000, (1, 2, 5)))
+"""Labels in a decade of a logarithmic axis whose ends are less than so many times apart; else 1."""
 _LINEAR = 10
 """A logarithmic axis is linear below, so that it can show 0."""
 
@@ -226,8 +226,8 @@ def _tick_decades(axis: XAxis | YAxis) -> None:
     """Label a logarithmic axis."""
     # Often all values lie within one decade, which would have one tick.
     low, high = axis.get_view_interval()
-    is_dense = high < _DENSE_UP_TO * low
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if is_dense else (1,)))
+    within = next((subs for most, subs in _TICKS if high < most * low), (1,))
+    axis.set_major_locator(LogLocator(subs=within))
     axis.set_major_formatter(FuncFormatter(_grouped))
     axis.set_minor_formatter(NullFormatter())
 
