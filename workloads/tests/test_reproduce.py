@@ -135,8 +135,9 @@ def test_runs_are_drawn_from_every_experiment_and_others_with_other_programs(
     runs = list(matrix.runs(scenario, quick=False, at_least=25))
     other = [replace(run, experiment="other") for run in runs[:3]]
     drawn = reproduce.draw(runs + other, 10, 1)
-    assert len({fingerprints.place(run) for run in drawn}) == len(drawn) == 11
-    assert sum(run.experiment == "other" for run in drawn) == 1
+    assert len({fingerprints.place(run) for run in drawn}) == len(drawn) == 10
+    assert any(run.experiment == "other" for run in drawn)
+    assert len(reproduce.draw(runs + other, 1, 1)) == 2
     assert drawn == reproduce.draw(runs + other, 10, 1)
     assert drawn != reproduce.draw(runs + other, 10, 2)
     assert len(reproduce.draw(runs, 1000, 7)) == 100

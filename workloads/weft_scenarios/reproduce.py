@@ -90,16 +90,15 @@ def reproduce(scenario: Scenario, pages: Path, working: Path, options: Options) 
 
 
 def draw(runs: Sequence[Run], count: int, seed: int) -> list[Run]:
-    """Draw about `count` runs, from each experiment by its share of all runs, but at least one."""
-    by_experiment: dict[str, list[Run]] = {}
-    for run in runs:
-        by_experiment.setdefault(run.experiment, []).append(run)
+    """Draw one run of each experiment, and others up to `count`; in the order of `runs`."""
+    by_experiment: dict[str, list[int]] = {}
+    for place, run in enumerate(runs):
+        by_experiment.setdefault(run.experiment, []).append(place)
     generator = random.Random(seed)
-    drawn = []
-    for some in by_experiment.values():
-        share = min(max(round(count * len(some) / len(runs)), 1), len(some))
-        drawn += generator.sample(some, share)
-    return drawn
+    drawn = [generator.choice(places) for places in by_experiment.values()]
+    left = [place for place in range(len(runs)) if place not in drawn]
+    drawn += generator.sample(left, min(max(count - len(drawn), 0), len(left)))
+    return [runs[place] for place in sorted(drawn)]
 
 
 def _read(file: Path, scenario: Scenario) -> Page:
