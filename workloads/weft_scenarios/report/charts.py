@@ -10,7 +10,7 @@ mean over seeds with its 95% confidence interval (Student's t). Where values spa
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -20,13 +20,15 @@ from numpy.typing import NDArray
 
 from weft_scenarios.definition.quantities import CURVES
 from weft_scenarios.definition.scenario import Axis, Experiment, Scenario
-from weft_scenarios.report import panels, style, tables
+from weft_scenarios.report import panels, style, tables, ticks
 from weft_scenarios.results import flows
 from weft_scenarios.results.results import Results, point_text
 from weft_scenarios.stats import spread
 
 _PANELS = 4
 """Maximum number of panels in a chart. With more cells, evenly spaced ones are shown."""
+_SERIES = 9
+"""Maximum number of series in a chart, because more have no colours of their own."""
 _PANEL_INCHES = (2.7, 2.3)
 _CLASSES = ((0, "below\n10 kB"), (10_000, "10-\n100 kB"), (100_000, "100 kB-\n1 MB"),
             (1_000_000, "from\n1 MB"))  # fmt: skip
@@ -43,6 +45,7 @@ _STEPS = 120
 """Points of a time series."""
 
 Cell = Mapping[str, str]
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,8 @@ class _Data:
     runs: pl.DataFrame
 
     def looks(self) -> dict[str, style.Look]:
-        """Give the look of each series."""
-        return style.looks(self.series, list(self.shown))
+        """Give the look of each series that is drawn."""
+        return style.looks(self.series, self.drawn())
 
     def label(self, cell: Cell) -> str:
         """Name a cell in the title of its panel."""
@@ -77,15 +80,32 @@ class _Data:
 
     def panels(self) -> list[Cell]:
         """Give the cells that are shown."""
-        count = min(len(self.cells), _PANELS)
-        places = np.linspace(0, len(self.cells) - 1, count).round().astype(int)
-        return [self.cells[i] for i in places]
+        return _spread(self.cells, _PANELS)
+
+    def drawn(self) -> list[str]:
+        """Give the points of the series that are shown."""
+        most = len(self.shown) if self.series.name == "scheduler" else _SERIES
+        return _spread(self.shown, most)
 
     def left_out(self) -> str:
-        """Say so if not all cells are shown."""
-        if len(self.cells) <= _PANELS:
-            return ""
-        return f" {_PANELS} of {len(self.cells)} cells are shown; the data files have all."
+        """Say so if not all cells or series are shown."""
+        parts = (
+            f"{len(drawn)} of {len(there)} {name}"
+            for drawn, there, name in (
+                (self.panels(), self.cells, "cells"),
+                (self.drawn(), self.shown, "series"),
+            )
+            if len(drawn) < len(there)
+        )
+        said = " and ".join(parts)
+        return f" {said} are shown; the data files have all." if said else ""
+
+
+def _spread(all_of: Sequence[_T], most: int) -> list[_T]:
+    """Keep so many at most, evenly spread, the first and the last among them."""
+    count = min(len(all_of), most)
+    places = np.linspace(0, len(all_of) - 1, count).round().astype(int)
+    return [all_of[i] for i in places]
 
 
 def of(scenario: Scenario, results: Results, table: pl.DataFrame) -> Iterator[Chart]:
@@ -177,14 +197,14 @@ def _panels(data: _Data, draw: _Draw) -> Figure:
         draw(axes, data, rows, cell)
         axes.set_title(data.label(cell))
     title = None if data.series.name == "scheduler" else data.series.label
-    panels.legend(figure, grid, title)
+    panels.legend(figure, grid, title, _PANEL_INCHES[0] / panels.PANEL_INCHES[0])
     return figure
 
 
 def _each(data: _Data, rows: pl.DataFrame) -> Iterator[tuple[style.Look, list[pl.DataFrame]]]:
     """Give the look of each series, and its flows, one table per seed."""
     looks = data.looks()
-    for value in data.shown:
+    for value in data.drawn():
         mine = rows.filter(pl.col(f"at {data.series.name}") == value)
         if not mine.is_empty():
             yield looks[value], mine.partition_by("seed")
@@ -247,6 +267,7 @@ def _draw_cdf(axes: Axes, data: _Data, rows: pl.DataFrame, _cell: Cell) -> None:
     if high_ms > 30 * low_ms:
         axes.set_xscale("log")
         axes.set_xlim(low_ms / 1.3, high_ms * 1.3)
+        ticks.decades(axes.xaxis)
     else:
         axes.set_xlim(0, high_ms * 1.1)
     axes.set_ylim(0, 100)
@@ -284,6 +305,7 @@ def _draw_classes(axes: Axes, data: _Data, rows: pl.DataFrame, _cell: Cell) -> N
 
     _bars(axes, data, classed, [_CLASSES[number][1] for number in there], values)
     axes.set_yscale("log")
+    ticks.decades(axes.yaxis)
     axes.set_xlabel("Flow size")
     axes.set_ylabel("Mean FCT (ms)")
 
@@ -330,6 +352,8 @@ def _draw_slowdown(axes: Axes, data: _Data, rows: pl.DataFrame, _cell: Cell) -> 
     axes.set_yscale("log")
     low, high = _ends(rows["slowdown"].drop_nulls())
     axes.set_ylim(low / 1.3, high * 1.3)
+    ticks.decades(axes.xaxis)
+    ticks.decades(axes.yaxis)
     axes.set_xlabel("Flow size (kB)")
     axes.set_ylabel("Slowdown (FCT / ideal)")
 
@@ -341,7 +365,7 @@ def _draw_course(curve: str, axes: Axes, data: _Data, _rows: pl.DataFrame, cell:
     end = float(rows["x"].max() or 0)  # type: ignore[arg-type]
     grid = np.linspace(0, end, _STEPS)
     looks = data.looks()
-    for value in data.shown:
+    for value in data.drawn():
         mine = rows.filter(pl.col(data.series.name) == value) if data.series.name else rows
         if mine.is_empty():
             continue
@@ -387,8 +411,8 @@ def _heat(data: _Data) -> Figure:
         text = tables.with_spread(s).replace(" ± ", "\n±")
         axes.text(col, row, text, ha="center", va="center", fontsize=6,
                   color="white" if is_dark else "black")  # fmt: skip
-    looks = data.looks()
-    axes.set_yticks(range(len(data.shown)), [looks[value].name for value in data.shown])
+    looks = style.looks(data.series, list(data.shown))
+    axes.set_yticks(range(len(looks)), [look.name for look in looks.values()])
     if are_long:
         aslant: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
         axes.set_xticks(range(len(labels)), labels, **aslant)

@@ -2,6 +2,7 @@
 """Panels in Weft's style, whatever they show: their size, legend, bars and names of axes."""
 
 import io
+import itertools
 import math
 import textwrap
 from collections.abc import Sequence
@@ -18,8 +19,8 @@ PANEL_INCHES = (3.1, 2.4)
 MARGIN_INCHES = 0.3
 _LEGEND_LETTERS = 38
 """Letters that fit into one row of the legend, per panel."""
-_LEGEND_SLACK = 1.8
-"""Two columns may be so much longer than a row: most labels are shorter than the longest."""
+_HANDLE_LETTERS = 5
+"""Letters that the line or patch beside a name takes."""
 AXIS_INCHES, LETTER_INCHES = 0.55, 0.062
 """Width of an axis with its label, and of one letter of a tick label."""
 _TICK_LINES = 3
@@ -73,16 +74,26 @@ def legend(figure: Figure, grid: Sequence[Axes], title: str | None, stretch: flo
         handles |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     if len(handles) < 2:
         return
-    longest = max(map(len, handles)) + 5
-    row = int(across(grid[0]) * stretch * _LEGEND_LETTERS)
-    columns = max(row // longest, 2 if 2 * longest <= row * _LEGEND_SLACK else 1)
+    letters = int(across(grid[0]) * stretch * _LEGEND_LETTERS)
     figure.legend(
         handles.values(),
-        handles.keys(),
+        [textwrap.fill(name, letters - _HANDLE_LETTERS) for name in handles],
         title=title,
         loc="outside upper center",
-        ncols=min(len(handles), columns),
+        ncols=_columns(list(handles), letters),
     )
+
+
+def _columns(names: Sequence[str], letters: int) -> int:
+    """Give how many columns of a legend fit into so many letters, at least one."""
+    for count in range(len(names), 1, -1):
+        # As matplotlib does: the first columns have one more.
+        least, more = divmod(len(names), count)
+        ends = list(itertools.accumulate(least + (number < more) for number in range(count)))
+        parts = (names[start:end] for start, end in itertools.pairwise([0, *ends]))
+        if sum(max(map(len, part)) + _HANDLE_LETTERS for part in parts) <= letters:
+            return count
+    return 1
 
 
 def bars(

@@ -12,10 +12,9 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from weft_scenarios.definition.scenario import Axis, Experiment, Plot, Scenario
-from weft_scenarios.report import marks, panels, style, tables, units
+from weft_scenarios.report import marks, panels, style, tables, ticks, units
 from weft_scenarios.results import ratios
 from weft_scenarios.results.results import Results, chosen, point_text, points_of
 
@@ -25,9 +24,6 @@ _CAPTION_INCHES, _CAPTION_LETTERS = 0.14, 17
 """Height of a line of the caption, and letters in an inch of it."""
 _FACETS_ACROSS = 4
 """More panels go into the next row: the page of a scenario is not wider."""
-_GROUPED_FROM = 10_000
-_TICKS = ((4, (1, 1.5, 2, 3, 5, 7)), (1000, (1, 2, 5)))
-"""Labels in a decade of a logarithmic axis whose ends are less than so many times apart; else 1."""
 _LINEAR = 10
 """A logarithmic axis is linear below, so that it can show 0."""
 
@@ -154,12 +150,6 @@ def _stretch(plot: Plot, experiment: Experiment, frame: pl.DataFrame) -> float:
     return max(1.0, (bars * _BAR_INCHES + panels.AXIS_INCHES) / panels.PANEL_INCHES[0])
 
 
-def _grouped(value: float, _place: int) -> str:
-    """Format a number of an axis; large ones in groups of three digits."""
-    text = f"{value:,.0f}" if abs(value) >= _GROUPED_FROM else f"{value:g}"
-    return text.replace(",", "\u2009")
-
-
 def _label(grid: Sequence[Axes], plot: Plot, experiment: Experiment) -> None:
     """Scale and name the axes of all panels."""
     x_label, y_label = marks.axis_of(experiment, plot.x).label, tables.axis_label(plot)
@@ -189,14 +179,14 @@ def _scale(axes: Axes, plot: Plot, experiment: Experiment) -> None:
     if plot.kind == "rows":
         _scale_rows(axes, plot)
         return
-    axes.yaxis.set_major_formatter(FuncFormatter(_grouped))
+    ticks.plain(axes.yaxis)
     if "x" in plot.log:
         axes.set_xscale("symlog", linthresh=_LINEAR)
     if plot.kind in ("cdf", "course"):
-        axes.xaxis.set_major_formatter(FuncFormatter(_grouped))
+        ticks.plain(axes.xaxis)
     if "y" in plot.log:
         axes.set_yscale("log")
-        _tick_decades(axes.yaxis)
+        ticks.decades(axes.yaxis)
     # Lines of ratios lie around 1.
     is_around_1 = plot.versus is not None and plot.kind == "line"
     if plot.kind == "cdf":
@@ -215,21 +205,11 @@ def _scale_rows(axes: Axes, plot: Plot) -> None:
     """Set scale, limits and ticks of the horizontal axis of a panel of rows, which has values."""
     if "x" in plot.log:
         axes.set_xscale("log")
-        _tick_decades(axes.xaxis)
+        ticks.decades(axes.xaxis)
     else:
-        axes.xaxis.set_major_formatter(FuncFormatter(_grouped))
+        ticks.plain(axes.xaxis)
         if plot.versus is None:
             axes.set_xlim(left=0)
-
-
-def _tick_decades(axis: XAxis | YAxis) -> None:
-    """Label a logarithmic axis."""
-    # Often all values lie within one decade, which would have one tick.
-    low, high = axis.get_view_interval()
-    within = next((subs for most, subs in _TICKS if high < most * low), (1,))
-    axis.set_major_locator(LogLocator(subs=within))
-    axis.set_major_formatter(FuncFormatter(_grouped))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _times(axes: Sequence[XAxis | YAxis], label: str) -> str:
@@ -237,7 +217,5 @@ def _times(axes: Sequence[XAxis | YAxis], label: str) -> str:
     label, factor = units.relabelled(label, max(axis.get_view_interval()[1] for axis in axes))
     if factor != 1:
         for axis in axes:
-            axis.set_major_formatter(
-                FuncFormatter(lambda value, place: _grouped(value * factor, place))
-            )
+            ticks.plain(axis, factor)
     return label

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Labels of axes, as people write numbers."""
+
+from matplotlib.axis import XAxis, YAxis
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+_GROUPED_FROM = 10_000
+_IN_A_DECADE = ((4, (1, 1.5, 2, 3, 5, 7)), (1000, (1, 2, 5)))
+"""Labels in a decade of a logarithmic axis whose ends are less than so many times apart; else 1."""
+
+
+def grouped(value: float, _place: int = 0) -> str:
+    """Format a number of an axis; large ones in groups of three digits."""
+    text = f"{value:,.0f}" if abs(value) >= _GROUPED_FROM else f"{value:g}"
+    return text.replace(",", "\u2009")
+
+
+def plain(axis: XAxis | YAxis, factor: float = 1) -> None:
+    """Label an axis with its values, times a factor."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _place: grouped(value * factor)))
+
+
+def decades(axis: XAxis | YAxis) -> None:
+    """Label a logarithmic axis, whose limits are set."""
+    # Often all values lie within one decade, which would have one label.
+    low, high = axis.get_view_interval()
+    within = next((subs for most, subs in _IN_A_DECADE if high < most * low), (1,))
+    axis.set_major_locator(LogLocator(subs=within))
+    axis.set_minor_formatter(NullFormatter())
+    plain(axis)
