@@ -12,7 +12,7 @@ GIVEN := $(strip $(foreach name,$(sort $(.VARIABLES)),$(if $(filter command,$(or
 given = $(if $(filter $(1),$(GIVEN)),$(value $(1)))
 
 # Flags without a value: JSON=1 is --json.
-BOOLEAN := CHECK FULL HISTORY JSON NOTE PACKETS PLAN QUICK
+BOOLEAN := CHECK FULL HISTORY JSON NOTE OTHERS_MAY_DIFFER PACKETS PLAN QUICK
 # Variables that are no flag of any target: for the tools beneath. A target adds to
 # ARGUMENTS those that it uses otherwise.
 ARGUMENTS := ARGS WEFT% SCENARIOS KERNEL_% CARGO% RUST% PYTHON% PATH HOME SHELL TMPDIR

@@ -51,10 +51,12 @@ def index(folder: Path, runs: str = "runs") -> str:
     return next(line for line in rows if "](results/x.md)" in line).split(" | ")[-1]
 
 
-def repeat(folder: Path, weft: str, count: int = 5, note: bool = False) -> int:
+def repeat(
+    folder: Path, weft: str, count: int = 5, note: bool = False, others_may_differ: bool = False
+) -> int:
     """Repeat runs of the page with this `weft`; gives the exit code."""
     (folder / "weft").write_text(weft)
-    options = reproduce.Options(count, jobs=2, full=False, note=note)
+    options = reproduce.Options(count, 2, False, note, others_may_differ)
     scenario = scenario_file.read_file(folder / "x.toml")
     return reproduce.reproduce(scenario, folder / "results", folder / "again", options)
 
@@ -79,6 +81,17 @@ def test_a_run_with_other_flows_is_named(
     assert len(others) == 6
     assert all("flows=16" in line for line in others)
     assert "Reproduced" not in (published / "results" / "x.md").read_text()
+
+
+def test_other_flows_of_other_programs_may_be_no_failure(
+    published: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert repeat(published, ONE_FLOW_MORE_FROM_16, count=12, others_may_differ=True) == 0
+    assert "x.md was measured with other programs" in capsys.readouterr().out
+    same = ONE_FLOW_MORE_FROM_16.replace('"revision": "2"', '"revision": "1"')
+    assert repeat(published, same, count=12, others_may_differ=True) == 1
+    newer_kernel = same.replace("Linux 7", "Linux 8")
+    assert repeat(published, newer_kernel, count=12, others_may_differ=True) == 0
 
 
 def test_a_run_that_fails_is_no_run_with_the_same_flows(

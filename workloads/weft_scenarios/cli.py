@@ -90,6 +90,11 @@ def _parser() -> argparse.ArgumentParser:
     again.add_argument(
         "--note", action="store_true", help="if they are the same, write that into the page"
     )
+    again.add_argument(
+        "--others-may-differ",
+        action="store_true",
+        help="do not fail if the page was measured with other programs",
+    )
     again.set_defaults(command=_reproduce)
     listing = commands.add_parser("list", help="list all scenarios")
     listing.set_defaults(command=_list)
@@ -170,7 +175,9 @@ def _folder(name: str, options: argparse.Namespace) -> Path:
 
 
 def _reproduce(options: argparse.Namespace) -> int:
-    how = reproduce.Options(options.runs, options.jobs, options.full, options.note)
+    how = reproduce.Options(
+        options.runs, options.jobs, options.full, options.note, options.others_may_differ
+    )
     pages = RESULTS.parent / "results"
     working = RUNS / "reproduced"
     status = reproduce.reproduce(scenario_file.read(options.name), pages, working, how)

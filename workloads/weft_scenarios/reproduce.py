@@ -44,6 +44,8 @@ class Options:
     """Whether it is the page at the paper's scale."""
     note: bool
     """Whether the page is to say so if the flows are the same."""
+    others_may_differ: bool = False
+    """Whether that is no failure if the page was measured with other programs."""
 
 
 def reproduce(scenario: Scenario, pages: Path, working: Path, options: Options) -> int:
@@ -81,7 +83,10 @@ def reproduce(scenario: Scenario, pages: Path, working: Path, options: Options) 
     )
     print(f"{same} of {len(chosen)} runs gave the same flows as for {file.name}, byte for byte")
     if same < len(chosen):
-        return _DIFFERENT
+        if not options.others_may_differ or _is_by_same_programs(page, outcome):
+            return _DIFFERENT
+        print(f"{file.name} was measured with other programs, so they may differ")
+        return _SAME
     if options.note:
         kernel, revision = _by(outcome)
         written = results_page.text(page.reproduced(same, kernel, revision), scenario)
@@ -133,11 +138,23 @@ def _begin(page: Page, table: Path, made: Mapping[Place, str], outcome: Outcome)
     for failed in outcome.failed.values():
         raise ScenarioError(failed.why)
     _, revision = _by(outcome)
-    if {programs(of) for of in page.revisions()} != {programs(revision)}:
+    if not _is_by_same_programs(page, outcome):
         raise ScenarioError(f"{page.name}: measured with other programs than those of {revision}")
     fingerprints.write(table, made)
     print(f"{table.name}: {len(made)} runs")
     return _SAME
+
+
+def _is_by_same_programs(page: Page, outcome: Outcome) -> bool:
+    """Whether the page was measured, or reproduced last, with what ran now."""
+    then = page.last_by()
+    kernels = {measured.kernel for measured in outcome.done.values()}
+    now = {programs(measured.revision) for measured in outcome.done.values()}
+    return (
+        None not in now
+        and kernels == then.kernels
+        and now == {programs(revision) for revision in then.revisions}
+    )
 
 
 def _by(outcome: Outcome) -> tuple[str, str]:

@@ -2,9 +2,10 @@
 """The page of a scenario, results/NAME.md: its claims, plots, setting, and what was run."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from weft_scenarios.definition.quantities import METRICS
 from weft_scenarios.definition.scenario import Claim, Scenario
@@ -21,6 +22,14 @@ _GRADE, _RUNS, _REPRODUCED = "*Grade.*", "*Runs.*", "*Reproduced.*"
 """Begin paragraphs: how faithful the setting is, what was run, what of it was reproduced."""
 
 
+class Ran(NamedTuple):
+    """What a page says that has run."""
+
+    kernels: Set[str] = frozenset()
+    revisions: Set[str] = frozenset()
+    """Of Weft."""
+
+
 @dataclass(frozen=True)
 class Page:
     """What was measured of a scenario, judged."""
@@ -31,17 +40,22 @@ class Page:
     body: str
     """All below that table."""
 
-    def revisions(self) -> set[str]:
-        """Give the revisions of Weft that ran."""
-        found = re.search(
-            rf"^{re.escape(_RUNS)} .*?, Weft ([\w-]+(?: and [\w-]+)*)", self.body, re.M
-        )
-        return set(found[1].split(" and ")) if found else set()
+    def revisions(self) -> Set[str]:
+        """Give the revisions of Weft that were measured."""
+        return self._ran(_RUNS).revisions
 
     def reproduced_by(self) -> str | None:
         """Give the revision of Weft that gave the same flows as those of `revisions` last."""
-        found = re.search(rf"^{re.escape(_REPRODUCED)} .*, Weft ([\w-]+)", self.body, re.M)
-        return found[1] if found else None
+        return next(iter(self._ran(_REPRODUCED).revisions), None)
+
+    def last_by(self) -> Ran:
+        """Give what was measured, or has reproduced that last."""
+        return self._ran(_REPRODUCED if self.reproduced_by() else _RUNS)
+
+    def _ran(self, paragraph: str) -> Ran:
+        line = rf"^{re.escape(paragraph)} .*? on (.+?), Weft ([\w-]+(?: and [\w-]+)*)"
+        found = re.search(line, self.body, re.M)
+        return Ran(*(set(names.split(" and ")) for names in found.groups())) if found else Ran()
 
     def reproduced(self, runs: int, kernel: str, revision: str) -> "Page":
         """Give the page that says of so many of its runs that they gave the same flows again."""
