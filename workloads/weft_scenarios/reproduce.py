@@ -51,7 +51,7 @@ class Options:
 def reproduce(scenario: Scenario, pages: Path, working: Path, options: Options) -> int:
     """Repeat runs of a page in the folder `pages`; gives the exit code.
 
-    The folder `working` is written, and removed in the end.
+    The folder `working` is written, and left empty, so that the next one runs all again.
     """
     file = pages / f"{scenario.name}{results_page.FULL if options.full else ''}.md"
     page = _read(file, scenario)
@@ -120,17 +120,24 @@ def _repeat(
     runs: Sequence[Run], installed: Installation, working: Path, jobs: int
 ) -> tuple[Outcome, dict[Place, str]]:
     """Run, whatever other stores have; gives also the fingerprints of what was done."""
-    shutil.rmtree(working, ignore_errors=True)
     store = Store(working)
-    try:
-        with store.locked():
+    with store.locked():
+        _empty(working)
+        try:
             progress = Progress(jobs, sys.stdout.isatty())
             outcome = Runner(installed, store, jobs, progress).run(runs)
-        keys = {fingerprints.place(run): installed.key(run) for run in runs}
-        made = {p: fingerprints.of_run(working / k) for p, k in keys.items() if k in outcome.done}
-    finally:
-        shutil.rmtree(working, ignore_errors=True)
+            keyed = {fingerprints.place(run): installed.key(run) for run in runs}
+            done = {place: key for place, key in keyed.items() if key in outcome.done}
+            made = {place: fingerprints.of_run(working / key) for place, key in done.items()}
+        finally:
+            _empty(working)
     return outcome, made
+
+
+def _empty(working: Path) -> None:
+    """Remove what is in the folder, also from a run that was killed, except the lock."""
+    for there in filter(Path.is_dir, working.iterdir()):
+        shutil.rmtree(there)
 
 
 def _begin(page: Page, table: Path, made: Mapping[Place, str], outcome: Outcome) -> int:
