@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repeating runs of a published page."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,26 +22,7 @@ if "16" in sys.argv:
     with open(out / "flows.csv", "a") as file:
         file.write("2,h1_1,h2_1,1000,0,2000000,2,0,0,0,\\n")
 """
-
-
 FAILS = '#!/usr/bin/env python3\nimport sys\nsys.exit("weft: no kernel")\n'
-
-
-@pytest.fixture
-def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Run the small scenario with revision 1, and write its page; gives the folder of all."""
-    install(tmp_path, HEALTHY)
-    assert conduct(tmp_path, tmp_path / "store")[0] == 0
-    one, two = Programs(1, True, "1"), Programs(2, True, "2")
-    known = {"1": one, "2": two, "dirty": Programs(2, False, "2")}
-    monkeypatch.setattr(results_index, "programs", known.get)
-    monkeypatch.setattr(reproduce, "programs", known.get)
-    monkeypatch.setattr(reproduce, "check", lambda *_: None)  # The fake does not know flags.
-    monkeypatch.setattr(installation, "find", lambda: Installation(tmp_path / "weft", "a1b2c3d4"))
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "store" / "out").rename(tmp_path / "runs" / "x")
-    index(tmp_path)
-    return tmp_path
 
 
 def index(folder: Path, runs: str = "runs") -> str:
@@ -49,6 +31,32 @@ def index(folder: Path, runs: str = "runs") -> str:
     results_index.write([scenario], folder / runs, folder / "RESULTS.md")
     rows = (folder / "RESULTS.md").read_text().splitlines()
     return next(line for line in rows if "](results/x.md)" in line).split(" | ")[-1]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run the small scenario with revision 1; gives the folder of its results, `runs/x`."""
+    folder = tmp_path_factory.mktemp("measured")
+    install(folder, HEALTHY)
+    assert conduct(folder, folder / "store")[0] == 0
+    (folder / "runs").mkdir()
+    (folder / "store" / "out").rename(folder / "runs" / "x")
+    return folder
+
+
+@pytest.fixture
+def published(measured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write the page of the small scenario; gives the folder of all."""
+    folder = tmp_path / "published"
+    shutil.copytree(measured, folder)
+    one, two = Programs(1, True, "1"), Programs(2, True, "2")
+    known = {"1": one, "2": two, "dirty": Programs(2, False, "2")}
+    monkeypatch.setattr(results_index, "programs", known.get)
+    monkeypatch.setattr(reproduce, "programs", known.get)
+    monkeypatch.setattr(reproduce, "check", lambda *_: None)  # The fake does not know flags.
+    monkeypatch.setattr(installation, "find", lambda: Installation(folder / "weft", "a1b2c3d4"))
+    index(folder)
+    return folder
 
 
 def repeat(
