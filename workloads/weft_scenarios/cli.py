@@ -88,7 +88,9 @@ def _parser() -> argparse.ArgumentParser:
     again.add_argument("--full", action="store_true", help="of the page at the paper's scale")
     again.add_argument("--jobs", type=_count, default=_DEFAULTS["jobs"], help="labs in parallel")
     again.add_argument(
-        "--note", action="store_true", help="if they are the same, write that into the page"
+        "--note",
+        action="store_true",
+        help="repeat at least 30, and if they are the same, write that into the page",
     )
     again.add_argument(
         "--others-may-differ",

@@ -28,6 +28,8 @@ from weft_scenarios.runs.run import Run
 from weft_scenarios.runs.runner import Outcome, Runner
 from weft_scenarios.runs.store import Store
 
+_NOTEWORTHY = 30
+"""If so many are the same, at most a tenth of all differ, with 95% confidence (0.9^30 = 0.04)."""
 _SAME, _DIFFERENT, _INTERRUPTED = 0, 1, 130
 """Exit codes; the last is a shell's for Ctrl-C."""
 
@@ -43,7 +45,7 @@ class Options:
     full: bool
     """Whether it is the page at the paper's scale."""
     note: bool
-    """Whether the page is to say so if the flows are the same."""
+    """Whether the page is to say so if the flows are the same; it needs at least 30 runs."""
     others_may_differ: bool = False
     """Whether that is no failure if the page was measured with other programs."""
 
@@ -69,7 +71,8 @@ def reproduce(scenario: Scenario, pages: Path, working: Path, options: Options) 
         raise ScenarioError(
             f"{table.name}: none of its runs is one of {scenario.name} as it is now"
         )
-    chosen = draw(there, options.count, int(installed.digest[:8], 16))
+    count = max(options.count, _NOTEWORTHY) if options.note else options.count
+    chosen = draw(there, count, int(installed.digest[:8], 16))
     check([scenario], chosen, installed)
     outcome, made = _repeat(chosen, installed, working, options.jobs)
     if outcome.stopped:
