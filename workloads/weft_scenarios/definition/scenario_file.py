@@ -220,7 +220,6 @@ def _plot(table: Table, experiments: tuple[Experiment, ...]) -> Plot:
     kind = table.choice("kind", KINDS, "line")
     names = [axis.name for axis in experiment.axes]
     quantities = shown_by(kind)
-    x = table.choice("x", names) if quantities is METRICS else None
     plot = Plot(
         name=table.text("name"),
         title=table.text("title"),
@@ -228,7 +227,7 @@ def _plot(table: Table, experiments: tuple[Experiment, ...]) -> Plot:
         kind=kind,
         quantity=table.choice("quantity", quantities),
         models=_models(table, POOLED if kind == "sizes" else METRICS),
-        x=x,
+        x=(x := table.choice("x", names) if quantities is METRICS else None),
         series=table.choice("series", names, x if x and kind == "rows" else "scheduler"),
         facet=table.choice("facet", names, None),
         where=_where(table, "where", experiment) or {},
