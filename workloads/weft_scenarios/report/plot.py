@@ -110,7 +110,7 @@ def figure(scenario: Scenario, plot: Plot, results: Results) -> Figure | None:
         if plot.x != plot.series:
             series = marks.axis_of(experiment, plot.series)
             title = None if series.name == "scheduler" else series.label
-            panels.legend(drawn, grid, title, stretch)
+            panels.legend(drawn, grid, title, stretch * width / panels.PANEL_INCHES[0])
     return drawn
 
 
