@@ -184,7 +184,9 @@ def _folded(title: str, rows: Sequence[tables.Row]) -> str:
 def _effort(measured: Results) -> str:
     """Describe the runs, and their cost if it is known; older runs did not record it."""
     about = measured.about
-    took = f", {about.wall_s / 60:.0f} min of real time one after the other" if about.wall_s else ""
+    wall_s = about.wall_s or 0
+    spent = f"{wall_s / 60:.0f} min" if wall_s >= 100 else f"{wall_s:.0f} s"
+    took = f", {spent} of real time one after the other" if about.wall_s else ""
     ran = f"{' and '.join(about.kernels)}, Weft {' and '.join(told_apart(about.revisions))}"
     is_part = about.planned is not None and about.runs < about.planned
     planned = f" of {about.planned}" if is_part else ""
