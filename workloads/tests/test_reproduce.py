@@ -109,6 +109,7 @@ def test_a_run_that_fails_is_no_run_with_the_same_flows(
     said = capsys.readouterr().out
     assert "weft: no kernel" in said
     assert "0 of 5 runs" in said
+    assert repeat(published, FAILS, others_may_differ=True) == 1
 
 
 def test_a_page_whose_runs_newer_programs_repeat_is_not_stale(published: Path) -> None:

@@ -8,7 +8,7 @@ have changed in a way that should not matter to a page, this shows whether it do
 import random
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +47,7 @@ class Options:
     note: bool
     """Whether the page is to say so if the flows are the same; it needs at least 30 runs."""
     others_may_differ: bool = False
-    """Whether that is no failure if the page was measured with other programs."""
+    """Whether other flows are no failure if the page was measured with other programs."""
 
 
 def reproduce(scenario: Scenario, pages: Path, working: Path, options: Options) -> int:
@@ -80,19 +80,20 @@ def reproduce(scenario: Scenario, pages: Path, working: Path, options: Options) 
         return _INTERRUPTED if outcome.is_interrupted else _DIFFERENT
     if not known:
         return _begin(page, table, made, outcome)
-    print(_said(chosen, known, made, outcome, installed))
-    same = sum(
-        made.get(fingerprints.place(run)) == known[fingerprints.place(run)] for run in chosen
+    same = {place for place, digest in made.items() if digest == known[place]}
+    print(_said(chosen, same, outcome, installed))
+    print(
+        f"{len(same)} of {len(chosen)} runs gave the same flows as for {file.name}, byte for byte"
     )
-    print(f"{same} of {len(chosen)} runs gave the same flows as for {file.name}, byte for byte")
-    if same < len(chosen):
-        if not options.others_may_differ or _is_by_same_programs(page, outcome):
+    if len(same) < len(chosen):
+        may_differ = options.others_may_differ and not _is_by_same_programs(page, outcome)
+        if outcome.failed or not may_differ:
             return _DIFFERENT
         print(f"{file.name} was measured with other programs, so they may differ")
         return _SAME
     if options.note:
         kernel, revision = _by(outcome)
-        written = results_page.text(page.reproduced(same, kernel, revision), scenario)
+        written = results_page.text(page.reproduced(len(same), kernel, revision), scenario)
         write_whole(file, written)
     return _SAME
 
@@ -177,18 +178,12 @@ def _by(outcome: Outcome) -> tuple[str, str]:
     return kernel, revision
 
 
-def _said(
-    runs: Sequence[Run],
-    known: Mapping[Place, str],
-    made: Mapping[Place, str],
-    outcome: Outcome,
-    installed: Installation,
-) -> str:
+def _said(runs: Sequence[Run], same: Set[Place], outcome: Outcome, installed: Installation) -> str:
     """Describe how each run compares."""
     rows = [["experiment", "point", "seed", "flows"]]
     for run in runs:
         place = fingerprints.place(run)
         failed = outcome.failed.get(installed.key(run))
-        word = "the same" if made.get(place) == known[place] else "others"
+        word = "the same" if place in same else "others"
         rows.append([run.experiment, place.point, str(run.seed), failed.why if failed else word])
     return tables.plain(rows)
