@@ -9,7 +9,7 @@ _IN_A_DECADE = ((4, (1, 1.5, 2, 3, 5, 7)), (1000, (1, 2, 5)))
 """Labels in a decade of a logarithmic axis whose ends are less than so many times apart; else 1."""
 
 
-def grouped(value: float, _place: int = 0) -> str:
+def _grouped(value: float) -> str:
     """Format a number of an axis; large ones in groups of three digits."""
     text = f"{value:,.0f}" if abs(value) >= _GROUPED_FROM else f"{value:g}"
     return text.replace(",", "\u2009")
@@ -17,7 +17,7 @@ def grouped(value: float, _place: int = 0) -> str:
 
 def plain(axis: XAxis | YAxis, factor: float = 1) -> None:
     """Label an axis with its values, times a factor."""
-    axis.set_major_formatter(FuncFormatter(lambda value, _place: grouped(value * factor)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _place: _grouped(value * factor)))
 
 
 def decades(axis: XAxis | YAxis) -> None:

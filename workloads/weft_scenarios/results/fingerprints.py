@@ -7,7 +7,7 @@ the digests of these files beside it, `results/NAME.runs.csv`, with a row for ea
 | column       | what                                                                        |
 |--------------|-----------------------------------------------------------------------------|
 | `experiment` | name of the experiment in the scenario file                                 |
-| `point`      | the point of each axis: `cell=incast of 32, without=nothing`                |
+| `point`      | the point of each axis: `cell=incast of 32, without=its window`             |
 | `flows`      | for each seed, SEED:DIGEST; the first 8 hexadecimal digits of SHA-256       |
 """
 
