@@ -145,8 +145,8 @@ def _index(pages: Mapping[str, tuple[Page, Scenario]], missing: Sequence[str]) -
 
 
 def _table(pages: Sequence[tuple[Page, Scenario]]) -> str:
-    all_revisions = {revision for page, _ in pages for revision in page.revisions()}
-    all_revisions |= {by for page, _ in pages if (by := page.reproduced_by())}
+    both = (page.revisions() | page.last_by().revisions for page, _ in pages)
+    all_revisions = {revision for revisions in both for revision in revisions}
     known = {revision: programs(revision) for revision in all_revisions}
     newest = max((found for found in known.values() if found is not None), default=None)
     old = {revision for revision, found in known.items() if found != newest}
@@ -157,7 +157,7 @@ def _row(page: Page, scenario: Scenario, old: Set[str]) -> list[str]:
     words = Counter(row[-1].strip("*") for row in page.claims)
     revisions = sorted(page.revisions())
     reproduced_by = page.reproduced_by()
-    is_old = reproduced_by in old if reproduced_by else not old.isdisjoint(revisions)
+    is_old = not old.isdisjoint(page.last_by().revisions)
     is_stale = is_old or not results_page.is_current(page, scenario)
     first = page.claims[0] if page.claims else [""] * 7
     figure = scenario.title if scenario.source == _OWN else scenario.source
