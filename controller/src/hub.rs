@@ -46,6 +46,8 @@ pub enum Order {
     Send(Outgoing),
     /// On a leaf: let every host send these shares of its link in class 0, 1, ...
     Limit(Arc<[f64]>),
+    /// On a leaf: classify flows whose hosts claim no class by these thresholds of class 1, 2, ...
+    Classify(Arc<[u64]>),
 }
 
 /// Why a host's subscription is refused.
@@ -162,7 +164,7 @@ impl Hub {
     pub fn open_orders(&self, switch: &str) -> mpsc::Receiver<Order> {
         let (sender, receiver) = mpsc::channel(ORDER_BACKLOG);
         let mut state = self.lock();
-        if let Some(order) = classes::limits(&state.engine, switch) {
+        for order in classes::orders(&state.engine, switch) {
             // A new channel has room.
             let _ = sender.try_send(order);
         }

@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 use weft_proto::v1;
 use weft_topology::Host;
 
-use crate::classes::{CLASSES, Classes, Thresholds, WINDOW_BYTES, WINDOWS};
+use crate::classes::{CLASSES, Classes, SentClass, Thresholds, WINDOW_BYTES, WINDOWS, by_sent};
 use crate::engine::{Decision, Engine, Pattern, Verdict};
 use crate::fabric::{LeafPair, RoutedFabric};
 use crate::gray_failure::BLOCK_PACKETS;
@@ -118,6 +118,14 @@ pub fn classes(
         adapts: classes.adapts(),
         windows: u32::try_from(classes.windows()).unwrap_or(u32::MAX),
         needed_windows: WINDOWS as u32,
+        by_sent: by_sent(classes.most_bytes()).iter().map(sent).collect(),
+    }
+}
+
+fn sent(class: &SentClass) -> v1::ClassBySent {
+    v1::ClassBySent {
+        class_number: class.class.into(),
+        most_bytes: class.most_bytes,
     }
 }
 

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use tonic::transport::Channel;
 use weft_proto::v1::weft_client::WeftClient;
 use weft_proto::v1::{
-    ExplainClassesRequest, ExplainClassesResponse, PriorityClass, ThresholdsDecision, Waiting,
+    ClassBySent, ExplainClassesRequest, ExplainClassesResponse, PriorityClass, ThresholdsDecision,
+    Waiting,
 };
 use weft_text::table::Table;
 use weft_text::units::format_duration;
@@ -59,9 +60,10 @@ pub fn text(classes: &ExplainClassesResponse) -> String {
         ]);
     }
     format!(
-        "classes   of the bytes of a typical host, and at most from each host\n{table}  in force  {}\n  now       {}\n",
+        "classes   of the bytes of a typical host, and at most from each host\n{table}  in force  {}\n  now       {}\n{}",
         in_force(classes),
-        outlook(classes)
+        outlook(classes),
+        others(classes)
     )
 }
 
@@ -170,6 +172,26 @@ fn outlook(classes: &ExplainClassesResponse) -> String {
     )
 }
 
+/// A line about flows whose hosts claim no class; empty if all of these are in the last one.
+fn others(classes: &ExplainClassesResponse) -> String {
+    if classes.by_sent.is_empty() {
+        return String::new();
+    }
+    let steps = classes.by_sent.iter();
+    let steps = steps.map(|step| {
+        format!(
+            "up to {} class {}",
+            size(step.most_bytes),
+            step.class_number
+        )
+    });
+    let last = classes.classes.len() - 1;
+    format!(
+        "  others    flows that claim no class, by what they have sent: {}, then class {last}\n",
+        steps.collect::<Vec<_>>().join(", ")
+    )
+}
+
 /// The classes as JSON.
 pub fn document(classes: &ExplainClassesResponse) -> Value {
     let class = |class: &PriorityClass| {
@@ -181,6 +203,8 @@ pub fn document(classes: &ExplainClassesResponse) -> Value {
             "longest_delay_ns": class.waiting.map_or(0, |waiting| waiting.delay_ns),
         })
     };
+    let sent =
+        |step: &ClassBySent| json!({"class": step.class_number, "most_bytes": step.most_bytes});
     let decision = |decision: &ThresholdsDecision| {
         json!({
             "version": decision.version,
@@ -197,6 +221,7 @@ pub fn document(classes: &ExplainClassesResponse) -> Value {
         "history": classes.history.iter().map(decision).collect::<Vec<_>>(),
         "seen_bytes": classes.seen_bytes,
         "needed_bytes": classes.needed_bytes,
+        "by_sent": classes.by_sent.iter().map(sent).collect::<Vec<_>>(),
         "adapts": classes.adapts,
         "windows": classes.windows,
         "needed_windows": classes.needed_windows,
@@ -227,6 +252,22 @@ mod tests {
             adapts: true,
             ..ExplainClassesResponse::default()
         }
+    }
+
+    #[test]
+    fn flows_that_claim_no_class_have_one_by_what_they_have_sent() {
+        let mut classes = four();
+        assert!(!text(&classes).contains("others"));
+        let step = |class_number, most_bytes| ClassBySent {
+            class_number,
+            most_bytes,
+        };
+        classes.by_sent = vec![step(1, 45_000), step(2, 20_000_000)];
+        let expected = "  others    flows that claim no class, by what they have sent: up to 45 kB class 1, \
+                        up to 20 MB class 2, then class 3\n";
+        assert!(text(&classes).ends_with(expected), "{}", text(&classes));
+        let document = document(&classes);
+        assert_eq!(document["by_sent"][1]["most_bytes"], 20_000_000);
     }
 
     #[test]

@@ -26,19 +26,18 @@ impl Hub {
         Some((thresholds, decided.version))
     }
 
-    /// Sends new thresholds to all hosts, and new limits to all leaves.
+    /// Sends new thresholds to all hosts and leaves, and new limits to all leaves.
     pub(super) fn publish_classes(&self, state: &mut State, now_ns: u64) {
         let changes = state.engine.poll_classes(now_ns);
         if changes.thresholds {
             self.send_thresholds(state);
         }
-        if changes.rates {
-            for (switch, orders) in &state.switches {
-                let Some(order) = limits(&state.engine, switch) else {
-                    continue;
-                };
-                if orders.try_send(order).is_err() {
-                    warn!(switch, "it is busy, and keeps the old limits of classes");
+        if changes.thresholds || changes.rates {
+            for (switch, channel) in &state.switches {
+                for order in orders(&state.engine, switch) {
+                    if channel.try_send(order).is_err() {
+                        warn!(switch, "it is busy, and keeps what it knows of classes");
+                    }
                 }
             }
         }
@@ -74,9 +73,15 @@ impl Hub {
     }
 }
 
-/// The order that sets the limits of a leaf; `None` for other switches, and before there are any.
-pub(super) fn limits(engine: &Engine, switch: &str) -> Option<Order> {
-    let rates = engine.classes()?.rates();
-    let role = engine.fabric().topology().switch(switch)?.role;
-    (role == Role::Leaf && !rates.is_empty()).then(|| Order::Limit(rates.into()))
+/// What the switch has to know of classes by now: a leaf their limits and thresholds, once there
+/// are others than at its start.
+pub(super) fn orders(engine: &Engine, switch: &str) -> Vec<Order> {
+    let role = engine.fabric().topology().switch(switch).map(|at| at.role);
+    let (Some(Role::Leaf), Some(classes)) = (role, engine.classes()) else {
+        return Vec::new();
+    };
+    let rates = (!classes.rates().is_empty()).then(|| Order::Limit(classes.rates().into()));
+    let thresholds = classes.decided();
+    let thresholds = thresholds.map(|own| Order::Classify(own.most_bytes.as_slice().into()));
+    rates.into_iter().chain(thresholds).collect()
 }

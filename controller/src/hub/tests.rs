@@ -233,16 +233,19 @@ fn a_host_that_subscribes_later_gets_the_thresholds_first_of_all() {
 }
 
 #[test]
-fn limits_of_classes_go_to_leaves_now_and_after_a_new_session() {
+fn limits_and_thresholds_go_to_leaves_now_and_after_a_new_session() {
     let (hub, _stream, mut orders) = hub_with_classes();
-    let limits: Vec<Order> = std::iter::from_fn(|| orders.try_recv().ok())
-        .filter(|order| matches!(order, Order::Limit(_)))
-        .collect();
-    assert_eq!(limits.len(), 1);
-    assert_eq!(
-        hub.open_orders("leaf1").try_recv().ok().as_ref(),
-        limits.first()
-    );
+    let about_classes = |orders: &mut mpsc::Receiver<Order>| -> Vec<Order> {
+        std::iter::from_fn(|| orders.try_recv().ok())
+            .filter(|order| !matches!(order, Order::Send(_)))
+            .collect()
+    };
+    let sent = about_classes(&mut orders);
+    let [Order::Limit(_), Order::Classify(most_bytes)] = &sent[..] else {
+        panic!("{sent:?}");
+    };
+    assert_eq!(most_bytes.len(), 6);
+    assert_eq!(about_classes(&mut hub.open_orders("leaf1")), sent);
     assert!(hub.open_orders("spine1").try_recv().is_err());
 }
 

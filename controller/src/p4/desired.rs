@@ -2,6 +2,7 @@
 
 //! The desired state of a switch or SmartNIC: its table entries and digest subscriptions.
 
+pub mod by_sent;
 pub mod policing;
 mod queues;
 mod uplinks;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use weft_p4runtime::p4::v1::{DigestEntry, TableEntry};
 use weft_topology::{Host, Port, Role, Switch, Topology};
 
+use self::by_sent::BySent;
 use super::digest::{CLASS_DIGEST, INT_DIGEST, LOSS_DIGEST, QUEUE_DIGEST, RTT_DIGEST};
 use super::program::{Error, Key, Program};
 use super::subscription::subscriptions;
@@ -81,6 +83,9 @@ pub fn desired(
     entries.extend(queues::priorities(fabric.topology(), switch, program)?);
     if switch.role == Role::Leaf {
         entries.extend(policing::claims(fabric.topology(), switch, program)?);
+        let classes = fabric.topology().priorities.unwrap_or(2);
+        let built_in = weft_topology::thresholds_of(classes);
+        entries.extend(BySent::of(fabric, switch, unit).entries(program, &built_in)?);
     }
     entries.extend(ack_delays(fabric, switch, program, unit)?);
     with_telemetry(fabric, program, unit, entries, DIGEST_BYTES, digests)

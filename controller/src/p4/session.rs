@@ -30,6 +30,7 @@ use weft_p4runtime::p4::v1::{
 
 use self::writer::Writer;
 use super::desired::Desired;
+use super::desired::by_sent::BySent;
 use super::desired::policing::Limits;
 use super::digest::Decoder;
 use super::program::Program;
@@ -69,6 +70,8 @@ enum Error {
         what: &'static str,
         status: Box<Status>,
     },
+    #[error(transparent)]
+    Program(#[from] super::program::Error),
     #[error("the switch closed the stream")]
     Closed,
     #[error("another controller stays primary (election id {0})")]
@@ -109,6 +112,8 @@ pub struct Target {
     /// The writes that limit what its hosts send in each class, by shares of their links; none
     /// where there are no hosts.
     pub limits: Limits,
+    /// The writes that classify flows whose hosts claim no class; none where there are no hosts.
+    pub by_sent: BySent,
     /// Decodes its digests.
     pub decoder: Decoder,
 }
@@ -270,6 +275,7 @@ impl Stream {
                                 .await?;
                         }
                         Order::Limit(rates) => writer.limit(&rates).await?,
+                        Order::Classify(most_bytes) => writer.classify(&most_bytes).await?,
                     }
                     continue;
                 }

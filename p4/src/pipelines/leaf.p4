@@ -12,7 +12,7 @@
 //                                                               |               |
 //     .---------------------------------------------------------'               |
 //     |                                                                         |
-//   PoliceClasses -> ChoosePriority                                             |
+//   PoliceClasses -> ClassifyBySent -> ChoosePriority                           |
 //     |                                                                         |
 //   Telemetry -> Int.. -> Rtt -> SampleLoss -> SampleQueue -> SampleClasses     |
 //                  |       |         |           |     ^         |  |           |
@@ -33,6 +33,7 @@
 //   routing.path_select   route.path    -> port, or route.uplink
 //   routing.uplink_select route.uplink  -> port
 //   policing.claims       port, DSCP    -> class that a host claims; its rate is a meter
+//   by_sent.hosts         ingress port  -> classes of flows that claim none, by what they sent
 //   priority.classes      DSCP          -> priority in queues
 //   telemetry.policy      (none)        -> intervals of digests
 //   rtt.host_port         ingress port  -> a host is there; does the leaf measure RTTs?
@@ -64,6 +65,7 @@
 #include "../stages/ingress_filter.p4"
 #include "../stages/leaf_routing.p4"
 #include "../stages/policing.p4"
+#include "../stages/by_sent.p4"
 #include "../stages/priority.p4"
 #include "../stages/telemetry.p4"
 #include "../stages/rtt.p4"
@@ -82,6 +84,7 @@ control LeafIngress(inout headers_t hdr,
     IngressFilter() ingress_filter;
     LeafRouting() routing;
     PoliceClasses() police_classes;
+    ClassifyBySent() classify_by_sent;
     ChoosePriority() choose_priority;
     Telemetry() telemetry;
     Rtt() rtt;
@@ -111,6 +114,7 @@ control LeafIngress(inout headers_t hdr,
                 bool is_sink = hdr.int_md.isValid() &&
                                meta.route.next_hop == next_hop_t.HOST;
                 police_classes.apply(hdr, meta.ip, meta.claim, standard_metadata);
+                classify_by_sent.apply(hdr, meta.ip, meta.claim, standard_metadata);
                 choose_priority.apply(hdr, meta.ip, standard_metadata);
                 telemetry.apply(meta.telemetry);
                 if (is_sink) {

@@ -38,7 +38,7 @@ pub struct ClassArgs {
     pub first_come: Vec<String>,
 
     /// With --priorities, hosts whose classes their leaf clears, as a middlebox may: h1_1,h2_3.
-    /// Their packets are of the last class
+    /// Their flows get classes by what they have sent, as those of hosts that claim none
     #[arg(long, value_name = "HOSTS", value_delimiter = ',')]
     pub clear_classes: Vec<String>,
 }

@@ -55,9 +55,8 @@ pub(super) fn ecn_thresholds(
 }
 
 /// What DSCPs mean where hosts write classes into it: class 0 is served first. Segments without
-/// data are of class 0. Packets of no class are in the last one: there the connections with much
-/// left compete with them as they do without classes. In a higher class, long flows of others
-/// would take everything from those.
+/// data are of class 0. Packets of no class are in the last one; leaves give flows that claim
+/// nothing an earlier class as long as they have sent little (`by_sent.rs`).
 pub(super) fn priorities(
     topology: &Topology,
     switch: &Switch,

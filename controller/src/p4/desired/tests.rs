@@ -5,7 +5,7 @@
 use weft_topology::{Routing, Topology};
 
 use super::*;
-use crate::testing::{fabric, fat_tree, leaf_spine, program};
+use crate::testing::{fabric, fat_tree, leaf_spine, links_of, program};
 
 fn desired_of(role: Role) -> Desired {
     desired_in(&fabric(3, 2, 4), role)
@@ -328,6 +328,73 @@ fn a_host_whose_classes_are_cleared_claims_none() {
     };
     let expected = [of(1, 0), of(1, 1), of(2, 0), of(2, 1)].map(Result::unwrap);
     assert_eq!(entries, expected);
+}
+
+/// The entry that classifies the flows of a host by what they have sent.
+fn classified(
+    program: &Program,
+    port: u16,
+    short_bytes: u128,
+    long: (u128, u8),
+    idle: u64,
+) -> TableEntry {
+    let dscp = |class| u128::from(weft_topology::dscp_of_class(class));
+    let parameters = [
+        ("short_bytes", short_bytes),
+        ("short_dscp", dscp(1)),
+        ("long_bytes", long.0),
+        ("long_dscp", dscp(long.1)),
+        ("idle", idle.into()),
+    ];
+    let key = [(
+        "standard_metadata.ingress_port",
+        Key::Exact(u128::from(port)),
+    )];
+    let entry = program.entry("by_sent.hosts", &key, "by_sent.classify", &parameters);
+    entry.unwrap()
+}
+
+#[test]
+fn flows_that_claim_nothing_are_in_class_1_and_in_the_last_but_one_until_they_have_sent_much() {
+    let program = program(Role::Leaf);
+    let unit = TimestampUnit::Microseconds;
+    let entries = |classes: Option<u8>, switch: usize| {
+        let mut topology = leaf_spine(2, 2, 2);
+        topology.priorities = classes;
+        let fabric = RoutedFabric::new(topology).unwrap();
+        let by_sent = BySent::of(&fabric, &fabric.topology().switches[switch], unit);
+        let most_bytes = weft_topology::thresholds_of(classes.unwrap_or(2));
+        by_sent.entries(&program, &most_bytes).unwrap()
+    };
+    let of_both = |short, long| [1, 2].map(|port| classified(&program, port, short, long, 100_000));
+    assert_eq!(entries(Some(8), 0), of_both(130_000, (5_000_000, 6)));
+    assert_eq!(entries(Some(5), 0), of_both(130_000, (1_000_000, 3)));
+    // None is between these.
+    assert_eq!(entries(Some(4), 0), of_both(250_000, (250_000, 1)));
+    assert_eq!(entries(Some(3), 0), of_both(1_000_000, (1_000_000, 1)));
+    for (classes, switch) in [(Some(2), 0), (None, 0), (Some(8), 2)] {
+        assert_eq!(entries(classes, switch), [], "{classes:?} {switch}");
+    }
+}
+
+#[test]
+fn a_flow_that_waits_for_full_queues_does_not_pause() {
+    let mut topology = leaf_spine(2, 1, 1);
+    topology.priorities = Some(8);
+    for link in links_of(&mut topology, "spine1") {
+        link.delay_ns = 50_000_000;
+    }
+    let fabric = RoutedFabric::new(topology).unwrap();
+    let leaf = &fabric.topology().switches[0];
+    let pair = fabric.pairs_from(leaf.index).next().unwrap();
+    let longest_ns = rtt_bound(&fabric, pair, 0).unwrap().longest_ns;
+    assert!(longest_ns > 200_000_000);
+    let program = program(Role::Leaf);
+    let by_sent = BySent::of(&fabric, leaf, TimestampUnit::Nanoseconds);
+    assert_eq!(
+        by_sent.entries(&program, &[1, 2]).unwrap(),
+        [classified(&program, 1, 1, (1, 1), longest_ns)]
+    );
 }
 
 #[test]

@@ -42,6 +42,14 @@ impl Writer<'_> {
         written.map_err(call("limiting classes"))
     }
 
+    /// Classifies flows whose hosts claim no class by these thresholds of class 1, 2, ...
+    pub async fn classify(&mut self, most_bytes: &[u64]) -> Result<(), Error> {
+        let target = self.target;
+        let updates = target.by_sent.updates(&target.program, most_bytes)?;
+        let written = self.write(updates).await;
+        written.map_err(call("classifying flows by what they have sent"))
+    }
+
     async fn write(&mut self, updates: Vec<p4::Update>) -> Result<(), Status> {
         if updates.is_empty() {
             return Ok(());

@@ -307,7 +307,8 @@ fn a_leaf_that_hashes_flows_chooses_the_paths_it_chooses_on_bmv2(bmv2: &Path) {
     compare_programs(bmv2, "leaf", &leaf_entries("routing.ecmp_paths"));
 }
 
-/// One host may claim classes, and the other none. BMv2 drops what has a priority without a queue.
+/// One host may claim classes, and the other none; flows of both that claim none get some by what
+/// they have sent. BMv2 drops what has a priority without a queue.
 fn a_leaf_that_knows_classes_sends_what_it_sends_on_bmv2(bmv2: &Path) {
     let mut entries = leaf_entries("routing.subflow_paths");
     for class in 0..8 {
@@ -326,6 +327,11 @@ fn a_leaf_that_knows_classes_sends_what_it_sends_on_bmv2(bmv2: &Path) {
             claims(2),
             "policing.clear_class",
         ));
+    }
+    let dscp = |class| u64::from(weft_topology::dscp_of_class(class));
+    for port in [1, 2] {
+        let classify = Entry::new("by_sent.hosts", vec![exact(port)], "by_sent.classify");
+        entries.push(classify.args(&[70, dscp(1), 100, dscp(6), LONG_TIMEOUT]));
     }
     compare_programs(bmv2, "leaf", &entries);
 }

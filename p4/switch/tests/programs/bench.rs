@@ -90,6 +90,17 @@ pub struct Hop {
     pub delay: u64,
 }
 
+/// How a leaf classifies flows by what they have sent.
+#[derive(Debug, Clone, Copy)]
+pub struct BySent {
+    /// Bytes up to which a flow is early, and the DSCP that it has until then.
+    pub short: (u64, u64),
+    /// The same for late.
+    pub long: (u64, u64),
+    /// A pause after which it begins again.
+    pub idle: u64,
+}
+
 /// When digests leave. With the default, every packet sends all digests that it can.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Intervals {
@@ -339,6 +350,17 @@ impl Bench {
         self.pipeline
             .write_meter(rates, cell, Some(config))
             .unwrap();
+    }
+
+    /// Gives flows from a port a class by what they have sent.
+    pub fn classify_by_sent(&mut self, port: u16, by_sent: &BySent) {
+        let BySent { short, long, idle } = *by_sent;
+        let arguments = vec![short.0, short.1, long.0, long.1, idle];
+        self.insert(
+            "by_sent.hosts",
+            exact(port),
+            ("by_sent.classify", arguments),
+        );
     }
 
     /// Packets from a port that have lost their class.

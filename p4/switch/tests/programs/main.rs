@@ -6,6 +6,7 @@
 
 mod ack_delay;
 mod bench;
+mod by_sent;
 mod ecn;
 mod in_band_path;
 mod ingress_filter;
