@@ -17,7 +17,8 @@
 // message. Flows that share a slot are one to the switch, which has then sent what both have.
 //
 // A packet that has lost its class to `policing` gets none here: a host would gain by claiming
-// more than it may.
+// more than it may. Nor does it gain by claiming nothing and opening a new flow all the time: the
+// rate of class 1 holds for it too, and what exceeds that is late.
 
 #ifndef STAGES_BY_SENT_P4_
 #define STAGES_BY_SENT_P4_
@@ -25,7 +26,11 @@
 #include "flow.p4"
 #include "headers.p4"
 #include "metadata.p4"
+#include "policing.p4"
 #include "telemetry.p4"
+
+// The class of `short_dscp`.
+const bit<32> EARLY_CLASS = 1;
 
 // Flows that are told apart: as many as flowlets.
 const bit<32> SENT_FLOWS = 0x10000;
@@ -98,7 +103,12 @@ control ClassifyBySent(inout headers_t hdr,
             sent = sent |+| standard_metadata.packet_length;
             sent_last.write(slot, now);
             sent_bytes.write(slot, sent);
+            bit<2> color = METER_RED;
             if (sent <= short_most) {
+                bit<32> port = (bit<32>) standard_metadata.ingress_port;
+                class_rates.execute_meter(port << 3 | EARLY_CLASS, color);
+            }
+            if (color != METER_RED) {
                 ip.dscp = early;
             } else if (sent <= long_most) {
                 ip.dscp = late;

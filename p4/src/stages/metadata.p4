@@ -52,7 +52,7 @@ struct route_t {
     bit<8>        uplink;  // if the path is spread over uplinks: the uplink (from 0)
 }
 
-// police -> sample: the class that a host claims for a packet, if it does
+// police -> classify, sample: the class that a host claims for a packet, if it does
 struct claim_t {
     bit<1> made;
     bit<3> number;

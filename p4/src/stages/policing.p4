@@ -47,6 +47,9 @@ struct class_sample_t {
     bit<48> bytes_7;
 }
 
+// What hosts may send, by port and class.
+@name(".policing.rates") @id(0x14000091)
+meter(PORTS * CLASSES, MeterType.bytes) class_rates;
 // By port and class.
 @name("policing.sent") @id(0x16000091)
 register<bit<48>>(PORTS * CLASSES) class_sent;
@@ -88,10 +91,6 @@ control PoliceClasses(inout headers_t hdr,
         size = PORTS * CLASSES;
     }
 
-    // By port and class.
-    @name(".policing.rates") @id(0x14000091)
-    meter(PORTS * CLASSES, MeterType.bytes) rates;
-
     // What had its class taken away, by port.
     @name(".policing.demoted") @id(0x12000091)
     counter(PORTS, CounterType.packets_and_bytes) demoted;
@@ -101,7 +100,7 @@ control PoliceClasses(inout headers_t hdr,
             bit<32> port = (bit<32>) standard_metadata.ingress_port;
             bit<32> cell = port << 3 | (bit<32>) claim.number;
             if (claim.made == 1) {
-                rates.execute_meter(cell, color);
+                class_rates.execute_meter(cell, color);
             }
             if (color == METER_RED) {
                 demoted.count(port);

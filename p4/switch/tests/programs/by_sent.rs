@@ -129,6 +129,21 @@ fn what_exceeds_a_claim_gets_no_class_by_what_it_has_sent() {
 }
 
 #[test]
+fn a_host_does_not_stay_early_by_opening_new_flows() {
+    let mut leaf = leaf();
+    leaf.police(HOST, 1, 1, frame_bytes());
+    let flow = flow_to(address(2, 1, 1));
+    let dscps = [0, 1, 2].map(|number| {
+        let flow = Tcp {
+            src_port: flow.src_port + number,
+            ..flow
+        };
+        sent(&mut leaf, &flow.data(1, 1000).frame(), [IDLE])
+    });
+    assert_eq!(dscps, [[EARLY], [LATE], [LATE]]);
+}
+
+#[test]
 fn a_host_that_may_claim_nothing_is_as_one_that_claims_nothing() {
     let mut leaf = leaf();
     leaf.clear_claims(HOST, 31);
