@@ -2,6 +2,9 @@
 """Runs with classes of what is left to send, and what tests ask of them."""
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -43,6 +46,15 @@ def in_kernel(lab: Lab, host: str) -> Any:
     """The thresholds that a host's kernel holds, and whether they live."""
     said = lab.shell(f"{host} {of_kernel('show')}")
     return json.loads(said[said.index("{") : said.index("}") + 1])
+
+
+def in_leaf(lab: Lab, leaf: str) -> set[tuple[int, int]]:
+    """The bytes that flows which claim nothing may have sent in their two classes, by host."""
+    reader = plain_lab.ROOT / "examples" / "p4runtime" / "read_tables.py"
+    command = [sys.executable, str(reader), leaf, "--table", "by_sent.hosts", "--name", lab.name]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = re.findall(r"short_bytes=(\d+) .*long_bytes=(\d+)", said)
+    return {(int(short), int(long)) for short, long in found}
 
 
 def load(lab: Lab, out: Path, *flags: str) -> list[Flow]:

@@ -12,6 +12,7 @@ from class_runs import (
     WEBSEARCH,
     flows,
     in_kernel,
+    in_leaf,
     load,
     mean_fct_ms,
     of_kernel,
@@ -128,6 +129,7 @@ def test_thresholds_follow_the_sizes_of_flows_and_outlive_no_controller(
     before = lab.json("classes")
     assert (before["version"], before["history"]) == (None, [])
     assert in_kernel(lab, "h1_1") == {"most_bytes": [], "live": False}
+    assert in_leaf(lab, "leaf1") == {(130_000, 5_000_000)}
     # Flows that mostly end above the built-in thresholds.
     flags = "--workload websearch --scale 10 --load 0.6 --flows 80"
     load(lab, tmp_path / "flows", *flags.split())
@@ -140,6 +142,8 @@ def test_thresholds_follow_the_sizes_of_flows_and_outlive_no_controller(
     assert classes["history"][-1]["waiting_ppm"] < 800_000
     for host in ("h1_1", "h2_4"):
         assert in_kernel(lab, host) == {"most_bytes": most_bytes, "live": True}
+    for leaf in ("leaf1", "leaf2"):
+        assert in_leaf(lab, leaf) == {(most_bytes[0], most_bytes[-2])}
     assert "by the sizes of flows" in lab.run("patterns")
     assert "waiting should fall to" in lab.run("explain", "h1_1", "h2_1")
     # Built-in ones hold when the controller is gone.
