@@ -3,14 +3,12 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import plain_lab
-from driver import Lab, Weft, rows
+from driver import Lab, Weft, python, rows
 
 SEEDS = (101, 102)
 DCTCP = "--congestion dctcp --ecn 20 --rto-min 5ms"
@@ -50,9 +48,8 @@ def in_kernel(lab: Lab, host: str) -> Any:
 
 def in_leaf(lab: Lab, leaf: str) -> set[tuple[int, int]]:
     """The bytes that flows which claim nothing may have sent in their two classes, by host."""
-    reader = plain_lab.ROOT / "examples" / "p4runtime" / "read_tables.py"
-    command = [sys.executable, str(reader), leaf, "--table", "by_sent.hosts", "--name", lab.name]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    options = ("--table", "by_sent.hosts", "--name", lab.name)
+    said = python("p4runtime/read_tables.py", leaf, *options)
     found = re.findall(r"short_bytes=(\d+) .*long_bytes=(\d+)", said)
     return {(int(short), int(long)) for short, long in found}
 

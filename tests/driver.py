@@ -6,10 +6,12 @@ import json
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
 LIMIT_S = 300
 """Real time limit of one command, because a hang is a failure."""
 SCHEDULERS = sorted(
@@ -18,6 +20,14 @@ SCHEDULERS = sorted(
     if (name := re.search(r"struct mptcp_sched_ops .*\.name\t*= \"(\w+)\"", file.read_text(), re.S))
 )
 """The schedulers of the module, each in a file of its own."""
+
+
+def python(file: str, *arguments: str | Path) -> str:
+    """Run a script of the examples; must succeed. Gives its output."""
+    command = [sys.executable, EXAMPLES / file, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=LIMIT_S)
+    assert done.returncode == 0, f"{command}: {done.stdout}\n{done.stderr}"
+    return done.stdout
 
 
 def rows(file: Path) -> list[dict[str, str]]:

@@ -3,23 +3,12 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from driver import LIMIT_S, ROOT, Labs, Weft, rows
+from driver import EXAMPLES, Labs, Weft, python, rows
 
-EXAMPLES = ROOT / "examples"
 SHORT = "--workload websearch --scale 0.1 --flows 40 --load 0.4".split()
-
-
-def python(file: str, *arguments: str | Path) -> str:
-    """Run a script of the examples; must succeed. Gives its output."""
-    command = [sys.executable, EXAMPLES / file, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=LIMIT_S)
-    assert done.returncode == 0, f"{command}: {done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 def test_a_topology_of_ones_own_can_be_drawn_with_nothing_built() -> None:
