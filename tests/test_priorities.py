@@ -151,6 +151,20 @@ def test_thresholds_follow_the_sizes_of_flows_and_outlive_no_controller(
     assert in_kernel(lab, "h1_1") == {"most_bytes": most_bytes, "live": False}
 
 
+def test_thresholds_follow_short_flows_although_these_change_queues_all_the_time(
+    labs: Labs, tmp_path: Path
+) -> None:
+    slow = ("--rate", "100mbit", "--host-rate", "100mbit")
+    lab = labs.up("--priorities", "8", "--ecn", "20", *slow)
+    # 200 MB of flows that are almost all in class 1 by the built-in thresholds.
+    flags = "--workload websearch --scale 0.01 --load 0.7 --flows 12000"
+    load(lab, tmp_path / "flows", *flags.split())
+    classes = lab.json("classes")
+    assert classes["history"][-1]["waiting_ppm"] < 700_000
+    assert classes["classes"][1]["most_bytes"] < 20_000
+    assert classes["classes"][1]["rate_ppm"] is not None
+
+
 def test_a_host_that_claims_to_be_urgent_with_everything_gets_nothing_by_it(
     labs: Labs, tmp_path: Path
 ) -> None:

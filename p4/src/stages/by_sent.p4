@@ -80,15 +80,9 @@ control ClassifyBySent(inout headers_t hdr,
 
     apply {
         if (claim.made == 0 && ip.dscp == 0 && has_data(hdr, ip) && hosts.apply().hit) {
-            bit<16> src_port = 0;
-            bit<16> dst_port = 0;
-            if (hdr.tcp.isValid()) {
-                src_port = hdr.tcp.src_port;
-                dst_port = hdr.tcp.dst_port;
-            } else if (hdr.udp.isValid()) {
-                src_port = hdr.udp.src_port;
-                dst_port = hdr.udp.dst_port;
-            }
+            bit<16> src_port;
+            bit<16> dst_port;
+            ports_of(hdr, src_port, dst_port);
             bit<32> slot;
             hash(slot, HashAlgorithm.crc32, 32w0,
                  { ip.src_addr, ip.dst_addr, ip.protocol, src_port, dst_port }, SENT_FLOWS);
@@ -109,14 +103,9 @@ control ClassifyBySent(inout headers_t hdr,
                 class_rates.execute_meter(port << 3 | EARLY_CLASS, color);
             }
             if (color != METER_RED) {
-                ip.dscp = early;
+                set_dscp(hdr, ip, early);
             } else if (sent <= long_most) {
-                ip.dscp = late;
-            }
-            if (hdr.ipv4.isValid()) {
-                hdr.ipv4.dscp_ecn = ip.dscp ++ hdr.ipv4.dscp_ecn[1:0];
-            } else {
-                hdr.ipv6.traffic_class = ip.dscp ++ hdr.ipv6.traffic_class[1:0];
+                set_dscp(hdr, ip, late);
             }
         }
     }

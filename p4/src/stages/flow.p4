@@ -56,6 +56,19 @@ void flow_place(in flow_t flow, out place_t place) {
     place_of(flow.is_ipv6, crc32, crc16, place);
 }
 
+// The ports of a packet; 0 if its protocol is neither TCP nor UDP.
+void ports_of(in headers_t hdr, out bit<16> src_port, out bit<16> dst_port) {
+    src_port = 0;
+    dst_port = 0;
+    if (hdr.tcp.isValid()) {
+        src_port = hdr.tcp.src_port;
+        dst_port = hdr.tcp.dst_port;
+    } else if (hdr.udp.isValid()) {
+        src_port = hdr.udp.src_port;
+        dst_port = hdr.udp.dst_port;
+    }
+}
+
 // a > b, for sequence numbers less than 2^31 apart.
 bool is_after(in bit<32> a, in bit<32> b) {
     return a != b && (a - b)[31:31] == 0;

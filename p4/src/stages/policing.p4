@@ -18,8 +18,12 @@
 //
 // From these sums the controller makes the rates, and the thresholds between classes. What lost
 // its class is in no sum, so a host that lies hardly changes them. The controller may also let a
-// host claim nothing at all, as a leaf does that does not trust the DSCP of its hosts. A digest about a host is due
-// when `longest_interval` has passed since the last one about it.
+// host claim nothing at all, as a leaf does that does not trust the DSCP of its hosts.
+//
+// A digest about a host is due when `longest_interval` has passed since the last one about it, if
+// the traffic pays for a report that brings no change. Short flows change queues and RTTs so often
+// that it never does. So a digest is due as well when its host has sent SAMPLE_DIGESTS times what
+// pays for one: these take at most that part of all digests.
 
 #ifndef STAGES_POLICING_P4_
 #define STAGES_POLICING_P4_
@@ -33,6 +37,8 @@
 const bit<32> CLASSES = 8;
 // Two rates and three colours; red is what exceeds the peak rate.
 const bit<2> METER_RED = 2;
+// Two to this power is SAMPLE_DIGESTS, 4.
+const bit<8> SAMPLE_DIGESTS_SHIFT = 2;
 
 struct class_sample_t {
     bit<16> port;     // of the host
@@ -56,6 +62,19 @@ register<bit<48>>(PORTS * CLASSES) class_sent;
 // Time of the last digest, by port.
 @name("policing.sampled") @id(0x16000092)
 register<time_t>(PORTS) class_sampled;
+// Bytes in all classes since then, by port.
+@name("policing.untold") @id(0x16000095)
+register<bit<32>>(PORTS) class_untold;
+
+// Gives a packet another class, here and at every later switch.
+void set_dscp(inout headers_t hdr, inout ip_t ip, in bit<6> dscp) {
+    ip.dscp = dscp;
+    if (hdr.ipv4.isValid()) {
+        hdr.ipv4.dscp_ecn = dscp ++ hdr.ipv4.dscp_ecn[1:0];
+    } else {
+        hdr.ipv6.traffic_class = dscp ++ hdr.ipv6.traffic_class[1:0];
+    }
+}
 
 // Ingress of a leaf, before the DSCP decides anything.
 control PoliceClasses(inout headers_t hdr,
@@ -104,16 +123,14 @@ control PoliceClasses(inout headers_t hdr,
             }
             if (color == METER_RED) {
                 demoted.count(port);
-                ip.dscp = 0;
-                if (hdr.ipv4.isValid()) {
-                    hdr.ipv4.dscp_ecn = hdr.ipv4.dscp_ecn & ECN_MASK;
-                } else {
-                    hdr.ipv6.traffic_class = hdr.ipv6.traffic_class & ECN_MASK;
-                }
+                set_dscp(hdr, ip, 0);
             } else {
                 bit<48> sent;
                 class_sent.read(sent, cell);
                 class_sent.write(cell, sent + (bit<48>) standard_metadata.packet_length);
+                bit<32> untold;
+                class_untold.read(untold, port);
+                class_untold.write(port, untold |+| standard_metadata.packet_length);
             }
         }
     }
@@ -124,16 +141,20 @@ control SampleClasses(inout telemetry_t telemetry,
                       in claim_t claim,
                       in standard_metadata_t standard_metadata) {
     apply {
-        if (claim.made == 1 && telemetry.enabled == 1 && telemetry.spare == 1 &&
-            telemetry.reported == 0) {
+        if (claim.made == 1 && telemetry.enabled == 1 && telemetry.reported == 0) {
             time_t now = standard_metadata.ingress_global_timestamp;
             bit<32> port = (bit<32>) standard_metadata.ingress_port;
             bit<32> cell = port << 3;
             time_t last;
             class_sampled.read(last, port);
-            if (is_due(now, last, telemetry.longest_interval)) {
+            bit<32> untold;
+            class_untold.read(untold, port);
+            bool is_paid = telemetry.spare == 1 ||
+                           untold >> SAMPLE_DIGESTS_SHIFT >= telemetry.digest_bytes;
+            if (is_paid && is_due(now, last, telemetry.longest_interval)) {
                 telemetry.reported = 1;
                 class_sampled.write(port, now);
+                class_untold.write(port, 0);
                 class_sample_t sample;
                 sample.port = (bit<16>) standard_metadata.ingress_port;
                 sample.at = now;

@@ -40,6 +40,7 @@
 #ifndef STAGES_UPLINK_P4_
 #define STAGES_UPLINK_P4_
 
+#include "flow.p4"
 #include "headers.p4"
 #include "metadata.p4"
 
@@ -203,13 +204,7 @@ control ChooseUplink(in headers_t hdr,
     }
 
     apply {
-        if (hdr.tcp.isValid()) {
-            src_port = hdr.tcp.src_port;
-            dst_port = hdr.tcp.dst_port;
-        } else if (hdr.udp.isValid()) {
-            src_port = hdr.udp.src_port;
-            dst_port = hdr.udp.dst_port;
-        }
+        ports_of(hdr, src_port, dst_port);
         path_policy.apply();
         path_select.apply();
         if (is_spread == 1) {

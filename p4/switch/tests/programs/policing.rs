@@ -2,6 +2,7 @@
 
 //! The policing stage of leaves: what hosts may claim, and what they send in each class.
 
+use weft_switch::pipeline::QueueMetadata;
 use weft_testing::packet::{Tcp, address, edit_ipv4, over_ipv6};
 
 use crate::bench::{Bench, Intervals};
@@ -157,4 +158,27 @@ fn bytes_within_the_rate_are_reported_by_host_and_class() {
     assert_eq!(seen.last().map(|(_, bytes)| *bytes), Some(bytes(1, 2)));
     let apart = seen.windows(2).all(|two| two[1].0 - two[0].0 >= SECOND);
     assert!(apart, "{seen:?}");
+}
+
+#[test]
+fn a_quarter_of_the_digests_says_what_hosts_send_where_changes_use_up_the_rest() {
+    let mut leaf = leaf();
+    leaf.sample_every(Intervals {
+        longest: 1,
+        digest_bytes: 10 * frame_bytes() as u32,
+        ..Intervals::CHANGES
+    });
+    let (mut changes, mut sums) = (0, 0);
+    for packet in 0..4000 {
+        let queue = QueueMetadata {
+            deq_qdepth: packet % 2 * 50,
+            ..QueueMetadata::default()
+        };
+        let outcome = leaf.send_through(HOST, &data(), packet.into(), queue);
+        changes += outcome.queues.len();
+        sums += outcome.classes.len();
+    }
+    // The traffic pays for 400, after a first burst of 16 changes.
+    assert!((400..=417).contains(&(changes + sums)), "{changes}, {sums}");
+    assert!((95..=100).contains(&sums), "{changes}, {sums}");
 }
