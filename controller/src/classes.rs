@@ -126,15 +126,14 @@ pub struct SentClass {
 /// (DCTCP) with these classes, and 1.5 and 1.9 with the last threshold instead of the one before.
 #[must_use]
 pub fn by_sent(thresholds: &[u64]) -> Vec<SentClass> {
-    let last_but_one = thresholds.len().checked_sub(2);
-    let step = |index: usize, class| SentClass {
-        class,
-        most_bytes: thresholds[index],
-    };
-    let first = (!thresholds.is_empty()).then(|| step(0, 1));
-    let second = last_but_one.filter(|index| *index > 0);
-    let second = second.map(|index| step(index, thresholds.len() as u8));
-    first.into_iter().chain(second).collect()
+    let step = |class, most_bytes| SentClass { class, most_bytes };
+    match *thresholds {
+        [] => Vec::new(),
+        [first] | [first, _] => vec![step(1, first)],
+        [first, .., last_but_one, _] => {
+            vec![step(1, first), step(thresholds.len() as u8, last_but_one)]
+        }
+    }
 }
 
 /// What [`Classes::poll`] has decided.

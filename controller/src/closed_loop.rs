@@ -23,7 +23,6 @@ use crate::api;
 use crate::engine::{Config, Engine};
 use crate::fabric::RoutedFabric;
 use crate::hub::{Hub, Refusal};
-use crate::p4::desired::by_sent::BySent;
 use crate::p4::desired::desired;
 use crate::p4::desired::policing::Limits;
 use crate::p4::digest::Decoder;
@@ -137,7 +136,6 @@ impl Controller {
                     grpc: switch.grpc.clone(),
                     desired: desired(&fabric, switch, &program, unit).unwrap(),
                     limits: Limits::of(topology, switch, &program).unwrap(),
-                    by_sent: BySent::of(&fabric, switch, unit),
                     decoder: Decoder::new(&program, switch.role, unit).unwrap(),
                     program: Arc::new(program),
                 }

@@ -22,7 +22,6 @@ use weft_controller::cost::Input;
 use weft_controller::engine::{Config, Engine};
 use weft_controller::fabric::RoutedFabric;
 use weft_controller::hub::Hub;
-use weft_controller::p4::desired::by_sent::BySent;
 use weft_controller::p4::desired::{desired, desired_of_nic, policing};
 use weft_controller::p4::digest::Decoder;
 use weft_controller::p4::program::Program;
@@ -177,7 +176,6 @@ fn targets(args: &Args, fabric: &RoutedFabric, unit: TimestampUnit) -> anyhow::R
             grpc: switch.grpc.clone(),
             desired: desired(fabric, switch, program, unit)?,
             limits: policing::Limits::of(fabric.topology(), switch, program)?,
-            by_sent: BySent::of(fabric, switch, unit),
             decoder: Decoder::new(program, switch.role, unit)?.with_classes(has_classes),
             program: Arc::clone(program),
         })
@@ -202,7 +200,6 @@ fn nics(args: &Args, fabric: &RoutedFabric, unit: TimestampUnit) -> anyhow::Resu
                 grpc: nic.grpc.clone(),
                 desired: desired_of_nic(fabric, host, &program, unit)?,
                 limits: policing::Limits::default(),
-                by_sent: BySent::default(),
                 decoder: Decoder::new(&program, Role::Nic, unit)?,
                 program: Arc::clone(&program),
             })

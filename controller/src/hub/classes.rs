@@ -33,8 +33,9 @@ impl Hub {
             self.send_thresholds(state);
         }
         if changes.thresholds || changes.rates {
+            let is_new = |order: &Order| changes.thresholds || matches!(order, Order::Limit(_));
             for (switch, channel) in &state.switches {
-                for order in orders(&state.engine, switch) {
+                for order in orders(&state.engine, switch).into_iter().filter(is_new) {
                     if channel.try_send(order).is_err() {
                         warn!(switch, "it is busy, and keeps what it knows of classes");
                     }
@@ -73,7 +74,7 @@ impl Hub {
     }
 }
 
-/// What the switch has to know of classes by now: a leaf their limits and thresholds, once there
+/// What the switch has to know of classes by now: a leaf the limits and thresholds, once there
 /// are others than at its start.
 pub(super) fn orders(engine: &Engine, switch: &str) -> Vec<Order> {
     let role = engine.fabric().topology().switch(switch).map(|at| at.role);

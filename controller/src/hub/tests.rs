@@ -181,18 +181,30 @@ fn hub_with_classes() -> (Hub, Updates, mpsc::Receiver<Order>) {
     let stream = hub.subscribe("h1_1").unwrap();
     let orders = hub.open_orders("leaf1");
     for window in 0..=WINDOWS as u64 {
-        let sample = ClassSample {
-            port: 1,
-            bytes: [0, 0, 0, 0, 0, 0, 1, 99].map(|share| share * window * 500_000),
-            at_ns: 0,
-        };
-        let now_ns = (1 + window) * 300 * MS;
-        let mut state = hub.lock();
-        let sample = Sample::Classes(sample);
-        state.engine.record(now_ns, None, "leaf1", &sample);
-        hub.publish_changes(&mut state, now_ns);
+        let long = [0, 0, 0, 0, 0, 0, 1, 99].map(|share| share * window * 500_000);
+        send_by_class(&hub, window, long);
     }
     (hub, stream, orders)
+}
+
+/// Tells the hub at the end of a window what h1_1 has sent in each class since the first one.
+fn send_by_class(hub: &Hub, window: u64, bytes: [u64; 8]) {
+    let sample = Sample::Classes(ClassSample {
+        port: 1,
+        bytes,
+        at_ns: 0,
+    });
+    let now_ns = (1 + window) * 300 * MS;
+    let mut state = hub.lock();
+    state.engine.record(now_ns, None, "leaf1", &sample);
+    hub.publish_changes(&mut state, now_ns);
+}
+
+/// What leaves are told of classes.
+fn about_classes(orders: &mut mpsc::Receiver<Order>) -> Vec<Order> {
+    std::iter::from_fn(|| orders.try_recv().ok())
+        .filter(|order| !matches!(order, Order::Send(_)))
+        .collect()
 }
 
 /// The thresholds in the updates that wait.
@@ -235,11 +247,6 @@ fn a_host_that_subscribes_later_gets_the_thresholds_first_of_all() {
 #[test]
 fn limits_and_thresholds_go_to_leaves_now_and_after_a_new_session() {
     let (hub, _stream, mut orders) = hub_with_classes();
-    let about_classes = |orders: &mut mpsc::Receiver<Order>| -> Vec<Order> {
-        std::iter::from_fn(|| orders.try_recv().ok())
-            .filter(|order| !matches!(order, Order::Send(_)))
-            .collect()
-    };
     let sent = about_classes(&mut orders);
     let [Order::Limit(_), Order::Classify(most_bytes)] = &sent[..] else {
         panic!("{sent:?}");
@@ -247,6 +254,24 @@ fn limits_and_thresholds_go_to_leaves_now_and_after_a_new_session() {
     assert_eq!(most_bytes.len(), 6);
     assert_eq!(about_classes(&mut hub.open_orders("leaf1")), sent);
     assert!(hub.open_orders("spine1").try_recv().is_err());
+}
+
+#[test]
+fn where_only_limits_change_leaves_are_not_told_the_thresholds_again() {
+    let (hub, _stream, mut orders) = hub_with_classes();
+    let long = 500_000 * 99 * WINDOWS as u64;
+    about_classes(&mut orders);
+    for window in 1..=WINDOWS as u64 {
+        let more = window * 10_000_000;
+        let bytes = [4 * more, more, more, more, more, more, more, more];
+        let mut now = bytes;
+        now[7] += long;
+        now[6] += 500_000 * WINDOWS as u64;
+        send_by_class(&hub, WINDOWS as u64 + window, now);
+    }
+    let sent = about_classes(&mut orders);
+    let is_limit = |order: &Order| matches!(order, Order::Limit(_));
+    assert!(!sent.is_empty() && sent.iter().all(is_limit), "{sent:?}");
 }
 
 #[test]

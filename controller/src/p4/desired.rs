@@ -47,6 +47,8 @@ pub struct Desired {
     pub entries: Vec<TableEntry>,
     /// Digest subscriptions.
     pub digests: Vec<DigestEntry>,
+    /// Makes those of them that depend on the thresholds between classes.
+    pub by_sent: BySent,
 }
 
 /// The desired state of `switch` when it runs `program`.
@@ -81,14 +83,16 @@ pub fn desired(
     }
     entries.extend(queues::ecn_thresholds(fabric, switch, program, unit)?);
     entries.extend(queues::priorities(fabric.topology(), switch, program)?);
+    let by_sent = BySent::of(fabric, switch, unit);
     if switch.role == Role::Leaf {
         entries.extend(policing::claims(fabric.topology(), switch, program)?);
         let classes = fabric.topology().priorities.unwrap_or(2);
         let built_in = weft_topology::thresholds_of(classes);
-        entries.extend(BySent::of(fabric, switch, unit).entries(program, &built_in)?);
+        entries.extend(by_sent.entries(program, &built_in)?);
     }
     entries.extend(ack_delays(fabric, switch, program, unit)?);
-    with_telemetry(fabric, program, unit, entries, DIGEST_BYTES, digests)
+    let desired = with_telemetry(fabric, program, unit, entries, DIGEST_BYTES, digests)?;
+    Ok(Desired { by_sent, ..desired })
 }
 
 /// Makes ACKs carry their queueing time, starting at the ports of hosts.
@@ -195,7 +199,11 @@ fn with_telemetry(
         ],
     )?);
     let digests = subscriptions(program, digests, unit)?;
-    Ok(Desired { entries, digests })
+    Ok(Desired {
+        entries,
+        digests,
+        by_sent: BySent::default(),
+    })
 }
 
 fn sample_interval_ns(fabric: &RoutedFabric) -> u64 {

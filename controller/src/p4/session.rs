@@ -30,7 +30,6 @@ use weft_p4runtime::p4::v1::{
 
 use self::writer::Writer;
 use super::desired::Desired;
-use super::desired::by_sent::BySent;
 use super::desired::policing::Limits;
 use super::digest::Decoder;
 use super::program::Program;
@@ -112,8 +111,6 @@ pub struct Target {
     /// The writes that limit what its hosts send in each class, by shares of their links; none
     /// where there are no hosts.
     pub limits: Limits,
-    /// The writes that classify flows whose hosts claim no class; none where there are no hosts.
-    pub by_sent: BySent,
     /// Decodes its digests.
     pub decoder: Decoder,
 }

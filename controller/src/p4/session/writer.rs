@@ -45,7 +45,10 @@ impl Writer<'_> {
     /// Classifies flows whose hosts claim no class by these thresholds of class 1, 2, ...
     pub async fn classify(&mut self, most_bytes: &[u64]) -> Result<(), Error> {
         let target = self.target;
-        let updates = target.by_sent.updates(&target.program, most_bytes)?;
+        let updates = target
+            .desired
+            .by_sent
+            .updates(&target.program, most_bytes)?;
         let written = self.write(updates).await;
         written.map_err(call("classifying flows by what they have sent"))
     }
