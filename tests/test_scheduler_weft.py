@@ -2,6 +2,7 @@
 """The scheduler weft keeps queues short and links full, and does not wait for timeouts."""
 
 from pathlib import Path
+from statistics import mean
 
 import pytest
 from driver import Weft, rows
@@ -64,6 +65,24 @@ def test_reverse_traffic_does_not_slow_a_flow_down(weft: Weft, tmp_path: Path, i
 def test_no_queue_grows_long_under_long_flows(weft: Weft, tmp_path: Path) -> None:
     run(weft, tmp_path / "x", "--traffic bulk --flows 4 --bytes 10MB")
     assert longest_queue(tmp_path / "x") <= 25
+
+
+@pytest.mark.parametrize("seed", ["84", "85"])
+def test_short_flows_do_not_fill_the_path_that_once_had_the_shortest_queue(
+    weft: Weft, tmp_path: Path, seed: str
+) -> None:
+    """Neither patterns that are only renewed nor the others' competition keep it full."""
+    fabric = "--spines 4 --rate 100mbit --host-rate 100mbit --ecn 20 --congestion dctcp"
+    flows = "--workload websearch --scale 0.01 --load 0.7 --flows 8000"
+    classes = "--priorities 8 --class-thresholds built-in --rto-min 20ms"
+    run(weft, tmp_path / "x", f"{fabric} {flows} {classes} --seed {seed}")
+    queued: dict[str, list[int]] = {}
+    for row in rows(tmp_path / "x" / "queues.csv"):
+        is_uplink = row["switch"].startswith("leaf") and row["peer"].startswith("spine")
+        if is_uplink and 1_000_000_000 < int(row["time_ns"]) < 2_000_000_000:
+            queued.setdefault(row["switch"] + row["peer"], []).append(int(row["queue_packets"]))
+    assert len(queued) == 8
+    assert max(mean(packets) for packets in queued.values()) < 15
 
 
 LONG_AND_SHORT = """source,destination,bytes,start_ns

@@ -182,6 +182,23 @@ unsigned int weft_class_count(void)
 	return classes < 2 ? 0 : min(classes, WEFT_CLASSES_MAX);
 }
 
+/**
+ * weft_goes_first() - whether a subflow's class is served before those of long foreign flows
+ * @ssk: TCP socket of the subflow; not locked, so this is about recent data
+ *
+ * Leaves give flows of hosts that claim no class the last two, once they have sent more than
+ * the first threshold.
+ *
+ * Return: false too if there are no classes.
+ */
+bool weft_goes_first(const struct sock *ssk)
+{
+	u32 class = READ_ONCE(ssk->sk_priority) - SK_PRIORITY(0);
+	unsigned int classes = weft_class_count();
+
+	return class && class + 2 < max(classes, 2U);
+}
+
 /* Whether the subflow has had no ACK for so long that its packets are stuck in a queue. */
 static bool is_stuck(const struct tcp_sock *tp)
 {

@@ -247,7 +247,8 @@ int weft_table_set(struct weft_table *table, struct weft_pattern *pattern)
 	int err;
 
 	mutex_lock(&table->lock);
-	atomic64_set(&pattern->set_ns, ktime_get_ns());
+	pattern->decided_ns = ktime_get_ns();
+	atomic64_set(&pattern->set_ns, pattern->decided_ns);
 	old = lookup(table, &pattern->to);
 	err = old ? replace(table, old, pattern) : add(table, pattern);
 	if (!err)

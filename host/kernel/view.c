@@ -71,6 +71,7 @@ static void view_subflow(const struct sock *ssk, struct weft_subflow_view *view)
 	view->marked_packets = READ_ONCE(tp->delivered_ce);
 	view->cwnd_packets = max(READ_ONCE(tp->snd_cwnd), 1U);
 	view->has_class = weft_class_count();
+	view->goes_first = weft_goes_first(ssk);
 	view->has_model = inet_csk(ssk)->icsk_ca_ops->cong_control;
 	view->in_flight_packets = tcp_packets_in_flight(tp);
 	view->payload_bytes = weft_packet_payload(ssk);

@@ -35,6 +35,7 @@
  * @marked_packets: acknowledged so far with a mark of congestion (ECN), wraps
  * @cwnd_packets: congestion window, at least 1
  * @has_class: switches serve its packets by a class (weft_priorities)
+ * @goes_first: their class is served before those of long flows that claim none
  * @has_model: the congestion control measures what the path can carry, and sends at that
  *	rate (BBR)
  * @in_flight_packets: sent and not acknowledged
@@ -64,6 +65,7 @@ struct weft_subflow_view {
 	u32	payload_bytes;
 	u32	space_bytes;
 	bool	has_class;
+	bool	goes_first;
 	bool	has_model;
 	bool	writable;
 	bool	nagle_delays_short;

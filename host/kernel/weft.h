@@ -92,6 +92,7 @@ struct weft_prefix {
  * @id: grows with each prefix that comes; a dump continues after one
  * @rcu: frees it after its last reader
  * @set_ns: ktime_get_ns() of the PATTERN_SET, or of the last PATTERN_RENEW
+ * @decided_ns: ktime_get_ns() of the PATTERN_SET: its RTTs are as old as that
  * @ttl_ns: the pattern expires this long after @set_ns
  * @version: number that the controller gave it
  * @wait_unit_ns: unit of the waits that switches write into ACKs; 0: they write none
@@ -109,6 +110,7 @@ struct weft_pattern {
 	u64			id;
 	struct rcu_head		rcu;
 	atomic64_t		set_ns;
+	u64			decided_ns;
 	u64			ttl_ns;
 	u64			version;
 	u32			wait_unit_ns;
@@ -315,6 +317,7 @@ int weft_send_packet(struct mptcp_sock *msk, size_t state_size,
 
 /* priority.c */
 unsigned int weft_class_count(void);
+bool weft_goes_first(const struct sock *ssk);
 bool weft_would_overtake(struct mptcp_sock *msk, const struct sock *ssk);
 void weft_mark_data(struct mptcp_sock *msk, struct sock *ssk);
 void weft_mark_urgent(struct sock *ssk);

@@ -39,7 +39,9 @@
  * from others. (With a weight of 1 weft got 0.71 of its share within a second beside CUBIC
  * in a queue of 100 packets, with 20 0.98.) Incasts over CUBIC gain by that too. Packets
  * that have a class may wait for those of others, however short their queue is. There the
- * weight is CERTAIN_WEIGHT in a queue of CERTAIN_RTTS and more. Else it is 1.
+ * weight is CERTAIN_WEIGHT in a queue of CERTAIN_RTTS and more. Else it is 1. Where the class
+ * of the packets is served before those that leaves give long flows of hosts without Weft
+ * (by_sent() in controller/src/classes.rs), nobody is there who does not give way.
  *
  * Only time in which ACKs come counts. When the queue has been empty for a round trip,
  * everything begins again.
@@ -140,7 +142,7 @@ void weft_contention_add_round(struct weft_contention *contention,
 	u64 time_us = contention->since_us ? now_us - contention->since_us : 0;
 	u64 weighted_us;
 
-	if (!queueing_us) {
+	if (!queueing_us || view->goes_first) {
 		weft_contention_clear(contention, view);
 		return;
 	}

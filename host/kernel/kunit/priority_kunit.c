@@ -342,6 +342,29 @@ static int set_thresholds(struct kunit *test, u64 version, u64 ttl_ns, unsigned 
 	return err;
 }
 
+static void all_but_urgent_packets_and_the_last_two_classes_go_first(struct kunit *test)
+{
+	struct mptcp_sock *msk = test->priv;
+	struct sock *ssk = capable_subflow(test, msk);
+
+	KUNIT_EXPECT_FALSE(test, weft_goes_first(ssk));
+	weft_priorities = 8;
+	KUNIT_EXPECT_FALSE(test, weft_goes_first(ssk));
+	dscp_after(msk, ssk, 100000);
+	KUNIT_EXPECT_TRUE(test, weft_goes_first(ssk));
+	mark(ssk, 5);
+	KUNIT_EXPECT_TRUE(test, weft_goes_first(ssk));
+	mark(ssk, 6);
+	KUNIT_EXPECT_FALSE(test, weft_goes_first(ssk));
+	mark(ssk, 7);
+	KUNIT_EXPECT_FALSE(test, weft_goes_first(ssk));
+	weft_mark_urgent(ssk);
+	KUNIT_EXPECT_FALSE(test, weft_goes_first(ssk));
+	weft_priorities = 2;
+	mark(ssk, 1);
+	KUNIT_EXPECT_FALSE(test, weft_goes_first(ssk));
+}
+
 static void thresholds_of_the_controller_come_before_built_in_ones(struct kunit *test)
 {
 	struct mptcp_sock *msk = test->priv;
@@ -407,6 +430,7 @@ static struct kunit_case priority_cases[] = {
 	KUNIT_CASE(equal_messages_spread_over_two_classes),
 	KUNIT_CASE(a_message_has_one_factor_until_its_end),
 	KUNIT_CASE(the_factor_has_the_bounds_that_the_parameter_says),
+	KUNIT_CASE(all_but_urgent_packets_and_the_last_two_classes_go_first),
 	KUNIT_CASE(thresholds_of_the_controller_come_before_built_in_ones),
 	KUNIT_CASE(thresholds_that_have_expired_do_not_hold),
 	KUNIT_CASE(thresholds_for_another_number_of_classes_do_not_hold),

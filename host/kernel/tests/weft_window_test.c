@@ -192,6 +192,11 @@ static void test_contention(void)
 	report(beside_queue(&sched, &view, 100 * base_us, 2, NONE) < 20 &&
 	       beside_queue(&sched, &view, 100 * base_us, 8, NONE) == 5000,
 	       "a queue of a hundred RTTs is of other traffic, also when nothing is lost in it");
+
+	memset(&sched, 0, sizeof(sched));
+	view.goes_first = true;
+	report(beside_queue(&sched, &view, 100 * base_us, 50, SOME) < 20,
+	       "but not where the class of its packets is served before that of others");
 }
 
 static void test_model(void)
