@@ -94,7 +94,7 @@ fn assert_same(packets: &[Frame], ours: &[Vec<Frame>], theirs: &[Vec<Frame>]) {
 #[tokio::main(flavor = "current_thread")]
 async fn compare(bmv2: &Path, json: &'static str, packets: &[Frame]) {
     let mut ours = Ours::new(&std::fs::read(json).unwrap());
-    let bmv2 = Bmv2::start(bmv2, Some(json)).await;
+    let mut bmv2 = Bmv2::start(bmv2, Some(json)).await;
     let theirs = bmv2.run(packets).await;
     assert_same(packets, &ours.run(packets), &theirs);
 }
@@ -286,7 +286,7 @@ fn compiled(name: &str) -> (Vec<u8>, String) {
 #[tokio::main(flavor = "current_thread")]
 async fn compare_programs(bmv2: &Path, name: &str, entries: &[Entry]) {
     let (json, info) = compiled(name);
-    let bmv2 = Bmv2::start(bmv2, None).await;
+    let mut bmv2 = Bmv2::start(bmv2, None).await;
     let mut ours = programmed(&bmv2, &json, &info, entries).await;
     let mut random = StdRng::seed_from_u64(1);
     let packets: Vec<Frame> = (0..PACKETS)
@@ -372,7 +372,7 @@ fn a_leaf_draws_among_all_uplinks_on_bmv2(bmv2: &Path) {
 #[tokio::main(flavor = "current_thread")]
 async fn uplinks_of_a_flow(bmv2: &Path, entries: &[Entry], count: usize) -> BTreeMap<u16, usize> {
     let (json, info) = compiled("leaf");
-    let bmv2 = Bmv2::start(bmv2, None).await;
+    let mut bmv2 = Bmv2::start(bmv2, None).await;
     programmed(&bmv2, &json, &info, entries).await;
     let flow = Tcp::subflow(address(1, 1, 1), address(2, 1, 1));
     let packets = vec![(PORT, flow.data(1, 1000).frame()); count];

@@ -2,11 +2,12 @@
 
 //! A BMv2 of the test's own. Packets go in and come out over gRPC, so it needs no interface.
 
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use tokio::net::TcpSocket;
 use tokio_stream::StreamExt as _;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
@@ -51,12 +52,14 @@ pub struct Bmv2 {
     /// Its P4Runtime server.
     pub control: Channel,
     packets: Channel,
+    _ports: [Port; 3],
 }
 
 impl Bmv2 {
     /// Starts it with the program in `json`, or without one.
     pub async fn start(program: &Path, json: Option<&str>) -> Self {
-        let [control, packets, thrift] = free_ports();
+        let ports = [(); 3].map(|()| Port::reserve());
+        let [control, packets, thrift] = [0, 1, 2].map(|place: usize| ports[place].number());
         let mut command = Command::new(program);
         match json {
             Some(json) => command.arg(json),
@@ -74,11 +77,12 @@ impl Bmv2 {
             process: process.unwrap(),
             control: connected(control).await,
             packets: connected(packets).await,
+            _ports: ports,
         }
     }
 
     /// Sends packets one after another. Returns the packets that came out for each of them.
-    pub async fn run(&self, packets: &[Frame]) -> Vec<Vec<Frame>> {
+    pub async fn run(&mut self, packets: &[Frame]) -> Vec<Vec<Frame>> {
         let mut came = Vec::new();
         for some in packets.chunks(QUEUE_PACKETS / 2) {
             came.extend(self.run_some(some).await);
@@ -87,7 +91,7 @@ impl Bmv2 {
     }
 
     /// The same for a number of packets that overflows no queue.
-    async fn run_some(&self, packets: &[Frame]) -> Vec<Vec<Frame>> {
+    async fn run_some(&mut self, packets: &[Frame]) -> Vec<Vec<Frame>> {
         let carried = packets.iter().zip(1..).map(|((port, packet), id)| Carried {
             id,
             device_id: DEVICE,
@@ -102,7 +106,7 @@ impl Bmv2 {
                 Err(status) if status.code() == tonic::Code::Unavailable => {
                     tokio::time::sleep(LOOK_AGAIN).await;
                 }
-                Err(status) => panic!("{status}"),
+                Err(status) => panic!("{status}; its process: {:?}", self.process.try_wait()),
             }
         };
         // It ends the stream when it has nothing more in hand.
@@ -132,10 +136,27 @@ impl Drop for Bmv2 {
     }
 }
 
-/// Ports that nobody listens at now.
-fn free_ports<const N: usize>() -> [u16; N] {
-    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap().port())
+/// A port that BMv2 may listen at, and nobody else gets meanwhile.
+///
+/// BMv2's gRPC sets `SO_REUSEPORT`, so two of them could listen at one port, and each would get
+/// connections that are meant for the other. Linux hands out no port to which a socket is bound
+/// (`inet_csk_find_open_port()` in `net/ipv4/inet_connection_sock.c`).
+struct Port(TcpSocket);
+
+impl Port {
+    fn reserve() -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        // For gRPC the one, for Thrift the other.
+        socket.set_reuseport(true).unwrap();
+        socket.set_reuseaddr(true).unwrap();
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        socket.bind(any).unwrap();
+        Self(socket)
+    }
+
+    fn number(&self) -> u16 {
+        self.0.local_addr().unwrap().port()
+    }
 }
 
 async fn connected(port: u16) -> Channel {
