@@ -170,25 +170,25 @@ def test_a_host_that_claims_to_be_urgent_with_everything_gets_nothing_by_it(
 ) -> None:
     lab = labs.up("--priorities", "8", "--ecn", "20")
 
-    def share_of_liar(what: str) -> float:
+    def share_of_liar(what: str, *seeds: str) -> float:
         """Its bytes, by the mean of the others, over seeds: a lab that is up gives other bytes."""
         lab.shell(f"h1_1 {of_kernel('lie')}")
         shares = []
-        for seed in ("1", "2", "3", "4"):
+        for seed in seeds:
             bulk = f"--traffic bulk --flows 4 --duration 500ms --seed {seed}"
             sent_by = load(lab, tmp_path / what / seed, *bulk.split())
             sent = {flow["src"]: int(flow["bytes"]) for flow in sent_by}
             shares.append(sent.pop("h1_1") / mean(sent.values()))
-        print(what, shares)
         return mean(shares)
 
-    # As long as the controller does not know what hosts send, they may claim what they want.
-    assert share_of_liar("unknown") > 1.5
+    # As long as the controller does not know what hosts send, they may claim what they want. From
+    # a few runs it would learn what hosts send in these.
+    assert share_of_liar("unknown", "1") > 1.5
     load(lab, tmp_path / "honest", *"--workload websearch --load 0.5 --flows 500".split())
     rates = [one["rate_ppm"] for one in lab.json("classes")["classes"]]
     assert None not in rates[:-1]
     assert rates[-1] is None
-    assert share_of_liar("known") < 1.1
+    assert share_of_liar("known", "1", "2", "3", "4") < 1.1
 
 
 def test_flags_of_classes_need_classes_and_sense(weft: Weft) -> None:

@@ -24,6 +24,17 @@ const SHORT: [(u64, u64); 2] = [(4_000, 1000), (40_000, 500)];
 /// Flows that end above all built-in thresholds.
 const LONG: [(u64, u64); 3] = [(20_000_000, 12), (100_000_000, 4), (225_000_000, 2)];
 
+/// A mix of sizes whose thresholds are the built-in ones. With those of long flows, over a quarter
+/// is in the first class, and by what is seen then others are only somewhat better.
+const MIXED: [(u64, u64); 6] = [
+    (10_000, 300),
+    (50_000, 250),
+    (700_000, 100),
+    (2_000_000, 140),
+    (7_000_000, 90),
+    (20_000_000, 30),
+];
+
 /// A fabric of hosts that send the same flows over and over.
 struct Fabric {
     classes: Classes,
@@ -146,6 +157,16 @@ fn a_host_may_send_several_times_the_typical_share_of_a_class_and_never_too_litt
     }
     // The same again changes nothing.
     assert!(!fabric.send([&LONG; 4]).rates);
+}
+
+#[test]
+fn whoever_claims_the_first_class_has_a_limit_also_after_the_traffic_has_changed() {
+    let mut fabric = Fabric::new(true);
+    fabric.fill([&LONG; 4]);
+    for _ in 0..2 * WINDOWS {
+        fabric.send([&MIXED; 4]);
+    }
+    assert!(fabric.classes.rates()[1] < 1.0);
 }
 
 #[test]
