@@ -182,6 +182,17 @@ unsigned int weft_class_count(void)
 	return classes < 2 ? 0 : min(classes, WEFT_CLASSES_MAX);
 }
 
+/*
+ * The class of what a subflow sent last, or WEFT_CLASSES_MAX if its priority is none of a class:
+ * that of an application holds until there are data to mark.
+ */
+static u8 class_sent(const struct sock *ssk)
+{
+	u32 class = READ_ONCE(ssk->sk_priority) - SK_PRIORITY(0);
+
+	return min_t(u32, class, WEFT_CLASSES_MAX);
+}
+
 /**
  * weft_goes_first() - whether a subflow's class is served before those of long foreign flows
  * @ssk: TCP socket of the subflow; not locked, so this is about recent data
@@ -193,10 +204,9 @@ unsigned int weft_class_count(void)
  */
 bool weft_goes_first(const struct sock *ssk)
 {
-	u32 class = READ_ONCE(ssk->sk_priority) - SK_PRIORITY(0);
-	unsigned int classes = weft_class_count();
+	u8 class = class_sent(ssk);
 
-	return class && class + 2 < max(classes, 2U);
+	return class && class + 2 < weft_class_count();
 }
 
 /* Whether the subflow has had no ACK for so long that its packets are stuck in a queue. */
@@ -221,9 +231,9 @@ static bool is_stuck(const struct tcp_sock *tp)
  */
 bool weft_would_overtake(struct mptcp_sock *msk, const struct sock *ssk)
 {
-	u32 class = READ_ONCE(ssk->sk_priority) - SK_PRIORITY(0);
 	const struct tcp_sock *tp = tcp_sk(ssk);
 	unsigned int classes = weft_class_count();
+	u8 class = class_sent(ssk);
 
 	if (!classes || !READ_ONCE(weft_drain) || class >= WEFT_CLASSES_MAX)
 		return false;

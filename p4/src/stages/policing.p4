@@ -23,7 +23,7 @@
 // A digest about a host is due when `longest_interval` has passed since the last one about it, if
 // the traffic pays for a report that brings no change. Short flows change queues and RTTs so often
 // that it never does. So a digest is due as well when its host has sent SAMPLE_DIGESTS times what
-// pays for one: these take at most that part of all digests.
+// pays for one: these take a quarter of all digests at most.
 
 #ifndef STAGES_POLICING_P4_
 #define STAGES_POLICING_P4_
