@@ -6,8 +6,8 @@
 //! Leaves count what every host sends in each class, without what lost its class. How many bytes
 //! are sent while so many are left says how long flows are (`sizes.rs`), and from that follow the
 //! thresholds with the shortest mean waiting time (`thresholds.rs`). New thresholds are made only
-//! if they are clearly better, so that they do not follow every flow, or if the first class has
-//! become so wide that a host may claim it for all that it sends.
+//! if they are clearly better, so that they do not follow every flow, or if long flows have left
+//! the first class so wide that a host may claim it for all that it sends.
 //!
 //! A host that lies must not shift them. So every host counts alike, however much it sends, and
 //! the share of a class is the median over the hosts. Windows differ much, because a few long
@@ -354,15 +354,17 @@ impl Classes {
 
     /// Thresholds that are clearly better than those in force, and by how much.
     ///
-    /// What is seen within a class is its sum, so where most is in the first one, better thresholds
+    /// What is seen within a class is its sum, so where much is in the first one, better thresholds
     /// seem to bring little. But the first class goes before all others, and once the typical host
-    /// sends a quarter in it, it has no limit. So better ones that give it a limit again are enough.
+    /// sends a quarter in it, it has no limit. So if long flows have left it wider than the built-in
+    /// one, somewhat better ones are enough that give it a limit again.
     fn clearly_better(&self, sizes: &Sizes) -> Option<(Vec<u64>, f64)> {
         let now = self.most_bytes();
         let best = thresholds::best(sizes, now);
         let waiting = thresholds::waiting(sizes, &best) / thresholds::waiting(sizes, now);
         let has_limit = |most_bytes| RATE_MARGIN * sizes.shares(most_bytes)[0] < 1.0;
-        let limits_first = !has_limit(now) && has_limit(&best);
+        let is_wide = now.first() > self.built_in.first();
+        let limits_first = is_wide && !has_limit(now) && has_limit(&best);
         (waiting < CLEARLY_BETTER || limits_first).then_some((best, waiting))
     }
 
