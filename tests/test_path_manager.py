@@ -73,7 +73,8 @@ def carrying_per_path(lab: Lab) -> list[int]:
 
 def test_a_restarted_agent_takes_over_existing_connections(labs: Labs, tmp_path: Path) -> None:
     lab = labs.up(*FABRIC.split(), "--path-manager", "fixed:2")
-    flags = f"workload {TRAFFIC} --bytes 400MB --name {lab.name} --out"
+    # More than the paths carry in LIMIT_S, however busy the machine is.
+    flags = f"workload {TRAFFIC} --bytes 4GB --name {lab.name} --out"
     command = lab.weft.command(*flags.split(), str(tmp_path / "x"))
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=lab.weft.folder) as load:
         try:
@@ -85,5 +86,6 @@ def test_a_restarted_agent_takes_over_existing_connections(labs: Labs, tmp_path:
             lab.shell("daemon kill weft-agent")
             lab.shell("daemon start weft-agent")
             assert per_path(lab) == [2, 2]
+            assert load.poll() is None
         finally:
             load.kill()
