@@ -350,6 +350,9 @@ static void all_but_urgent_packets_and_the_last_two_classes_go_first(struct kuni
 	KUNIT_EXPECT_FALSE(test, weft_goes_first(ssk));
 	weft_priorities = 8;
 	KUNIT_EXPECT_FALSE(test, weft_goes_first(ssk));
+	/* an application's own priority is no class */
+	WRITE_ONCE(ssk->sk_priority, TC_PRIO_INTERACTIVE);
+	KUNIT_EXPECT_FALSE(test, weft_goes_first(ssk));
 	dscp_after(msk, ssk, 100000);
 	KUNIT_EXPECT_TRUE(test, weft_goes_first(ssk));
 	mark(ssk, 5);
