@@ -164,7 +164,7 @@ def test_a_goal_has_no_grade_and_a_claim_may_have_another_than_its_file(tmp_path
     assert (claim.grade, claim.differs) == ("A", "")
 
 
-def test_results_of_claims_that_are_read_in_another_way_are_stale(tmp_path: Path) -> None:
+def test_results_of_claims_that_are_read_in_another_way_are_stale_and_stay(tmp_path: Path) -> None:
     target = tmp_path / "RESULTS.md"
     read_so = SMALL.replace('metric = "fct', 'reading = "at most as long."\nmetric = "fct')
     measured(tmp_path / "one", read(tmp_path, read_so, "one"), 1.5)
@@ -173,9 +173,13 @@ def test_results_of_claims_that_are_read_in_another_way_are_stale(tmp_path: Path
     for other in (
         read_so.replace("at most as long", "at most half as long"),
         read_so + SMALL[SMALL.index("[[claim]]") :].replace("faster", "slower"),
+        read_so.replace("faster", "slower"),
     ):
+        before = pages(tmp_path)
         results_index.write([read(tmp_path, other, "one")], tmp_path / "nowhere", target)
         assert "*stale*" in target.read_text()
+        assert "It is faster. |" in target.read_text()
+        assert pages(tmp_path) == before
 
 
 def test_a_page_gives_the_papers_number_and_the_command_with_its_seeds(tmp_path: Path) -> None:

@@ -69,12 +69,16 @@ class Page:
 
 
 def text(page: Page, scenario: Scenario) -> str:
-    """Write a page, with what the scenario file says of claims now; those it lost are left out."""
+    """Write a page, with what the scenario file says of its claims now.
+
+    Claims that the file has lost stay as they were judged, until it is measured again.
+    """
     now = {claim.text: claim for claim in scenario.claims}
     rows = [
-        [text, now[text].source, now[text].paper, ours, seeds, now[text].grade, verdict]
-        for text, _, _, ours, seeds, _, verdict in page.claims
-        if text in now
+        [row[0], now[row[0]].source, now[row[0]].paper, *row[3:5], now[row[0]].grade, row[6]]
+        if row[0] in now
+        else row
+        for row in page.claims
     ]
     paragraphs = [p for p in page.body.split("\n\n") if not p.startswith(_GRADE)]
     if said := _fidelity(scenario):
