@@ -111,13 +111,13 @@ def draw(runs: Sequence[Run], count: int, seed: int) -> list[Run]:
 
 
 def _read(file: Path, scenario: Scenario) -> Page:
-    try:
-        return results_page.parse(file.stem, file.read_text(encoding="utf-8"))
-    except OSError:
+    page = results_page.read(file)
+    if page is None:
         raise ScenarioError(
             f"{file.name}: no such page: `make scenario SCENARIO={scenario.name}`, then "
             "`make results`"
-        ) from None
+        )
+    return page
 
 
 def _repeat(

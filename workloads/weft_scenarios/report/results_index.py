@@ -99,19 +99,24 @@ def write(scenarios: Sequence[Scenario], runs: Path, target: Path) -> Written:
         full = f"{scenario.name}{FULL}"
         for name, measured in ((scenario.name, runs), (full, runs / "full")):
             file = folder / f"{name}.md"
+            earlier = results_page.read(file)
             try:
                 found = results.read(scenario, measured / scenario.name)
             except ScenarioError:
-                if file.exists():
-                    earlier = results_page.parse(name, file.read_text(encoding="utf-8"))
+                if earlier:
                     pages[name] = earlier, scenario
                     kept.append(name)
                 elif name != full:
                     missing.append(name)
             else:
-                pages[name] = results_page.of(name, scenario, found, folder), scenario
+                page = results_page.of(name, scenario, found, folder)
+                table = fingerprints.beside(file)
                 made = fingerprints.read(measured / scenario.name / fingerprints.FILE)
-                fingerprints.write(fingerprints.beside(folder / f"{name}.md"), made)
+                is_same = bool(made) and made == fingerprints.read(table)
+                if earlier and is_same and page.revisions() == earlier.revisions():
+                    page = page.reproduced_as(earlier)
+                pages[name] = page, scenario
+                fingerprints.write(table, made)
     for name, (page, scenario) in pages.items():
         written = results_page.text(page, scenario)
         write_whole(folder / f"{name}.md", written)

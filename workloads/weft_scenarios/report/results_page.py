@@ -59,11 +59,18 @@ class Page:
 
     def reproduced(self, runs: int, kernel: str, revision: str) -> "Page":
         """Give the page that says of so many of its runs that they gave the same flows again."""
-        paragraphs = [p for p in self.body.split("\n\n") if not p.startswith(_REPRODUCED)]
-        ran = next(i for i, p in enumerate(paragraphs) if p.startswith(_RUNS))
-        said = (
+        return self._reproduced(
             f"{_REPRODUCED} {runs} of these runs gave the same flows on {kernel}, Weft {revision}."
         )
+
+    def reproduced_as(self, earlier: "Page") -> "Page":
+        """Give the page that says of its runs what an earlier page of the same runs does."""
+        said = [p for p in earlier.body.split("\n\n") if p.startswith(_REPRODUCED)]
+        return self._reproduced(said[0]) if said else self
+
+    def _reproduced(self, said: str) -> "Page":
+        paragraphs = [p for p in self.body.split("\n\n") if not p.startswith(_REPRODUCED)]
+        ran = next(i for i, p in enumerate(paragraphs) if p.startswith(_RUNS))
         paragraphs.insert(ran + 1, said)
         return replace(self, body="\n\n".join(paragraphs))
 
@@ -96,6 +103,11 @@ def text(page: Page, scenario: Scenario) -> str:
         *paragraphs,
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def read(file: Path) -> Page | None:
+    """Read a page again, if there is one."""
+    return parse(file.stem, file.read_text(encoding="utf-8")) if file.exists() else None
 
 
 def parse(name: str, written: str) -> Page:
