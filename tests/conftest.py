@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What end-to-end tests share."""
 
+import signal
 from collections.abc import Iterator
 
 import pytest
 from driver import Labs, Weft
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C interrupt: shells start jobs in the background so that it is ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
