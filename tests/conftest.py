@@ -9,7 +9,7 @@ from driver import Labs, Weft
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C interrupt: shells start jobs in the background so that it is ignored."""
+    """Let Ctrl-C interrupt: shells have background jobs ignore it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

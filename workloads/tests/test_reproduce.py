@@ -168,9 +168,12 @@ def test_runs_are_drawn_from_every_experiment_and_others_with_other_programs(
     assert len(reproduce.draw(runs, 1000, 7)) == 100
 
 
-def test_a_page_that_is_not_there_is_one_clear_line(published: Path) -> None:
+def test_a_page_that_is_not_there_or_none_is_one_clear_line(published: Path) -> None:
     (published / "results" / "x.md").unlink()
     with pytest.raises(ScenarioError, match=r"x\.md: no such page: `make scenario SCENARIO=x`"):
+        repeat(published, NEWER)
+    (published / "results" / "x.md").mkdir()
+    with pytest.raises(ScenarioError, match=r"x\.md: no page of results: Is a directory"):
         repeat(published, NEWER)
 
 

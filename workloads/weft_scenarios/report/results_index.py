@@ -14,6 +14,7 @@ from weft_scenarios.report import results_page, tables
 from weft_scenarios.report.results_page import FULL, Page
 from weft_scenarios.results import fingerprints, results
 from weft_scenarios.results.claims import VERDICTS
+from weft_scenarios.results.fingerprints import Place
 from weft_scenarios.results.revisions import programs
 
 _HEAD = """\
@@ -109,14 +110,10 @@ def write(scenarios: Sequence[Scenario], runs: Path, target: Path) -> Written:
                 elif name != full:
                     missing.append(name)
             else:
-                page = results_page.of(name, scenario, found, folder)
-                table = fingerprints.beside(file)
                 made = fingerprints.read(measured / scenario.name / fingerprints.FILE)
-                is_same = bool(made) and made == fingerprints.read(table)
-                if earlier and is_same and page.revisions() == earlier.revisions():
-                    page = page.reproduced_as(earlier)
-                pages[name] = page, scenario
-                fingerprints.write(table, made)
+                page = results_page.of(name, scenario, found, folder)
+                pages[name] = _with_note(page, earlier, made, file), scenario
+                fingerprints.write(fingerprints.beside(file), made)
     for name, (page, scenario) in pages.items():
         written = results_page.text(page, scenario)
         write_whole(folder / f"{name}.md", written)
@@ -124,6 +121,14 @@ def write(scenarios: Sequence[Scenario], runs: Path, target: Path) -> Written:
     _remove_unused_pictures(folder)
     write_whole(target, _index(pages, missing))
     return Written(kept, missing)
+
+
+def _with_note(page: Page, earlier: Page | None, made: Mapping[Place, str], file: Path) -> Page:
+    """Keep the note that newer programs gave the same flows, if these are the runs it is about."""
+    if earlier is None or not made or page.revisions() != earlier.revisions():
+        return page
+    is_same = made == fingerprints.read(fingerprints.beside(file))
+    return page.reproduced_as(earlier) if is_same else page
 
 
 def _remove_unused_pictures(folder: Path) -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from weft_scenarios.definition.quantities import METRICS
 from weft_scenarios.definition.scenario import Claim, Scenario
+from weft_scenarios.errors import ScenarioError
 from weft_scenarios.report import plot, tables
 from weft_scenarios.results.claims import OUTCOMES, Judged, Verdict, judge
 from weft_scenarios.results.results import Results
@@ -81,12 +82,7 @@ def text(page: Page, scenario: Scenario) -> str:
     Claims that the file has lost stay as they were judged, until it is measured again.
     """
     now = {claim.text: claim for claim in scenario.claims}
-    rows = [
-        [row[0], now[row[0]].source, now[row[0]].paper, *row[3:5], now[row[0]].grade, row[6]]
-        if row[0] in now
-        else row
-        for row in page.claims
-    ]
+    rows = [_said_now(row, now.get(row[0])) for row in page.claims]
     paragraphs = [p for p in page.body.split("\n\n") if not p.startswith(_GRADE)]
     if said := _fidelity(scenario):
         runs = next(i for i, p in enumerate(paragraphs) if p.startswith(_RUNS))
@@ -105,9 +101,21 @@ def text(page: Page, scenario: Scenario) -> str:
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
+def _said_now(row: list[str], claim: Claim | None) -> list[str]:
+    if claim is None:
+        return row
+    text, _, _, ours, seeds, _, verdict = row
+    return [text, claim.source, claim.paper, ours, seeds, claim.grade, verdict]
+
+
 def read(file: Path) -> Page | None:
     """Read a page again, if there is one."""
-    return parse(file.stem, file.read_text(encoding="utf-8")) if file.exists() else None
+    try:
+        return parse(file.stem, file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ScenarioError(f"{file}: no page of results: {error.strerror}") from None
 
 
 def parse(name: str, written: str) -> Page:
