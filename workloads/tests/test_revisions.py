@@ -43,6 +43,7 @@ def test_a_change_of_documents_tests_or_scenarios_leaves_the_programs_as_they_ar
         "tests/test_run.py",
         "p4/switch/tests/meter.rs",
         "host/kernel/kunit/main.c",
+        "host/kernel/Makefile",
         "controller/cli/src/args/tests.rs",
         "workloads/scenarios/weft-goals.toml",
         "workloads/weft_scenarios/report/plot.py",
@@ -52,7 +53,13 @@ def test_a_change_of_documents_tests_or_scenarios_leaves_the_programs_as_they_ar
 
 @pytest.mark.parametrize(
     "file",
-    ["host/kernel/weft.c", "Cargo.lock", "p4/compiled/leaf.json", "workloads/load/src/main.rs"],
+    [
+        "host/kernel/weft.c",
+        "host/kernel/Kbuild",
+        "Cargo.lock",
+        "p4/compiled/leaf.json",
+        "workloads/load/src/main.rs",
+    ],
 )
 def test_a_change_of_sources_makes_newer_programs(checkout: Path, file: str) -> None:
     older = programs(commit(checkout, "topology/lab/src/main.rs", 1_000_000_000), checkout)
