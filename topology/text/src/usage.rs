@@ -2,7 +2,9 @@
 
 //! Wrong command lines, explained in one line.
 
+use std::error::Error;
 use std::fmt;
+use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 
 /// Exit status of wrong usage: command lines and files that cannot be used.
 pub const EXIT_USAGE: u8 = 2;
@@ -21,7 +23,7 @@ impl fmt::Display for WrongUsage {
     }
 }
 
-impl std::error::Error for WrongUsage {}
+impl Error for WrongUsage {}
 
 /// What went wrong and why, for people: Rust writes "(os error 2)" behind "No such file or
 /// directory", which says the same again.
@@ -64,7 +66,25 @@ pub fn one_line(error: &clap::Error) -> Option<String> {
         }
         said.push_str(line);
     }
+    if let Some((reason, plain)) = number_mistake(error) {
+        said = said.replace(&reason, plain);
+    }
     Some(said)
+}
+
+/// What Rust says of text that is not the number that a flag takes, and what people can use.
+fn number_mistake(error: &clap::Error) -> Option<(String, &'static str)> {
+    let source = error.source()?;
+    let plain = if source.is::<ParseFloatError>() {
+        "write a number, such as 0.5"
+    } else {
+        match source.downcast_ref::<ParseIntError>()?.kind() {
+            IntErrorKind::PosOverflow => "that is too large",
+            IntErrorKind::NegOverflow => "that is too small",
+            _ => "write a whole number, such as 3",
+        }
+    };
+    Some((source.to_string(), plain))
 }
 
 #[cfg(test)]
@@ -88,6 +108,10 @@ mod tests {
         protocol: Option<Protocol>,
         #[arg(long)]
         senders: Option<u8>,
+        #[arg(long)]
+        load: Option<f64>,
+        #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+        runs: Option<u16>,
     }
 
     fn complaint(line: &str) -> String {
@@ -110,7 +134,25 @@ mod tests {
             complaint("--sender 3"),
             "unexpected argument '--sender' found; a similar argument exists: '--senders'"
         );
-        for line in ["--senders -1", "--bytes", "surplus", "--senders 1.5"] {
+        assert_eq!(
+            complaint("--load abc"),
+            "invalid value 'abc' for '--load <LOAD>': write a number, such as 0.5"
+        );
+        for (line, value) in [("--senders 1.5", "1.5"), ("--runs many", "many")] {
+            let flag = line.split(' ').next().unwrap();
+            let name = flag.trim_start_matches('-').to_uppercase();
+            assert_eq!(
+                complaint(line),
+                format!(
+                    "invalid value '{value}' for '{flag} <{name}>': write a whole number, such as 3"
+                )
+            );
+        }
+        assert_eq!(
+            complaint("--runs 99999999999999999999"),
+            "invalid value '99999999999999999999' for '--runs <RUNS>': that is too large"
+        );
+        for line in ["--senders -1", "--bytes", "surplus", "--senders 300"] {
             assert!(!complaint(line).contains('\n'), "{line}");
         }
     }
