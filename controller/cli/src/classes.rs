@@ -11,7 +11,7 @@ use weft_proto::v1::{
     Waiting,
 };
 use weft_text::table::Table;
-use weft_text::units::format_duration;
+use weft_text::units::{format_bytes, format_duration};
 
 use crate::query::QueryArgs;
 use crate::{Outcome, client, display};
@@ -97,9 +97,9 @@ fn left(classes: &ExplainClassesResponse, number: usize) -> String {
     let bytes = |number: usize| classes.classes[number].most_bytes;
     match number {
         0 => "urgent".to_owned(),
-        number if bytes(number) > 0 => format!("up to {}", size(bytes(number))),
+        number if bytes(number) > 0 => format!("up to {}", format_bytes(bytes(number))),
         1 => "anything".to_owned(),
-        number => format!("above {}", size(bytes(number - 1))),
+        number => format!("above {}", format_bytes(bytes(number - 1))),
     }
 }
 
@@ -114,16 +114,9 @@ fn percent(ppm: u32) -> String {
     format!("{:.1}%", f64::from(ppm) / 1e4)
 }
 
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..10_000_000 => format!("{} kB", bytes / 1000),
-        _ => format!("{} MB", bytes / 1_000_000),
-    }
-}
-
 /// Thresholds in a row.
 fn bounds(most_bytes: impl Iterator<Item = u64>) -> String {
-    let bounded = most_bytes.filter(|bytes| *bytes > 0).map(size);
+    let bounded = most_bytes.filter(|bytes| *bytes > 0).map(format_bytes);
     let bounds: Vec<String> = bounded.collect();
     if bounds.is_empty() {
         return "none".to_owned();
@@ -148,7 +141,7 @@ fn decision_text(decision: &ThresholdsDecision) -> String {
         "{:12.6}  {}  (by {} that were sent, waiting should fall to {})",
         decision.decided_ns as f64 / 1e9,
         bounds(decision.most_bytes.iter().copied()),
-        size(decision.seen_bytes),
+        format_bytes(decision.seen_bytes),
         percent(decision.waiting_ppm),
     )
 }
@@ -163,7 +156,7 @@ fn outlook(classes: &ExplainClassesResponse) -> String {
             "too little seen yet: {} of {} windows of 200 ms and {}",
             classes.windows,
             classes.needed_windows,
-            size(classes.needed_bytes)
+            format_bytes(classes.needed_bytes)
         );
     }
     format!(
@@ -181,7 +174,7 @@ fn others(classes: &ExplainClassesResponse) -> String {
     let steps = steps.map(|step| {
         format!(
             "up to {} class {}",
-            size(step.most_bytes),
+            format_bytes(step.most_bytes),
             step.class_number
         )
     });

@@ -2,8 +2,8 @@
 
 //! `weft-agent`: see the library's documentation.
 
-use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+mod queries;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,19 +12,18 @@ use anyhow::{Context, Result, anyhow};
 use clap::{Args, Parser, Subcommand};
 use futures::FutureExt;
 use futures::future::join_all;
-use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tonic::transport::{Channel, Endpoint};
 use tracing::info;
 use tracing_subscriber::EnvFilter;
-use weft_agent::adaptive::Sample;
 use weft_agent::path_manager::{Manager, PathManager};
-use weft_agent::subflows::Subflows;
-use weft_agent::weft::{Flow, Pattern, Thresholds, Weft};
-use weft_agent::{mptcp_pm, netlink, subscription};
+use weft_agent::weft::Weft;
+use weft_agent::{mptcp_pm, subscription};
 use weft_text::usage::plain;
 use weft_topology::{Host, Topology};
+
+use crate::queries::Query;
 
 /// A controller connection is probed after this silence, and closed after as much again without
 /// an answer. It equals the usual time to live of patterns.
@@ -84,15 +83,6 @@ struct Serve {
 }
 
 #[derive(Debug, Args)]
-struct Query {
-    #[command(flatten)]
-    hosts: Hosts,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, Args)]
 struct Hosts {
     /// topology.json
     #[arg(long, value_name = "FILE")]
@@ -139,10 +129,10 @@ fn main() -> ExitCode {
         .init();
     let cli = Cli::parse();
     let result = match (cli.command, cli.serve) {
-        (Some(Command::Flows(query)), _) => print_flows(&query),
-        (Some(Command::Subflows(query)), _) => print_subflows(&query),
-        (Some(Command::Patterns(query)), _) => print_patterns(&query),
-        (Some(Command::Thresholds(query)), _) => print_thresholds(&query),
+        (Some(Command::Flows(query)), _) => query.print_flows(),
+        (Some(Command::Subflows(query)), _) => query.print_subflows(),
+        (Some(Command::Patterns(query)), _) => query.print_patterns(),
+        (Some(Command::Thresholds(query)), _) => query.print_thresholds(),
         (None, Some(serve)) => run(&serve),
         (None, None) => unreachable!("clap requires the arguments of one of them"),
     };
@@ -237,193 +227,6 @@ fn report_ready(ready_file: Option<&Path>) -> Result<()> {
     }
 }
 
-#[derive(Serialize)]
-struct OfHost<'a, T> {
-    host: &'a str,
-    #[serde(flatten)]
-    what: &'a T,
-}
-
-fn print_flows(query: &Query) -> Result<()> {
-    query.print(|netns| Weft::open(netns)?.flows(), flow_text)
-}
-
-fn print_subflows(query: &Query) -> Result<()> {
-    let paths = |netns: &Path| Ok(paths(Subflows::open(netns)?.by_connection()?));
-    query.print(paths, path_text)
-}
-
-fn print_patterns(query: &Query) -> Result<()> {
-    query.print(|netns| Weft::open(netns)?.patterns(), pattern_text)
-}
-
-fn print_thresholds(query: &Query) -> Result<()> {
-    query.print(|netns| Weft::open(netns)?.thresholds(), thresholds_text)
-}
-
-impl Query {
-    /// Prints what `dump` returns for the namespace of every host: as one JSON array, or as
-    /// text, one entry after another.
-    fn print<T: Serialize>(
-        &self,
-        dump: impl Fn(&Path) -> Result<Vec<T>, netlink::Error>,
-        text: impl Fn(&Host, &T) -> String,
-    ) -> Result<()> {
-        let hosts = self.hosts.read()?;
-        let mut found = Vec::new();
-        for host in &hosts {
-            for what in dump(&host.netns).with_context(|| host.name.clone())? {
-                found.push((host, what));
-            }
-        }
-        if self.json {
-            let objects = found.iter().map(|(host, what)| OfHost {
-                host: &host.name,
-                what,
-            });
-            println!(
-                "{}",
-                serde_json::to_string_pretty(&objects.collect::<Vec<_>>())?
-            );
-        } else {
-            for (host, what) in &found {
-                println!("{}", text(host, what));
-            }
-        }
-        Ok(())
-    }
-}
-
-fn flow_text(host: &Host, flow: &Flow) -> String {
-    let source = serde_json::to_value(flow.source).unwrap_or_default();
-    let version = flow
-        .version
-        .map(|version| format!(" version {version}"))
-        .unwrap_or_default();
-    let mut text = format!(
-        "{} token {:08x} {} pattern {}{version}",
-        host.name,
-        flow.token,
-        flow.scheduler,
-        source.as_str().unwrap_or_default(),
-    );
-    for subflow in &flow.subflows {
-        text += &format!(
-            "\n  {} -> {}  gap {}  rtt {:.1} us  {} packets  {} bytes",
-            subflow.local,
-            subflow.remote,
-            subflow.gap,
-            subflow.rtt_ns as f64 / 1e3,
-            subflow.packets,
-            subflow.bytes,
-        );
-    }
-    text
-}
-
-/// The subflows of a connection over one path.
-#[derive(Serialize)]
-struct PathSubflows {
-    token: u32,
-    local: Ipv4Addr,
-    remote: Ipv4Addr,
-    subflows: Vec<Sample>,
-}
-
-fn paths(connections: BTreeMap<u32, Vec<Sample>>) -> Vec<PathSubflows> {
-    let mut paths: BTreeMap<(u32, Ipv4Addr, Ipv4Addr), Vec<Sample>> = BTreeMap::new();
-    for (token, subflows) in connections {
-        for subflow in subflows {
-            let path = (token, *subflow.local.ip(), *subflow.remote.ip());
-            paths.entry(path).or_default().push(subflow);
-        }
-    }
-    let path = |((token, local, remote), subflows)| PathSubflows {
-        token,
-        local,
-        remote,
-        subflows,
-    };
-    paths.into_iter().map(path).collect()
-}
-
-fn path_text(host: &Host, path: &PathSubflows) -> String {
-    let count = path.subflows.len();
-    let mut text = format!(
-        "{} token {:08x} {} -> {}  {count} subflow{}",
-        host.name,
-        path.token,
-        path.local,
-        path.remote,
-        if count == 1 { "" } else { "s" },
-    );
-    for subflow in &path.subflows {
-        text += &format!(
-            "\n  port {}  rtt {:.1} us, lowest {:.1} us  {} packets sent, {} of them retransmitted  {} bytes acknowledged{}",
-            subflow.local.port(),
-            subflow.rtt_ns as f64 / 1e3,
-            subflow.rtt_min_ns as f64 / 1e3,
-            subflow.sent_packets,
-            subflow.retransmitted_packets,
-            subflow.acked_bytes,
-            if subflow.established {
-                ""
-            } else {
-                "  (opening)"
-            },
-        );
-    }
-    text
-}
-
-fn state(age_ns: u64, time_to_live_ns: u64) -> &'static str {
-    if age_ns < time_to_live_ns {
-        "live"
-    } else {
-        "expired"
-    }
-}
-
-fn thresholds_text(host: &Host, thresholds: &Thresholds) -> String {
-    let bounds = thresholds.most_bytes.iter();
-    let bounds: Vec<_> = bounds.map(|bytes| format!("{} kB", bytes / 1000)).collect();
-    format!(
-        "{} version {} {} age {:.1} ms of {:.1} ms  up to {}",
-        host.name,
-        thresholds.version,
-        state(thresholds.age_ns, thresholds.time_to_live_ns),
-        thresholds.age_ns as f64 / 1e6,
-        thresholds.time_to_live_ns as f64 / 1e6,
-        bounds.join(", "),
-    )
-}
-
-fn pattern_text(host: &Host, pattern: &Pattern) -> String {
-    let sequence: String = pattern
-        .sequence
-        .iter()
-        .map(|index| char::from(b'A' + (index % 26)))
-        .collect();
-    let state = state(pattern.age_ns, pattern.time_to_live_ns);
-    let mut text = format!(
-        "{} to {} version {} {state} age {:.1} ms of {:.1} ms  {sequence}",
-        host.name,
-        pattern.prefix,
-        pattern.version,
-        pattern.age_ns as f64 / 1e6,
-        pattern.time_to_live_ns as f64 / 1e6,
-    );
-    for (letter, path) in ('A'..).zip(&pattern.paths) {
-        text += &format!(
-            "\n  {letter} from {}  gap {}  rtt {:.1} us",
-            path.local,
-            path.gap,
-            path.rtt_ns as f64 / 1e3
-        );
-    }
-    text
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -446,27 +249,5 @@ mod tests {
         let cli = Cli::try_parse_from(query).unwrap();
         assert!(matches!(cli.command, Some(Command::Flows(_))));
         assert!(Cli::try_parse_from(["weft-agent"]).is_err());
-    }
-
-    #[test]
-    fn subflows_of_a_path_stand_together() {
-        let subflow = |local: &str| {
-            let remote = "10.2.1.1:5000".parse().unwrap();
-            Sample::first(local.parse().unwrap(), remote, 1)
-        };
-        let of_one = vec![
-            subflow("10.1.1.1:4000"),
-            subflow("10.1.1.2:4001"),
-            subflow("10.1.1.1:4002"),
-        ];
-        let paths = paths(BTreeMap::from([(7, of_one)]));
-        let shape: Vec<_> = paths
-            .iter()
-            .map(|path| (path.token, path.local.to_string(), path.subflows.len()))
-            .collect();
-        assert_eq!(
-            shape,
-            [(7, "10.1.1.1".into(), 2), (7, "10.1.1.2".into(), 1)]
-        );
     }
 }

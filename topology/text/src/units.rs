@@ -110,6 +110,21 @@ pub fn format_duration(ns: f64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
+/// A size with its unit, rounded down, and with a decimal only below ten: `45 kB`, `1.5 MB`.
+#[must_use]
+pub fn format_bytes(bytes: u64) -> String {
+    let (factor, unit) = match bytes {
+        0..1_000 => return format!("{bytes} bytes"),
+        1_000..1_000_000 => (1_000, "kB"),
+        1_000_000..1_000_000_000 => (1_000_000, "MB"),
+        _ => (1_000_000_000, "GB"),
+    };
+    match (bytes / factor, bytes % factor * 10 / factor) {
+        (whole @ 0..10, tenths @ 1..) => format!("{whole}.{tenths} {unit}"),
+        (whole, _) => format!("{whole} {unit}"),
+    }
+}
+
 /// A duration in whole nanoseconds; none that is finer than one.
 fn duration(text: &str) -> Option<u64> {
     const UNITS: [(&str, u64); 4] = [
@@ -260,6 +275,25 @@ mod tests {
         assert_eq!(parse_share_ppm("100%"), Ok(1_000_000));
         for wrong in ["1", "0.01", "101%", "-1%", "0.00001%", "%"] {
             assert!(parse_share_ppm(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_shown_in_the_unit_that_people_read() {
+        for (bytes, shown) in [
+            (0, "0 bytes"),
+            (999, "999 bytes"),
+            (1_460, "1.4 kB"),
+            (45_000, "45 kB"),
+            (999_999, "999 kB"),
+            (1_000_000, "1 MB"),
+            (1_550_000, "1.5 MB"),
+            (5_000_000, "5 MB"),
+            (12_345_678, "12 MB"),
+            (2_500_000_000, "2.5 GB"),
+            (u64::MAX, "18446744073 GB"),
+        ] {
+            assert_eq!(format_bytes(bytes), shown);
         }
     }
 
