@@ -26,16 +26,16 @@ mod switch_args;
 mod telemetry;
 mod topo;
 mod workload;
+mod wrong_usage;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
 use weft_load::report;
 use weft_load::results::Results;
-use weft_text::usage::{EXIT_INTERRUPTED, EXIT_USAGE, WrongUsage, one_line, plain};
+use weft_text::usage::{EXIT_INTERRUPTED, EXIT_USAGE, WrongUsage, plain};
 
 /// Data-center MPTCP whose network tells the hosts how to interleave.
 ///
@@ -145,7 +145,7 @@ fn run(arguments: impl Iterator<Item = OsString>) -> Outcome {
     let arguments: Vec<OsString> = arguments.collect();
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error, &arguments),
+        Err(error) => return wrong_usage::refuse(&error, &arguments),
     };
     if let Command::Report { folders } = &cli.command {
         return report(folders);
@@ -176,57 +176,6 @@ fn run(arguments: impl Iterator<Item = OsString>) -> Outcome {
             Command::Report { .. } | Command::Evidence(_) | Command::Experiment(_) => Ok(()),
         }
     })
-}
-
-/// Help and version texts go where they belong; mistakes become one line.
-fn refuse(error: &clap::Error, arguments: &[OsString]) -> Outcome {
-    let Some(line) = one_line(error) else {
-        return display::out(error.to_string());
-    };
-    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return Err(Failure::Usage(format!(
-            "no command given; see {} --help",
-            command_path(arguments)
-        )));
-    }
-    let see = command_path(arguments);
-    let line = renamed(error).unwrap_or(line);
-    Err(Failure::Usage(format!("{line}; see {see} --help")))
-}
-
-/// What replaces a flag that had another name once.
-fn renamed(error: &clap::Error) -> Option<String> {
-    match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(flag)) if flag == "--pattern" => Some(
-            "--pattern is now called --traffic, such as --traffic incast; allocation patterns \
-             have --pattern-input and --pattern-ttl"
-                .to_owned(),
-        ),
-        Some(ContextValue::String(flag)) if flag.starts_with("--routing") => {
-            let value = error.get(ContextKind::InvalidValue);
-            (value == Some(&ContextValue::String("weft".to_owned())))
-                .then(|| "--routing weft is now called --routing subflow".to_owned())
-        }
-        _ => None,
-    }
-}
-
-/// The command as far as it was understood: `weft topo up`.
-fn command_path(arguments: &[OsString]) -> String {
-    let mut path = "weft".to_owned();
-    let mut command = <Cli as clap::CommandFactory>::command();
-    for argument in arguments.iter().skip(1) {
-        let Some(next) = argument
-            .to_str()
-            .and_then(|name| command.find_subcommand(name))
-        else {
-            break;
-        };
-        path.push(' ');
-        path.push_str(next.get_name());
-        command = next.clone();
-    }
-    path
 }
 
 fn report(folders: &[PathBuf]) -> Outcome {

@@ -64,6 +64,16 @@ fn wrong_input_is_one_line_that_names_the_remedy_and_status_2() {
         ("run --out .", "remove it or choose another name"),
         ("compare --schedulers rb,rb", "once is enough"),
         ("compare --scheduler rb", "'--schedulers'"),
+        (
+            "topo up --congestion=dctcp",
+            "weft topo up has no --congestion; weft workload, weft run and weft compare have it; see",
+        ),
+        (
+            "patterns --load 0.3",
+            "weft patterns has no --load; weft workload, weft run",
+        ),
+        ("run --load abc", "write a number, such as 0.5"),
+        ("run --flows 1e9", "write a whole number, such as 3"),
         ("workload --seed x", "weft workload --help"),
         ("explain h1_1", "<DST>"),
         ("flows --host", "a value is required"),
