@@ -45,6 +45,7 @@ def test_kunit_tests_pass_in_the_kernel(kernel: Kernel) -> None:
     assert "ok 3 weft_priority" in lines
     assert "ok 4 weft_rescue" in lines
     assert "ok 5 weft_buffer" in lines
+    assert "ok 6 weft_netlink" in lines
 
 
 def test_a_test_program_that_breaks_off_has_failed() -> None:
