@@ -204,28 +204,19 @@ mod tests {
 
     use super::*;
 
-    /// Every command, with what is typed for it.
-    fn commands(command: &clap::Command, path: &str) -> Vec<(String, clap::Command)> {
-        let path = format!("{path} {}", command.get_name());
-        let below = command.get_subcommands();
-        let below = below.flat_map(|next| commands(next, &path));
-        let mut all: Vec<_> = below.collect();
-        all.push((path.trim().to_owned(), command.clone()));
-        all
-    }
-
     #[test]
     fn every_command_and_every_flag_has_a_help_text() {
-        let all = commands(&Cli::command(), "");
+        let weft = Cli::command();
+        let all = wrong_usage::commands(&weft, "");
         assert!(all.len() > 15, "{all:?}");
-        for (path, mut command) in all {
+        for (path, command) in all {
             assert!(command.get_about().is_some(), "{path}");
             for flag in command.get_arguments() {
                 let text = flag.get_help().map(ToString::to_string);
                 let name = flag.get_id();
                 assert!(text.is_some_and(|text| !text.is_empty()), "{path} {name}");
             }
-            let help = command.render_long_help().to_string();
+            let help = command.clone().render_long_help().to_string();
             assert!(help.contains("--help"), "{path}: {help}");
         }
     }

@@ -61,7 +61,16 @@ fn of_others(error: &clap::Error, command: &str) -> Option<String> {
             return None;
         }
     }
-    let mut others = commands_with(flag, &Cli::command(), "weft");
+    let weft = Cli::command();
+    let mut others: Vec<String> = commands(&weft, "")
+        .into_iter()
+        .filter(|(_, other)| {
+            other
+                .get_arguments()
+                .any(|arg| arg.get_long() == Some(flag))
+        })
+        .map(|(path, _)| path)
+        .collect();
     let last = others.pop()?;
     let owners = if others.is_empty() {
         format!("{last} has it")
@@ -71,20 +80,14 @@ fn of_others(error: &clap::Error, command: &str) -> Option<String> {
     Some(format!("{command} has no --{flag}; {owners}"))
 }
 
-/// The commands below `command` that have a flag.
-fn commands_with(flag: &str, command: &clap::Command, path: &str) -> Vec<String> {
-    let below = command.get_subcommands().flat_map(|next| {
-        let path = format!("{path} {}", next.get_name());
-        commands_with(flag, next, &path)
-    });
-    let mut found: Vec<String> = below.collect();
-    if command
-        .get_arguments()
-        .any(|arg| arg.get_long() == Some(flag))
-    {
-        found.push(path.to_owned());
-    }
-    found
+/// Every command from `command` down, with what is typed for it; those below come first.
+pub fn commands<'a>(command: &'a clap::Command, above: &str) -> Vec<(String, &'a clap::Command)> {
+    let path = format!("{above} {}", command.get_name());
+    let path = path.trim_start();
+    let below = command.get_subcommands();
+    let mut all: Vec<_> = below.flat_map(|next| commands(next, path)).collect();
+    all.push((path.to_owned(), command));
+    all
 }
 
 /// The command as far as it was understood: `weft topo up`.

@@ -92,8 +92,7 @@ static struct kunit_case netlink_cases[] = {
 };
 
 static struct kunit_suite netlink_suite = {
-	.name = "weft_netlink",
-	.test_cases = netlink_cases,
+	.name		= "weft_netlink",
+	.test_cases	= netlink_cases,
 };
-
 kunit_test_suite(netlink_suite);

@@ -7,13 +7,10 @@
 #define _WEFT_TESTS_KERNEL_H
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "user.h"
 
-typedef int16_t s16;
-typedef int8_t s8;
 typedef uint32_t __be32;
 typedef struct { s64 counter; } atomic64_t;
 
@@ -34,7 +31,6 @@ static bool publishes_without_order;
 #undef READ_ONCE
 #define READ_ONCE(value)		__atomic_load_n(&(value), __ATOMIC_RELAXED)
 #define __READ_ONCE(value)		READ_ONCE(value)
-#define WRITE_ONCE(value, to)		__atomic_store_n(&(value), to, __ATOMIC_RELAXED)
 #define smp_load_acquire(at)		__atomic_load_n(at, __ATOMIC_ACQUIRE)
 #define smp_store_release(at, value)						\
 	do {									\

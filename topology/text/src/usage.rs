@@ -138,16 +138,14 @@ mod tests {
             complaint("--load abc"),
             "invalid value 'abc' for '--load <LOAD>': write a number, such as 0.5"
         );
-        for (line, value) in [("--senders 1.5", "1.5"), ("--runs many", "many")] {
-            let flag = line.split(' ').next().unwrap();
-            let name = flag.trim_start_matches('-').to_uppercase();
-            assert_eq!(
-                complaint(line),
-                format!(
-                    "invalid value '{value}' for '{flag} <{name}>': write a whole number, such as 3"
-                )
-            );
-        }
+        assert_eq!(
+            complaint("--senders 1.5"),
+            "invalid value '1.5' for '--senders <SENDERS>': write a whole number, such as 3"
+        );
+        assert_eq!(
+            complaint("--runs many"),
+            "invalid value 'many' for '--runs <RUNS>': write a whole number, such as 3"
+        );
         assert_eq!(
             complaint("--runs 99999999999999999999"),
             "invalid value '99999999999999999999' for '--runs <RUNS>': that is too large"
