@@ -12,7 +12,7 @@ from driver import Lab, Weft, python, rows
 
 SEEDS = (101, 102)
 DCTCP = "--congestion dctcp --ecn 20 --rto-min 5ms"
-WEBSEARCH = f"--workload websearch --load 0.7 --flows 100 {DCTCP}"
+WEBSEARCH = f"--workload websearch --load 0.7 --flows 60 {DCTCP}"
 SHORT_BYTES = 100_000
 
 Flow = dict[str, str]

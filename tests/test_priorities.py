@@ -131,7 +131,7 @@ def test_thresholds_follow_the_sizes_of_flows_and_outlive_no_controller(
     assert in_kernel(lab, "h1_1") == {"most_bytes": [], "live": False}
     assert in_leaf(lab, "leaf1") == {(130_000, 5_000_000)}
     # Flows that mostly end above the built-in thresholds.
-    flags = "--workload websearch --scale 10 --load 0.6 --flows 80"
+    flags = "--workload websearch --scale 10 --load 0.6 --flows 40"
     load(lab, tmp_path / "flows", *flags.split())
     classes = lab.json("classes")
     most_bytes = [one["most_bytes"] for one in classes["classes"][1:-1]]
@@ -175,7 +175,7 @@ def test_a_host_that_claims_to_be_urgent_with_everything_gets_nothing_by_it(
         lab.shell(f"h1_1 {of_kernel('lie')}")
         shares = []
         for seed in seeds:
-            bulk = f"--traffic bulk --flows 4 --duration 500ms --seed {seed}"
+            bulk = f"--traffic bulk --flows 4 --duration 200ms --seed {seed}"
             sent_by = load(lab, tmp_path / what / seed, *bulk.split())
             sent = {flow["src"]: int(flow["bytes"]) for flow in sent_by}
             shares.append(sent.pop("h1_1") / mean(sent.values()))
@@ -184,7 +184,7 @@ def test_a_host_that_claims_to_be_urgent_with_everything_gets_nothing_by_it(
     # As long as the controller does not know what hosts send, they may claim what they want. From
     # a few runs it would learn what hosts send in these.
     assert share_of_liar("unknown", "1") > 1.5
-    load(lab, tmp_path / "honest", *"--workload websearch --load 0.5 --flows 500".split())
+    load(lab, tmp_path / "honest", *"--workload websearch --load 0.5 --flows 400".split())
     rates = [one["rate_ppm"] for one in lab.json("classes")["classes"]]
     assert None not in rates[:-1]
     assert rates[-1] is None

@@ -56,7 +56,7 @@ def test_with_a_timeout_below_the_time_of_a_packet_every_packet_is_a_flowlet(
 def test_all_flows_of_a_workload_arrive_and_a_repetition_gives_the_same_bytes(
     weft: Weft, tmp_path: Path, routing: str
 ) -> None:
-    flags = f"{WEBSEARCH} --routing {routing}"
+    flags = f"{WEBSEARCH} --scale 0.3 --routing {routing}"
 
     def of_spine1(folder: str, seed: int) -> float:
         return shares(weft, tmp_path / folder, f"{flags} --seed {seed}")["spine1"]

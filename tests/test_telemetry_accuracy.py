@@ -95,7 +95,7 @@ def test_queue_samples_are_the_true_depths_and_delays_of_every_class(
     weft: Weft, tmp_path: Path
 ) -> None:
     # Nothing is dropped, and the order is strict.
-    flags = "--priorities 8 --lowest-share 0% --queue 5000 --ecn 20 --congestion dctcp"
+    flags = "--priorities 8 --lowest-share 0% --queue 5000 --ecn 20 --congestion dctcp --scale 0.5"
     errors, wrong_depths, seen = [], 0, set()
     # Of one run the 99th percentile are a few samples.
     for seed in (3, 4, 5, 6):
