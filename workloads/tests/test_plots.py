@@ -156,11 +156,11 @@ def test_a_model_has_its_own_style_whichever_others_are_the_same_for_all_series(
     [
         ([3.0, 7.0, 12.0, 25.0], [5, 10, 20]),
         ([3.0, 70.0, 120.0, 25_000.0], [10, 100, 1000, 10_000]),
-        ([0.7, 0.8, 2.9, 3.1], [0.7, 1, 1.5, 2, 3]),
+        ([1.4, 1.6, 5.8, 6.2], [1.5, 2, 3, 5]),
         ([85.0, 95.0, 120.0, 125.0], [90, 100, 110, 120]),
     ],
 )
-def test_a_logarithmic_axis_has_several_labels_however_close_its_ends_are(
+def test_a_logarithmic_axis_has_several_labels_a_decade_only_where_decades_are_few(
     tmp_path: Path, fct_mean_ms: list[float], labels: list[float]
 ) -> None:
     small = read(tmp_path, SMALL.replace('x = "flows"', 'x = "flows"\nlog = "y"'))
@@ -168,8 +168,7 @@ def test_a_logarithmic_axis_has_several_labels_however_close_its_ends_are(
     assert figure
     figure.draw_without_rendering()
     low, high = figure.axes[0].get_ylim()
-    seen = [tick for tick in figure.axes[0].get_yticks() if low <= tick <= high]
-    assert seen == pytest.approx(labels)
+    assert [tick for tick in figure.axes[0].get_yticks() if low <= tick <= high] == labels
 
 
 def test_labels_break_between_number_and_unit_last() -> None:

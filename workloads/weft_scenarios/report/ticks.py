@@ -7,7 +7,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 _GROUPED_FROM = 10_000
 _EVENLY_BELOW = 2
 """Ends that are less than so many times apart have labels at even distances."""
-_EVEN_LABELS = 6
+_EVEN_STEPS = 5
+"""At most so many of these distances from end to end."""
 _IN_A_DECADE = ((6, (1, 1.5, 2, 3, 5, 7)), (1000, (1, 2, 5)))
 """Labels in a decade of a logarithmic axis whose ends are less than so many times apart; else 1."""
 
@@ -28,7 +29,7 @@ def decades(axis: XAxis | YAxis) -> None:
     # Often all values lie within one decade, which would have one label.
     low, high = axis.get_view_interval()
     if high < _EVENLY_BELOW * low:
-        axis.set_major_locator(MaxNLocator(_EVEN_LABELS - 1, steps=[1, 2, 5, 10]))
+        axis.set_major_locator(MaxNLocator(_EVEN_STEPS, steps=[1, 2, 5, 10]))
     else:
         within = next((subs for most, subs in _IN_A_DECADE if high < most * low), (1,))
         axis.set_major_locator(LogLocator(subs=within))
