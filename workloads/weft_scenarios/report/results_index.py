@@ -36,9 +36,9 @@ _OWN_HEAD = """\
 
 `weft-goals` compares `weft`, with classes and without, with the best of what data centers run, and
 with the goals that were set before it was built. `weft-baselines` is the screening among all of
-these: DCTCP, small timeouts, one path by a hash, flowlets and spraying. `weft-steady` takes ten
-seconds and more after a warm-up, and `weft-sharing` has plain TCP beside it. `weft-ablations` and
-`weft-classes` say what does the work.
+these: DCTCP, small timeouts, one path by a hash, flowlets and spraying. The three of `weft-steady`
+take ten seconds and more after a warm-up, and `weft-sharing` has plain TCP beside it.
+`weft-ablations` and `weft-classes` say what does the work.
 """
 
 _HOW = """\
