@@ -63,6 +63,18 @@ def test_plain_tcp_is_a_protocol_not_a_scheduler(tmp_path: Path) -> None:
             "every point has full = true",
         ),
         ('name = "flows"', 'name = "seed"', 13, "name = 'seed' is a column of the result tables"),
+        (
+            'label = "Flows"\nflag = "senders"\nvalues = [1, 16]',
+            "",
+            12,
+            "label is missing, and the file has no [[axis]] of this name",
+        ),
+        (
+            "[[experiment]]",
+            '[[axis]]\nname = "hops"\nlabel = "Hops"\nflag = "k"\nvalues = [4]\n[[experiment]]',
+            6,
+            "axis hops: no experiment names it; remove it",
+        ),
         ('name = "flows"', 'name = "cpu_s"', 13, "name = 'cpu_s' is a column of the result tables"),
         ("seeds = 3", "", 6, "experiment one: seeds is missing"),
         (
@@ -179,6 +191,31 @@ def test_mistakes_are_named_with_their_line_and_what_is_allowed(
     assert f"x.toml:{line}: " in str(raised.value)
     assert said in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+FLOWS = 'label = "Flows"\nflag = "senders"\nvalues = [1, 16]\n'
+SHARED = SMALL.replace(FLOWS, "").replace(
+    "[[experiment]]", f'[[axis]]\nname = "flows"\n{FLOWS}[[experiment]]', 1
+)
+"""SMALL with its axis at the top of the file, and only named in the experiment."""
+
+
+def test_an_axis_of_the_file_is_that_of_every_experiment_which_names_it(tmp_path: Path) -> None:
+    again = SMALL[SMALL.index("[[experiment]]") : SMALL.index("[[plot]]")]
+    again = again.replace('"one"', '"two"').replace(FLOWS, "")
+    one = read(tmp_path, SHARED.replace("[[plot]]", f"{again}[[plot]]", 1))
+    usual = read(tmp_path, SMALL).experiments[0].axes
+    assert [experiment.axes for experiment in one.experiments] == [usual, usual]
+
+
+def test_a_wrong_flag_of_an_axis_of_the_file_is_named_with_its_line_there(tmp_path: Path) -> None:
+    weft = tmp_path / "weft"
+    weft.write_text("#!/bin/sh\necho '--traffic --senders'\n")
+    weft.chmod(0o755)
+    one = read(tmp_path, SHARED.replace('"senders"', '"sender"'))
+    with pytest.raises(ScenarioError) as raised:
+        check.check([one], matrix.runs(one, quick=False), Installation(weft, "digest"))
+    assert "x.toml:10: experiment one: `weft run` has no flag --sender;" in str(raised.value)
 
 
 @pytest.mark.parametrize(

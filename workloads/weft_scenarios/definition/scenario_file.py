@@ -77,10 +77,16 @@ def parse(name: str, source: Source, folder: Path) -> Scenario:
     table = Table(content, source)
     flags = table.flags("flags")
     fidelity = _fidelity(table, ("", ""))
-    experiments = tuple(_experiment(row, flags) for row in table.tables("experiment"))
+    shared = [_axis(row) for row in table.tables("axis")]
+    _distinct([axis.name for axis in shared], table, "axis")
+    experiments = tuple(_experiment(row, flags, shared) for row in table.tables("experiment"))
     if not experiments:
         raise table.fail("no [[experiment]]; give at least one")
     _distinct([e.name for e in experiments], table, "experiment")
+    for index, axis in enumerate(shared):
+        if not any(axis in experiment.axes for experiment in experiments):
+            place = source.at(("axis", index))
+            raise ScenarioError(f"{place}: axis {axis.name}: no experiment names it; remove it")
     plots = tuple(_plot(row, experiments) for row in table.tables("plot"))
     _distinct([plot.name for plot in plots], table, "plot")
     apart = table.take("apart", _apart, 'true, false or "figures"', False)
@@ -115,8 +121,8 @@ def _not_toml(source: Source, error: tomllib.TOMLDecodeError) -> str:
     return f"{source.name}:{place[1]}: not valid TOML: {said[: place.start()]}"
 
 
-def _experiment(table: Table, flags: Mapping[str, str]) -> Experiment:
-    axes = [_axis(row) for row in table.tables("axis")]
+def _experiment(table: Table, flags: Mapping[str, str], shared: list[Axis]) -> Experiment:
+    axes = [_own_or_shared(row, shared) for row in table.tables("axis")]
     for flag, label in (("scheduler", "Scheduler"), ("congestion", "Congestion control")):
         values = table.names(flag, [])
         if values:
@@ -165,6 +171,17 @@ def _seeds(table: Table, default: int | None = None) -> Seeds:
 def _flag(flag: str, value: str) -> dict[str, str]:
     # Plain TCP is listed with the schedulers, as the baseline of a single path.
     return {"protocol": "tcp"} if (flag, value) == ("scheduler", "tcp") else {flag: value}
+
+
+def _own_or_shared(table: Table, shared: list[Axis]) -> Axis:
+    """Read an axis of an experiment: one that has only a name is the file's of that name."""
+    if set(table.content()) != {"name"}:
+        return _axis(table)
+    name = table.text("name")
+    for axis in shared:
+        if axis.name == name:
+            return axis
+    raise table.fail("label is missing, and the file has no [[axis]] of this name; give either")
 
 
 def _axis(table: Table) -> Axis:

@@ -9,8 +9,9 @@ lab's kernel has.
 import difflib
 import re
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.runs.installation import ROOT, Installation
@@ -95,13 +96,13 @@ def _place(one: Scenario, run: Run, flag: str) -> Path:
     number = next(i for i, e in enumerate(one.experiments) if e.name == run.experiment)
     own: Path = ("experiment", number)
     written = one.content["experiment"][number]
-    for index, axis in enumerate(written.get("axis", [])):
+    for place, axis in _axes(one, number):
         if axis.get("flag") == flag:
-            return (*own, "axis", index, "values")
+            return (*place, "values")
         for point_index, point in enumerate(axis.get("points", [])):
             is_here = point["at"] == run.at[axis["name"]]
             if is_here and flag in point.get("flags", {}):
-                return (*own, "axis", index, "points", point_index)
+                return (*place, "points", point_index)
     if flag in written.get("flags", {}):
         return (*own, "flags", flag)
     if flag in written:
@@ -109,3 +110,14 @@ def _place(one: Scenario, run: Run, flag: str) -> Path:
     if flag in one.content.get("flags", {}):
         return ("flags", flag)
     return own
+
+
+def _axes(one: Scenario, number: int) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Give an experiment's axes as the file has them, each with its place there."""
+    shared = {axis["name"]: (index, axis) for index, axis in enumerate(one.content.get("axis", []))}
+    for index, axis in enumerate(one.content["experiment"][number].get("axis", [])):
+        if set(axis) == {"name"}:
+            at, found = shared[axis["name"]]
+            yield ("axis", at), found
+        else:
+            yield ("experiment", number, "axis", index), axis
