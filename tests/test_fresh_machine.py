@@ -57,22 +57,23 @@ def test_a_bare_system_makes_no_further_one_and_says_so() -> None:
 
 def test_where_nothing_can_be_tried_ci_fails_and_others_get_a_message(tmp_path: Path) -> None:
     command = "import sys, runpy; from fresh_machine import reasons; " + (
-        "reasons.TOOLS = ('no-such-tool',); sys.argv = ['fresh']; "
+        "reasons.TOOLS = ('no-such-tool',); sys.argv[0] = 'fresh'; "
         f"runpy.run_path({str(FRESH)!r}, run_name='__main__')"
     )
 
-    def run(**variables: str) -> subprocess.CompletedProcess[str]:
+    def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-c", command],
+            [sys.executable, "-c", command, *words],
             env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{ROOT}/tests"} | variables,
             capture_output=True,
             text=True,
             cwd=tmp_path,
         )
 
-    alone, in_ci = run(), run(CI="true")
+    alone, in_ci = run(), run("--if-skipped", "77", CI="true")
     assert "SKIPPED, nothing was checked: not installed: no-such-tool" in alone.stdout
     assert (alone.returncode, in_ci.returncode) == (0, 1)
+    assert run("--if-skipped", "77").returncode == 77
 
 
 def test_a_cache_without_a_kernel_is_one_clear_line(tmp_path: Path) -> None:
