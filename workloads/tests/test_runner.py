@@ -146,3 +146,29 @@ def test_the_cost_of_a_run_is_kept_with_its_metrics(
         assert "cpu_s" not in measured.metrics
     assert not list((tmp_path / "store").glob(".*usage*"))
     assert len((tmp_path / "log").read_text().splitlines()) == 1
+
+
+def test_what_is_left_is_estimated_from_what_runs_took_here(
+    tmp_path: Path, installed: Callable[[str], Installation]
+) -> None:
+    script = WRITES_A_RUN.replace('"minrtt" in sys.argv', "False")
+    said: list[tuple[int, int, float]] = []
+    runner = Runner(installed(script), Store(tmp_path / "store"), 1, lambda *now: said.append(now))
+    runs = [run for run in runs_of(tmp_path) if run.at["flows"] == 1]
+    took_s = [done.wall_s or 0.0 for done in runner.run(runs).done.values()]
+    planned_s = sum(run.seconds for run in runs)
+    assert said[0] == (0, 6, planned_s)
+    assert said[5][:2] == (5, 6)
+    assert said[5][2] == pytest.approx(sum(took_s[:5]) / 5)
+    assert said[6] == (6, 6, 0)
+
+
+def test_a_run_that_failed_does_not_count_as_a_fast_one(
+    tmp_path: Path, installed: Callable[[str], Installation]
+) -> None:
+    said: list[float] = []
+    store = Store(tmp_path / "store")
+    runs = [run for run in runs_of(tmp_path) if run.at["flows"] == 16]
+    failing = [run for run in runs if run.at["scheduler"] == "minrtt"]
+    Runner(installed(WRITES_A_RUN), store, 1, lambda *now: said.append(now[2])).run(failing)
+    assert said == [3.0, 2.0, 1.0, 0.0]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from weft_scenarios import units
 from weft_scenarios.definition.scenario import Scenario
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.files import write_whole
@@ -103,7 +104,7 @@ def _carry_out(
     wanted = outcome.wanted(runs, installed.key)
     ended = sum(key in outcome.done or key in outcome.failed for key in map(installed.key, wanted))
     count = f"{ended} of {len(wanted)}" if outcome.stopped else f"{len(wanted)}"
-    print(f"\n{count} runs in {progress.elapsed_s():.0f} s")
+    print(f"\n{count} runs in {units.spent(progress.elapsed_s())}")
     return _ending(runs, installed, outcome)
 
 
@@ -120,9 +121,9 @@ def _cost(planned: Sequence[Experiment], runs: Sequence[Run], jobs: int | None) 
                 rows.append([*place, str(len(mine)), each, f"{seconds:.0f}"])
     distinct = matrix.distinct(runs)
     total = sum(run.seconds for run in distinct)
-    time_min = total / (jobs or 1) / 60
+    time = units.spent(total / (jobs or 1))
     how = f"with {jobs} in parallel" if jobs else "of CPU time in total"
-    return f"{tables.plain(rows)}\n{len(distinct)} runs, about {time_min:.1f} min {how}"
+    return f"{tables.plain(rows)}\n{len(distinct)} runs, about {time} {how}"
 
 
 def _more_seeds(runs: Sequence[Run], wanted: Sequence[Run]) -> str:
@@ -134,7 +135,7 @@ def _more_seeds(runs: Sequence[Run], wanted: Sequence[Run]) -> str:
     goals = sorted({f"{run.seeds.of} to {run.seeds.percent:g}%" for run in more})
     seconds = sum(run.seconds for run in more)
     return (
-        f"up to {len(more)} more seeds, {seconds / 60:.1f} min of CPU time, until means are "
+        f"up to {len(more)} more seeds, {units.spent(seconds)} of CPU time, until means are "
         f"known: {', '.join(goals)}\n"
     )
 

@@ -20,6 +20,7 @@ import matplotlib.style
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
+from weft_scenarios import units
 from weft_scenarios.definition import scenario_file
 from weft_scenarios.definition.scenario import Plot, Scenario
 from weft_scenarios.definition.seeds import Seeds
@@ -156,7 +157,7 @@ def _state(about: About) -> str:
     done = about.runs - len(about.failed)
     parts = [f"{done} of {planned} runs"]
     if about.wall_s:
-        parts.append(f"{about.wall_s / 60:.1f} min of real time")
+        parts.append(f"{units.spent(about.wall_s)} of real time")
     parts += about.kernels
     if about.quick:
         parts.append("the quick subset: fewer points, fewer seeds")

@@ -13,8 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
 
+from weft_scenarios import units
 from weft_scenarios.definition.scenario import Axis, Experiment, Plot, Scenario
-from weft_scenarios.report import marks, panels, style, tables, ticks, units
+from weft_scenarios.report import marks, panels, style, tables, ticks
 from weft_scenarios.results import ratios
 from weft_scenarios.results.results import Results, chosen, point_text, points_of
 

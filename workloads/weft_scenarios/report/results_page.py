@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from weft_scenarios import units
 from weft_scenarios.definition.quantities import METRICS
 from weft_scenarios.definition.scenario import Claim, Scenario
 from weft_scenarios.errors import ScenarioError
@@ -208,8 +209,7 @@ def _folded(title: str, rows: Sequence[tables.Row]) -> str:
 def _effort(measured: Results) -> str:
     """Describe the runs, and their cost if it is known; older runs did not record it."""
     about = measured.about
-    wall_s = about.wall_s or 0
-    spent = f"{wall_s / 60:.0f} min" if wall_s >= 100 else f"{wall_s:.0f} s"
+    spent = units.spent(about.wall_s or 0)
     took = f", {spent} of real time one after the other" if about.wall_s else ""
     ran = f"{' and '.join(about.kernels)}, Weft {' and '.join(told_apart(about.revisions))}"
     is_part = about.planned is not None and about.runs < about.planned

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from weft_scenarios import units
 from weft_scenarios.definition.quantities import POOLED, Quantity, shown_by
 from weft_scenarios.definition.scenario import Experiment, Plot, Scenario
-from weft_scenarios.report import units
 from weft_scenarios.results import ratios
 from weft_scenarios.results.results import Results, chosen, point_text, points_of
 from weft_scenarios.stats import Ratio, Spread

@@ -3,6 +3,8 @@
 
 import time
 
+from weft_scenarios import units
+
 
 class Progress:
     """Rewrites the line on a terminal; elsewhere prints one every 30 s."""
@@ -19,15 +21,15 @@ class Progress:
         return time.monotonic() - self._start
 
     def __call__(self, ended: int, total: int, left_s: float) -> None:
-        """Show how many runs have ended."""
+        """Show how many runs have ended; the others take `left_s`, one after the other."""
         now = time.monotonic()
         last = ended == total
         if not total or (now < self._next and not last):
             return
         self._next = now + (0.2 if self._terminal else 30.0)
         is_known = self._jobs and not last
-        left = f", about {left_s / (self._jobs or 1):.0f} s left" if is_known else ""
-        text = f"{ended} of {total} runs, {self.elapsed_s():.0f} s{left}"
+        left = f", about {units.spent(left_s / (self._jobs or 1))} left" if is_known else ""
+        text = f"{ended} of {total} runs in {units.spent(self.elapsed_s())}{left}"
         print(
             f"\r{text:<60}" if self._terminal else text,
             end="\n" if last or not self._terminal else "",

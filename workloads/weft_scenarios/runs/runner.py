@@ -74,17 +74,31 @@ class _Todo:
         self._begun: set[str] = set(outcome.done)
         self.waiting: list[tuple[str, Run]] = []
         self.total = 0
-        self.left_s = 0.0
-        """Real time of the remaining runs on one CPU."""
+        self._planned_s = 0.0
+        self._ended_planned_s = 0.0
+        self._ended_took_s = 0.0
         self._add()
+
+    def left_s(self) -> float:
+        """Estimate the real time of the remaining runs, one after the other.
+
+        What the files plan is for another machine: those that have ended say how much longer runs
+        take on this one.
+        """
+        is_known = self._ended_planned_s and self._ended_took_s
+        pace = self._ended_took_s / self._ended_planned_s if is_known else 1.0
+        return self._planned_s * pace
 
     def next(self) -> tuple[str, Run]:
         """Take a waiting run."""
         return self.waiting.pop()
 
-    def ended(self, run: Run) -> None:
-        """Note that a run has ended."""
-        self.left_s -= run.seconds
+    def ended(self, run: Run, took_s: float | None) -> None:
+        """Note that a run has ended, and its real time if it was done."""
+        self._planned_s -= run.seconds
+        if took_s is not None:
+            self._ended_planned_s += run.seconds
+            self._ended_took_s += took_s
         self._add()
 
     def _add(self) -> None:
@@ -94,7 +108,7 @@ class _Todo:
                 self._begun.add(key)
                 self.waiting.append((key, run))
                 self.total += 1
-                self.left_s += run.seconds
+                self._planned_s += run.seconds
         # The first seed of all points comes first, so that an interrupted experiment can compare
         # all of them. For each seed the longest run comes first, so that CPUs finish together.
         self.waiting.sort(key=lambda item: (-item[1].seed, item[1].seconds))
@@ -154,7 +168,7 @@ class Runner:
         return await Cluster.connect(self.cluster, self.installation)
 
     async def _all(self, todo: "_Todo", outcome: Outcome, labs: Labs) -> None:
-        self.progress(0, todo.total, todo.left_s)
+        self.progress(0, todo.total, todo.left_s())
         ended = 0
 
         async def worker() -> None:
@@ -163,8 +177,9 @@ class Runner:
                 key, run = todo.next()
                 await self._settle(key, run, outcome, labs)
                 ended += 1
-                todo.ended(run)
-                self.progress(ended, todo.total, todo.left_s)
+                done = outcome.done.get(key)
+                todo.ended(run, done.wall_s if done else None)
+                self.progress(ended, todo.total, todo.left_s())
                 self.checkpoint(outcome)
 
         is_full = False
