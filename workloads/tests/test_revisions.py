@@ -29,7 +29,7 @@ def commit(checkout: Path, file: str, at_s: int) -> str:
     return shown.stdout.strip()
 
 
-def test_a_change_of_documents_tests_or_scenarios_leaves_the_programs_as_they_are(
+def test_a_change_of_what_no_run_uses_leaves_the_programs_as_they_are(
     checkout: Path,
 ) -> None:
     first = commit(checkout, "host/kernel/weft.c", 1_000_000_000)
@@ -45,6 +45,7 @@ def test_a_change_of_documents_tests_or_scenarios_leaves_the_programs_as_they_ar
         "host/kernel/kunit/main.c",
         "host/kernel/Makefile",
         "controller/cli/src/args/tests.rs",
+        "controller/cli/src/telemetry.rs",
         "workloads/scenarios/weft-goals.toml",
         "workloads/weft_scenarios/report/plot.py",
     ):
@@ -56,6 +57,7 @@ def test_a_change_of_documents_tests_or_scenarios_leaves_the_programs_as_they_ar
     [
         "host/kernel/weft.c",
         "host/kernel/Kbuild",
+        "controller/cli/src/batch.rs",
         "Cargo.lock",
         "p4/compiled/leaf.json",
         "workloads/load/src/main.rs",

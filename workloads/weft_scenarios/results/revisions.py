@@ -15,11 +15,16 @@ _SOURCES = (
     *("workloads/load", "workloads/distributions"),
     *(":(exclude,glob)**/*.md", ":(exclude,glob)**/tests/**", ":(exclude,glob)**/tests.rs"),
     *(":(exclude,glob)**/kunit/**", ":(exclude)host/kernel/Makefile"),
+    *(
+        f":(exclude)controller/cli/src/{query}.rs"
+        for query in ("client", "classes", "explain", "query", "telemetry")
+    ),
 )
 """What a run depends on.
 
 Scenarios are not among it: a page names the flags of its runs. Nor is the Makefile of the kernel
-module, because a lab's modules are built from Kbuild.
+module, because a lab's modules are built from Kbuild, nor those commands of `weft` that ask the
+controller of a lab and print its answer: no run asks anything.
 """
 
 
