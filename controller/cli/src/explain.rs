@@ -14,7 +14,7 @@ use weft_text::table::Table;
 use weft_text::units::{format_duration, format_rate};
 use weft_topology::{Role, Topology};
 
-use crate::query::QueryArgs;
+use crate::query::{QueryArgs, duration_or_dash, queueing};
 use crate::{Outcome, classes, client, display, telemetry};
 
 /// A pair of hosts or leaves.
@@ -137,24 +137,20 @@ fn text(pair: &Explanation) -> String {
 }
 
 fn path_row(pair: &Explanation, place: usize, path: &PathState) -> Vec<String> {
-    let duration = |ns| match ns {
-        0 => "-".to_owned(),
-        ns => format_duration(ns as f64),
-    };
     let number = |of: &[u32]| of.get(place).map_or("-".to_owned(), u32::to_string);
     vec![
         String::new(),
         display::path_letter(path.path).to_string(),
         format!("{}{}", path.via, faults(path)),
-        duration(path.rtt_ns),
-        duration(path.rtt_min_ns),
-        format_duration(path.queue_delay_ns as f64),
+        duration_or_dash(path.rtt_ns),
+        duration_or_dash(path.rtt_min_ns),
+        queueing(path.queue_delay_ns),
         path.samples.to_string(),
         format_rate(path.rate_bps),
         match pair.costs_ns.get(place) {
             _ if path.dead => "dead".to_owned(),
             Some(0) if path.loss_ppm > 0 => "gray".to_owned(),
-            cost => duration(cost.copied().unwrap_or(0)),
+            cost => duration_or_dash(cost.copied().unwrap_or(0)),
         },
         number(&pair.plain_gaps),
         number(&pair.gaps),
@@ -383,8 +379,8 @@ mod tests {
             [
                 "leaf1 -> leaf2 cost is rtt+queue",
                 "path via RTT lowest queueing samples rate cost gap by both gap",
-                "A spine1 132 us 118 us 0 ns 9 1gbit 118 us 1 1",
-                "B spine2 132 us 118 us 0 ns 9 1gbit dead 0 0",
+                "A spine1 132 us 118 us none 9 1gbit 118 us 1 1",
+                "B spine2 132 us 118 us none 9 1gbit dead 0 0",
                 "in force 1.600000 A a path failed (118 us, out)",
                 "now path costs ask for another pattern, which has to wait 250 us more",
             ]

@@ -123,7 +123,7 @@ fn paths_text(pairs: &[LeafPairPaths]) -> String {
             let mut row = vec![format!("{} -> {}", pair.source, pair.destination)];
             row.extend(path_cells(state));
             row.push(duration_or_dash(state.rtt_min_ns));
-            row.push(format_duration(state.queue_delay_ns as f64));
+            row.push(queueing(state.queue_delay_ns));
             row.push(state.samples.to_string());
             row.push(if state.samples == 0 {
                 "-".to_owned()
@@ -147,9 +147,19 @@ fn path_cells(state: &PathState) -> [String; 5] {
     ]
 }
 
-fn duration_or_dash(ns: u64) -> String {
+/// A time that was measured, or `-` if none was.
+pub fn duration_or_dash(ns: u64) -> String {
+    duration_or("-", ns)
+}
+
+/// How long packets wait in queues.
+pub fn queueing(ns: u64) -> String {
+    duration_or("none", ns)
+}
+
+fn duration_or(zero: &str, ns: u64) -> String {
     match ns {
-        0 => "-".to_owned(),
+        0 => zero.to_owned(),
         ns => format_duration(ns as f64),
     }
 }

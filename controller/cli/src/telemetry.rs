@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 use serde_json::{Value, json};
 use weft_proto::v1::telemetry_event::Sample;
 use weft_proto::v1::{RttSample, TelemetryEvent, Waiting, WatchTelemetryRequest};
-use weft_text::units::format_duration;
+use weft_text::units::{format_bytes, format_duration};
 
 use crate::query::QueryArgs;
 use crate::{Outcome, client, display};
@@ -48,7 +48,10 @@ pub fn text(event: &TelemetryEvent) -> String {
             "queue port {:<3} {:>4} packets  {}{}",
             queue.port,
             queue.depth_packets,
-            format_duration(queue.delay_ns as f64),
+            match queue.delay_ns {
+                0 => "no wait".to_owned(),
+                ns => format_duration(ns as f64),
+            },
             by_class(&queue.classes),
         ),
         Some(Sample::Loss(loss)) => format!(
@@ -56,12 +59,11 @@ pub fn text(event: &TelemetryEvent) -> String {
             loss.port, loss.lost_packets, loss.packets,
         ),
         Some(Sample::Classes(classes)) => {
-            let kilobytes = classes.bytes.iter().map(|bytes| (bytes / 1000).to_string());
-            let kilobytes: Vec<String> = kilobytes.collect();
+            let sizes: Vec<String> = classes.bytes.iter().copied().map(format_bytes).collect();
             format!(
-                "class port {:<3} {} kB in class 0, 1, ...",
+                "class port {:<3} {} in class 0, 1, ...",
                 classes.port,
-                kilobytes.join(" "),
+                sizes.join(", "),
             )
         }
         None => "sample of a kind this program does not know".to_owned(),
@@ -175,6 +177,12 @@ mod tests {
         let plain = event(Sample::Queue(queue.clone()));
         assert!(text(&plain).ends_with("queue port 3     12 packets  145 us"));
         assert_eq!(document(&plain)["queue"]["classes"], Value::Null);
+        let empty = event(Sample::Queue(QueueSample {
+            depth_packets: 0,
+            delay_ns: 0,
+            ..queue.clone()
+        }));
+        assert!(text(&empty).ends_with("queue port 3      0 packets  no wait"));
         let waiting = |depth_packets, delay_ns| Waiting {
             depth_packets,
             delay_ns,
@@ -194,7 +202,9 @@ mod tests {
             port: 1,
             bytes: vec![0, 2_500, 1_000_000],
         }));
-        assert!(text(&classes).ends_with("class port 1   0 2 1000 kB in class 0, 1, ..."));
+        assert!(
+            text(&classes).ends_with("class port 1   0 bytes, 2.5 kB, 1 MB in class 0, 1, ...")
+        );
         assert_eq!(document(&classes)["classes"]["bytes"][1], 2_500);
         assert!(!document(&queue).to_string().contains('\n'));
     }
