@@ -157,7 +157,8 @@ pub fn queueing(ns: u64) -> String {
     duration_or("none", ns)
 }
 
-fn duration_or(zero: &str, ns: u64) -> String {
+/// A time, or `zero` in its place.
+pub fn duration_or(zero: &str, ns: u64) -> String {
     match ns {
         0 => zero.to_owned(),
         ns => format_duration(ns as f64),

@@ -9,7 +9,7 @@ use weft_proto::v1::telemetry_event::Sample;
 use weft_proto::v1::{RttSample, TelemetryEvent, Waiting, WatchTelemetryRequest};
 use weft_text::units::{format_bytes, format_duration};
 
-use crate::query::QueryArgs;
+use crate::query::{QueryArgs, duration_or};
 use crate::{Outcome, client, display};
 
 /// Prints samples, one per line, until the lab stops or the user has enough.
@@ -48,10 +48,7 @@ pub fn text(event: &TelemetryEvent) -> String {
             "queue port {:<3} {:>4} packets  {}{}",
             queue.port,
             queue.depth_packets,
-            match queue.delay_ns {
-                0 => "no wait".to_owned(),
-                ns => format_duration(ns as f64),
-            },
+            duration_or("no wait", queue.delay_ns),
             by_class(&queue.classes),
         ),
         Some(Sample::Loss(loss)) => format!(
