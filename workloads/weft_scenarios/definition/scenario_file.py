@@ -173,9 +173,14 @@ def _flag(flag: str, value: str) -> dict[str, str]:
     return {"protocol": "tcp"} if (flag, value) == ("scheduler", "tcp") else {flag: value}
 
 
+def is_shared(axis: Mapping[str, Any]) -> bool:
+    """Whether an axis of an experiment, as the file has it, is the file's axis of that name."""
+    return set(axis) == {"name"}
+
+
 def _own_or_shared(table: Table, shared: list[Axis]) -> Axis:
-    """Read an axis of an experiment: one that has only a name is the file's of that name."""
-    if set(table.content()) != {"name"}:
+    """Read an axis of an experiment."""
+    if not is_shared(table.content()):
         return _axis(table)
     name = table.text("name")
     for axis in shared:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from weft_scenarios.definition import scenario_file
 from weft_scenarios.errors import ScenarioError
 from weft_scenarios.runs.installation import ROOT, Installation
 from weft_scenarios.runs.run import Run
@@ -116,7 +117,7 @@ def _axes(one: Scenario, number: int) -> Iterator[tuple[Path, Mapping[str, Any]]
     """Give an experiment's axes as the file has them, each with its place there."""
     shared = {axis["name"]: (index, axis) for index, axis in enumerate(one.content.get("axis", []))}
     for index, axis in enumerate(one.content["experiment"][number].get("axis", [])):
-        if set(axis) == {"name"}:
+        if scenario_file.is_shared(axis):
             at, found = shared[axis["name"]]
             yield ("axis", at), found
         else:
