@@ -9,9 +9,9 @@
  * packets for, weft_subflow_packets each: those with the lowest RTTs.
  *
  * Of a path without a recent RTT nothing is known, and it may be better. A connection finds
- * out with one such subflow at a time, the one first that the controller or the lowest RTT
- * so far speaks for, unless the queues that it knows are so long that only many connections
- * can have filled them.
+ * out with one such subflow at a time, the one first that the controller's RTT or the lowest
+ * that it has seen itself speaks for, unless the queues that it knows are so long that only
+ * many connections can have filled them.
  *
  * Where other traffic fills the queue (weft_contention.c), a connection with much left uses
  * all of its subflows: each of them gets a part of it.
@@ -67,7 +67,7 @@ u32 weft_crowd_limit(const struct weft_window *windows,
 			return members;
 		case WEFT_QUEUE_UNKNOWN:
 			unknown |= 1U << i;
-			rtt_us[i] = weft_window_rtt_us(window, &view[i]);
+			rtt_us[i] = weft_window_guess_us(window, &view[i]);
 			if (weft_outstanding(&view[i]))
 				exploring |= 1U << i;
 			continue;

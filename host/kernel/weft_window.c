@@ -91,6 +91,14 @@ static unsigned int weft_queue_packets = 4;
 static unsigned int weft_slack_percent = 50;
 static bool weft_way_back = true;
 
+/* The lowest RTT that the connection itself has seen; before its first ACK, the handshake's. */
+static u32 own_min_rtt_us(const struct weft_window *window,
+			  const struct weft_subflow_view *view)
+{
+	return window->lowest_since_us ?
+	       min(window->lowest_rtt_us[0], window->lowest_rtt_us[1]) : view->rtt_min_us;
+}
+
 /*
  * The RTT without queues. A connection that has always had queues on its path would
  * take them for propagation delay, and add its own share on top. The controller has
@@ -99,9 +107,7 @@ static bool weft_way_back = true;
 static u32 min_rtt_us(const struct weft_window *window,
 		      const struct weft_subflow_view *view)
 {
-	u32 lowest_us = window->lowest_since_us ?
-			min(window->lowest_rtt_us[0], window->lowest_rtt_us[1]) :
-			view->rtt_min_us;
+	u32 lowest_us = own_min_rtt_us(window, view);
 
 	return window->controller_min_rtt_us ?
 	       min(lowest_us, window->controller_min_rtt_us) : lowest_us;
@@ -197,6 +203,26 @@ u32 weft_window_rtt_us(const struct weft_window *window,
 		seen_us += window->ack_queueing_us;
 	return max(seen_us ? seen_us : window->controller_rtt_us,
 		   base_rtt_us(window, view));
+}
+
+/**
+ * weft_window_guess_us() - what the RTT may be of a subflow that has had no ACK recently
+ * @window: window of the subflow
+ * @view: subflow
+ *
+ * If the controller doesn't know its queue either, it is the lowest RTT that the connection has
+ * seen, not the controller's: that one is the same for all connections. Where paths differ by a
+ * few microseconds, all would take the same one, and keep it full.
+ *
+ * Return: microseconds.
+ */
+u32 weft_window_guess_us(const struct weft_window *window,
+			 const struct weft_subflow_view *view)
+{
+	bool has_round = window->rtt_us || window->group_rtt_us;
+
+	return has_round || window->controller_rtt_us ? weft_window_rtt_us(window, view) :
+							own_min_rtt_us(window, view);
 }
 
 /* Packets of a window that wait in queues on the way of data, in 1 / WEFT_WINDOW_ONE. */

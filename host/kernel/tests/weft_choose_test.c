@@ -268,6 +268,13 @@ static void test_advice(void)
 	report(weft_sched_choose(&sched, two, 2, &conn) == 1 && !sched.advice.is_incomplete,
 	       "before the first ACK the controller's RTT decides");
 
+	sched.window[0].controller_rtt_us = 0;
+	sched.window[0].controller_min_rtt_us = RTT_US;
+	sched.window[1].controller_min_rtt_us = RTT_US - 1;
+	two[1].rtt_min_us = RTT_US + 1;
+	report(weft_sched_choose(&sched, two, 2, &conn) == 0,
+	       "its RTT without queues, the same for all connections, does not");
+
 	sched.window[0].rtt_us = RTT_US;
 	sched.window[1].rtt_us = 2 * RTT_US;
 	report(weft_sched_choose(&sched, two, 2, &conn) == 0,
