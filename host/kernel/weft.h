@@ -21,8 +21,8 @@
  *	rb.c, roundrobin.c, minrtt.c, ...	one scheduler each. stms_a and
  *			stms_c share stms.c. weft is weft_sched.c, with its
  *			decision in weft_choose.c and what that needs in
- *			weft_window.c, weft_crowd.c, weft_contention.c and weft_size.c
- *			(no kernel in them), and weft_rescue.c. netlink.c dumps what
+ *			weft_window.c, weft_rtt.c, weft_crowd.c, weft_contention.c and
+ *			weft_size.c (no kernel in them), and weft_rescue.c. netlink.c dumps what
  *			rb.h declares.
  *
  * Locks. get_send() and get_retrans() run while the msk socket is owned, or with its

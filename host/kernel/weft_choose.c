@@ -16,6 +16,7 @@
  * by the next subflow in turn, which is rb's pattern where all paths are alike. Windows,
  * rescue and buffers stay.
  */
+#include "weft_rtt.h"
 #include "weft_sched.h"
 
 /* Values of weft_choice. */
@@ -109,7 +110,7 @@ static bool may_take(struct weft_sched *sched, const struct weft_subflow_view *v
 static u64 arrival_us(const struct weft_window *window,
 		      const struct weft_subflow_view *view)
 {
-	u64 rtt_us = weft_window_rtt_us(window, view);
+	u64 rtt_us = weft_rtt_us(window, view);
 
 	return (rtt_us - window->ack_queueing_us) / 2 +
 	       div_u64(weft_outstanding(view) * rtt_us * WEFT_WINDOW_ONE,
@@ -135,8 +136,8 @@ static bool is_worth_waiting(const struct weft_sched *sched,
 			     const struct weft_subflow_view *slow,
 			     const struct weft_conn_view *conn)
 {
-	u64 fast_us = weft_window_rtt_us(&sched->window[fast->slot], fast);
-	u64 slow_us = weft_window_rtt_us(&sched->window[slow->slot], slow);
+	u64 fast_us = weft_rtt_us(&sched->window[fast->slot], fast);
+	u64 slow_us = weft_rtt_us(&sched->window[slow->slot], slow);
 	u32 size = effective_size(&sched->window[fast->slot], fast);
 	u64 left = weft_packets(conn->unsent_bytes, fast);
 

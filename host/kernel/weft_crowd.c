@@ -16,6 +16,7 @@
  * Where other traffic fills the queue (weft_contention.c), a connection with much left uses
  * all of its subflows: each of them gets a part of it.
  */
+#include "weft_rtt.h"
 #include "weft_sched.h"
 
 static unsigned int weft_subflow_packets = 2;
@@ -67,7 +68,7 @@ u32 weft_crowd_limit(const struct weft_window *windows,
 			return members;
 		case WEFT_QUEUE_UNKNOWN:
 			unknown |= 1U << i;
-			rtt_us[i] = weft_window_guess_us(window, &view[i]);
+			rtt_us[i] = weft_rtt_guess_us(window, &view[i]);
 			if (weft_outstanding(&view[i]))
 				exploring |= 1U << i;
 			continue;

@@ -9,7 +9,7 @@
  *	queue = window (rtt - base) / (rtt + ack_queueing)
  *
  * wait in queues (Little's law, as in TCP Vegas). base is the lowest RTT of the last ten
- * seconds (a route may become longer), plus some slack, see slack_us(). rtt is the minimum
+ * seconds (a route may become longer), plus some slack, see weft_rtt.c. rtt is the minimum
  * of four ACKs, which removes the scheduling noise of hosts. The minimum over a whole round
  * trip would favour large windows: they have more ACKs to choose from, so they would see
  * shorter queues and grow at the cost of small ones.
@@ -42,19 +42,11 @@
  * Sizes. The share of a connection in queues depends on how much it has left to send
  * (weft_size.c).
  */
+#include "weft_rtt.h"
 #include "weft_window.h"
-
-/* A lowest RTT is remembered for this long at most, and at least for half of it. */
-#define LOWEST_RTT_US	(10U * 1000 * 1000)
 
 /* At least the time that a queue of a hundred packets takes to empty at 1 Gbit/s. */
 #define LONG_RTT_US	2000U
-
-/* The noise that slack is for does not grow with the length of the path. */
-#define SLACK_MAX_US	100U
-
-/* So much of the slack stays where RTTs have been lower: one part of so many. */
-#define SLACK_LEAST_PART	4U
 
 /* The minimum of this many ACKs is one RTT sample. */
 #define GROUP_ACKS	4
@@ -88,142 +80,6 @@
 
 static unsigned int weft_first_window_packets = 6;
 static unsigned int weft_queue_packets = 4;
-static unsigned int weft_slack_percent = 50;
-static bool weft_way_back = true;
-
-/* The lowest RTT that the connection itself has seen; before its first ACK, the handshake's. */
-static u32 own_min_rtt_us(const struct weft_window *window,
-			  const struct weft_subflow_view *view)
-{
-	return window->lowest_since_us ?
-	       min(window->lowest_rtt_us[0], window->lowest_rtt_us[1]) : view->rtt_min_us;
-}
-
-/*
- * The RTT without queues. A connection that has always had queues on its path would
- * take them for propagation delay, and add its own share on top. The controller has
- * measured the path without them.
- */
-static u32 min_rtt_us(const struct weft_window *window,
-		      const struct weft_subflow_view *view)
-{
-	u32 lowest_us = own_min_rtt_us(window, view);
-
-	return window->controller_min_rtt_us ?
-	       min(lowest_us, window->controller_min_rtt_us) : lowest_us;
-}
-
-/* TCP remembers its lowest RTT for five minutes (tcp_min_rtt_wlen); it is the first one. */
-static void take_lowest_rtt(struct weft_window *window,
-			    const struct weft_subflow_view *view, u64 now_us)
-{
-	if (!window->lowest_since_us) {
-		window->lowest_rtt_us[0] = view->rtt_min_us;
-		window->lowest_rtt_us[1] = view->rtt_min_us;
-		window->lowest_since_us = max(now_us, 1);
-	} else if (now_us - window->lowest_since_us > LOWEST_RTT_US / 2) {
-		window->lowest_rtt_us[1] = window->lowest_rtt_us[0];
-		window->lowest_rtt_us[0] = view->rtt_us;
-		window->lowest_round_us[1] = window->lowest_round_us[0];
-		window->lowest_round_us[0] = 0;
-		window->lowest_since_us = now_us;
-	}
-	window->lowest_rtt_us[0] = min(window->lowest_rtt_us[0], view->rtt_us);
-}
-
-/* The lower of two RTTs; 0 is unknown. */
-static u32 lower_rtt_us(u32 one_us, u32 other_us)
-{
-	return one_us && other_us ? min(one_us, other_us) : one_us | other_us;
-}
-
-/*
- * How far the RTT may be above the lowest one before there is a standing queue.
- *
- * The lowest RTT is often that of the handshake's short packets. Full ones take longer, and
- * packets of other flows that merely cross, and an ACK that waits for its second packet, are no
- * standing queue either. But the handshake may have met a queue itself. A round trip that was
- * hardly longer shows that, and so the slack ends with the lowest one; else connections that
- * began in a queue would get two thirds of a link, and those that did not one third. A quarter
- * stays, for the noise of hosts.
- */
-static u32 slack_us(const struct weft_window *window, u32 lowest_us)
-{
-	u32 round_us = lower_rtt_us(window->lowest_round_us[0], window->lowest_round_us[1]);
-	u32 most_us = min_t(u64, SLACK_MAX_US,
-			    div_u64((u64)lowest_us * READ_ONCE(weft_slack_percent), 100));
-
-	if (!round_us)
-		return most_us;
-	return clamp(round_us - min(round_us, lowest_us), most_us / SLACK_LEAST_PART, most_us);
-}
-
-/*
- * The RTT up to which there is no standing queue. ACKs that waited in a queue come in clumps,
- * and so do the data that they let out: those queue for a while, however small the window.
- * (Without that quarter, a connection beside CUBIC on the way of its ACKs used 63 % of a link.)
- */
-static u32 base_rtt_us(const struct weft_window *window,
-		       const struct weft_subflow_view *view)
-{
-	u32 lowest_us = min_rtt_us(window, view);
-
-	return lowest_us + slack_us(window, lowest_us) + window->ack_queueing_us / 4;
-}
-
-/* How long the last ACK waited in queues; its RTT bounds that. */
-static u32 ack_queueing_us(const struct weft_window *window,
-			   const struct weft_subflow_view *view)
-{
-	u64 wait_us = div_u64((u64)READ_ONCE(window->ack_wait) *
-			      window->ack_wait_unit_ns, 1000);
-	u32 lowest_us = min_rtt_us(window, view);
-
-	if (!READ_ONCE(weft_way_back) || view->rtt_us <= lowest_us)
-		return 0;
-	return min_t(u64, wait_us, view->rtt_us - lowest_us);
-}
-
-/**
- * weft_window_rtt_us() - the RTT with its standing queues, without the noise of hosts
- * @window: window of the subflow
- * @view: subflow
- *
- * A subflow that has had no ACK recently goes by the controller's RTT, which includes
- * the queues of other traffic.
- *
- * Return: microseconds.
- */
-u32 weft_window_rtt_us(const struct weft_window *window,
-		       const struct weft_subflow_view *view)
-{
-	u32 seen_us = lower_rtt_us(window->rtt_us, window->group_rtt_us);
-
-	if (seen_us)
-		seen_us += window->ack_queueing_us;
-	return max(seen_us ? seen_us : window->controller_rtt_us,
-		   base_rtt_us(window, view));
-}
-
-/**
- * weft_window_guess_us() - what the RTT may be of a subflow that has had no ACK recently
- * @window: window of the subflow
- * @view: subflow
- *
- * If the controller doesn't know its queue either, it is the lowest RTT that the connection has
- * seen, not the controller's: that one is the same for all connections. Where paths differ by a
- * few microseconds, all would take the same one, and keep it full.
- *
- * Return: microseconds.
- */
-u32 weft_window_guess_us(const struct weft_window *window,
-			 const struct weft_subflow_view *view)
-{
-	bool has_round = window->rtt_us || window->group_rtt_us;
-
-	return has_round || window->controller_rtt_us ? weft_window_rtt_us(window, view) :
-							own_min_rtt_us(window, view);
-}
 
 /* Packets of a window that wait in queues on the way of data, in 1 / WEFT_WINDOW_ONE. */
 static u32 queued(const struct weft_window *window, u32 rtt_us, u32 base_us)
@@ -269,13 +125,6 @@ static u32 queue_target(const struct weft_window *window, unsigned int n,
 		   min(2 * WEFT_WINDOW_ONE / n, WEFT_WINDOW_ONE));
 }
 
-/* RTT of the last ACK, without what it waited in queues itself. */
-static u32 last_rtt_us(const struct weft_window *window,
-		       const struct weft_subflow_view *view)
-{
-	return view->rtt_us - min(view->rtt_us, window->ack_queueing_us);
-}
-
 /**
  * weft_window_queue() - how long the queue on a subflow's path is
  * @window: window of the subflow, updated
@@ -287,15 +136,16 @@ static u32 last_rtt_us(const struct weft_window *window,
 enum weft_queue weft_window_queue(const struct weft_window *window,
 				  const struct weft_subflow_view *view, u64 now_us)
 {
-	u32 rtt_us = last_rtt_us(window, view);
+	u32 rtt_us = weft_rtt_last_us(window, view);
 
 	if (!window->sampled_us ||
 	    now_us - window->sampled_us > MEMORY_RTTS * view->rtt_us + MEMORY_US)
 		return WEFT_QUEUE_UNKNOWN;
-	if (rtt_us < LONG_RTTS * base_rtt_us(window, view))
+	if (rtt_us < LONG_RTTS * weft_rtt_base_us(window, view))
 		return WEFT_QUEUE_SHORT;
-	return rtt_us > JAMMED_RTTS * min_rtt_us(window, view) ? WEFT_QUEUE_JAMMED :
-								    WEFT_QUEUE_LONG;
+	if (rtt_us <= JAMMED_RTTS * weft_rtt_lowest_us(window, view))
+		return WEFT_QUEUE_LONG;
+	return WEFT_QUEUE_JAMMED;
 }
 
 /**
@@ -309,7 +159,8 @@ enum weft_queue weft_window_queue(const struct weft_window *window,
 u32 weft_window_share(const struct weft_window *window,
 		      const struct weft_subflow_view *view, unsigned int n)
 {
-	return queue_share(window, n, last_rtt_us(window, view), base_rtt_us(window, view));
+	return queue_share(window, n, weft_rtt_last_us(window, view),
+			   weft_rtt_base_us(window, view));
 }
 
 /* The end of a round trip: FAST's step towards the share of the queue. */
@@ -318,7 +169,7 @@ static void end_round(struct weft_window *window,
 		      const struct weft_window_conn *conn)
 {
 	u32 rtt_us = window->group_sum_us / window->groups;
-	u32 base_us = base_rtt_us(window, view);
+	u32 base_us = weft_rtt_base_us(window, view);
 	u32 queue = queued(window, rtt_us, base_us);
 	u32 share = queue_target(window, conn->n, rtt_us, base_us);
 
@@ -328,12 +179,7 @@ static void end_round(struct weft_window *window,
 		window->is_slow_start = true;
 	else if (queue > share || window->is_limiting)
 		window->size -= ((s32)queue - (s32)share) / 2;
-	/* the first round trip after an idle time has the RTT of short packets in it */
-	if (window->rtt_us)
-		window->lowest_round_us[0] = lower_rtt_us(window->lowest_round_us[0], rtt_us);
-	window->rtt_us = rtt_us;
-	window->group_sum_us = 0;
-	window->groups = 0;
+	weft_rtt_take_round(window, rtt_us);
 	window->is_limiting = false;
 	window->round_end = view->delivered_packets +
 			    max(weft_outstanding(view), 1U);
@@ -357,10 +203,10 @@ static void take_acks(struct weft_window *window,
 {
 	u32 base_us, rtt_us, queue, share;
 
-	take_lowest_rtt(window, view, conn->now_us);
-	base_us = base_rtt_us(window, view);
-	window->ack_queueing_us = ack_queueing_us(window, view);
-	rtt_us = last_rtt_us(window, view);
+	weft_rtt_take_lowest(window, view, conn->now_us);
+	base_us = weft_rtt_base_us(window, view);
+	window->ack_queueing_us = weft_rtt_ack_queueing_us(window, view);
+	rtt_us = weft_rtt_last_us(window, view);
 	queue = queued(window, rtt_us, base_us);
 	share = queue_target(window, conn->n, rtt_us, base_us);
 	window->acked_us = conn->now_us;
@@ -449,7 +295,7 @@ bool weft_window_update(struct weft_window *window,
 	window->idle_us = conn->now_us;
 	/* one ACK may empty a small window: that is no idle time to start again after */
 	if (window->size &&
-	    conn->now_us - view->acked_us <= weft_window_rtt_us(window, view))
+	    conn->now_us - view->acked_us <= weft_rtt_us(window, view))
 		return is_new;
 	/* while the connection only uses others, what is known of this one stays true */
 	is_fresh = conn->is_idle || !window->size;
@@ -459,12 +305,7 @@ bool weft_window_update(struct weft_window *window,
 	window->round_end = view->delivered_packets + 1;
 	/* the queue of back then is gone */
 	if (conn->now_us - window->acked_us > MEMORY_RTTS * window->rtt_us) {
-		window->rtt_us = 0;
-		window->group_rtt_us = 0;
-		window->group_sum_us = 0;
-		window->groups = 0;
-		window->group_acks = 0;
-		window->ack_queueing_us = 0;
+		weft_rtt_forget(window);
 		weft_contention_clear(&window->contention, view);
 	}
 	return is_new;
@@ -498,7 +339,7 @@ bool weft_window_is_silent(const struct weft_window *window,
 			   const struct weft_subflow_view *view, unsigned int others,
 			   u64 now_us)
 {
-	u64 patience_us = MEMORY_RTTS * weft_window_rtt_us(window, view) +
+	u64 patience_us = MEMORY_RTTS * weft_rtt_us(window, view) +
 			  ((u64)PATIENCE_US << others);
 
 	return weft_outstanding(view) &&
@@ -514,10 +355,4 @@ MODULE_PARM_DESC(weft_first_window_packets,
 module_param(weft_queue_packets, uint, 0644);
 MODULE_PARM_DESC(weft_queue_packets,
 		 "weft: packets of a connection that may wait in queues (4)");
-module_param(weft_slack_percent, uint, 0644);
-MODULE_PARM_DESC(weft_slack_percent,
-		 "weft: RTT above the lowest one that is no queue yet, in percent of the lowest, at most 100 us (50)");
-module_param(weft_way_back, bool, 0644);
-MODULE_PARM_DESC(weft_way_back,
-		 "weft: subtract from the RTT what ACKs waited in queues, where switches tell it (1)");
 #endif /* __KERNEL__ */

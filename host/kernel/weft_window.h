@@ -119,10 +119,6 @@ enum weft_queue weft_window_queue(const struct weft_window *window,
 				  const struct weft_subflow_view *view, u64 now_us);
 u32 weft_window_share(const struct weft_window *window,
 		      const struct weft_subflow_view *view, unsigned int n);
-u32 weft_window_rtt_us(const struct weft_window *window,
-		       const struct weft_subflow_view *view);
-u32 weft_window_guess_us(const struct weft_window *window,
-			 const struct weft_subflow_view *view);
 bool weft_window_is_silent(const struct weft_window *window,
 			   const struct weft_subflow_view *view, unsigned int others,
 			   u64 now_us);

@@ -5,6 +5,7 @@
 
 #include "../weft_size.c"
 #include "../weft_contention.c"
+#include "../weft_rtt.c"
 #include "../weft_window.c"
 #include "../weft_crowd.c"
 #include "../weft_choose.c"

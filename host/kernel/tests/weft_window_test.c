@@ -236,7 +236,7 @@ static void test_longer_route(void)
 
 	for (now_us = 0; now_us < 12000000; now_us += 100000) {
 		if (now_us == 2000000)
-			before_us = base_rtt_us(&sched.window[0], &view);
+			before_us = weft_rtt_base_us(&sched.window[0], &view);
 		view.rtt_us = now_us < 2000000 ? RTT_US : 5 * RTT_US;
 		view.delivered_packets++;
 		fill(&sched, &view, 1, now_us);
@@ -244,7 +244,7 @@ static void test_longer_route(void)
 	}
 	/* a quarter of the slack stays where no round trip was longer than the lowest RTT */
 	report(before_us == RTT_US * 9 / 8 &&
-	       base_rtt_us(&sched.window[0], &view) == 5 * RTT_US + SLACK_MAX_US / 4,
+	       weft_rtt_base_us(&sched.window[0], &view) == 5 * RTT_US + SLACK_MAX_US / 4,
 	       "ten seconds after a route has become longer, its RTT counts as one without a queue");
 }
 
@@ -254,14 +254,14 @@ static void test_handshake_in_queue(void)
 	struct weft_sched sched = {};
 
 	settle(&sched, &view, 20, 3 * RTT_US, 4);
-	report(base_rtt_us(&sched.window[0], &view) == RTT_US * 3 / 2,
+	report(weft_rtt_base_us(&sched.window[0], &view) == RTT_US * 3 / 2,
 	       "an RTT above that of the handshake by more than its slack has a queue in it");
 
 	memset(&sched, 0, sizeof(sched));
 	view = path(0, 0, 0, 3 * RTT_US);
 	view.rtt_min_us = 2 * RTT_US;
 	settle(&sched, &view, 20, 2 * RTT_US + 30, 4);
-	report(base_rtt_us(&sched.window[0], &view) == 2 * RTT_US + 30,
+	report(weft_rtt_base_us(&sched.window[0], &view) == 2 * RTT_US + 30,
 	       "round trips hardly longer than a handshake that met a queue end its slack");
 }
 
@@ -344,11 +344,11 @@ static void test_ack_queueing(void)
 	sched.window[0].ack_wait = 96;
 	window = settle(&sched, &view, 10, 200, 4);
 	report(window > 50, "a queue that the ACK waited in does not limit the window");
-	report(weft_window_rtt_us(&sched.window[0], &view) == 200, "but counts as a part of the RTT");
+	report(weft_rtt_us(&sched.window[0], &view) == 200, "but counts as a part of the RTT");
 
 	view.rtt_us = 250;
 	sched.window[0].ack_wait = 50000;
-	report(ack_queueing_us(&sched.window[0], &view) == 150,
+	report(weft_rtt_ack_queueing_us(&sched.window[0], &view) == 150,
 	       "the RTT bounds how long an ACK waited");
 
 	memset(&sched, 0, sizeof(sched));
