@@ -37,7 +37,8 @@
  *
  * Competition. Where other traffic fills the queue and does not give way
  * (weft_contention.c), the congestion window alone decides. So it does with BBR: what this
- * window held back, BBR would take for more than the path can carry.
+ * window held back, BBR would take for more than the path can carry. While other traffic is
+ * only suspected, a connection keeps no more than two packets in the queue.
  *
  * Sizes. The share of a connection in queues depends on how much it has left to send
  * (weft_size.c).
@@ -117,12 +118,19 @@ static u32 queue_share(const struct weft_window *window, unsigned int n,
 	return share;
 }
 
-/* What a subflow may keep in queues: two packets of a connection, and of a subflow one. */
+/* The least that a subflow may keep in queues: two packets of a connection, one of its own. */
+static u32 least_share(unsigned int n)
+{
+	return min(2 * WEFT_WINDOW_ONE / n, WEFT_WINDOW_ONE);
+}
+
+/* What a subflow may keep in queues; while marks may be of other traffic, only the least. */
 static u32 queue_target(const struct weft_window *window, unsigned int n,
 			u32 rtt_us, u32 base_us)
 {
-	return max(queue_share(window, n, rtt_us, base_us),
-		   min(2 * WEFT_WINDOW_ONE / n, WEFT_WINDOW_ONE));
+	if (window->contention.is_suspected)
+		return least_share(n);
+	return max(queue_share(window, n, rtt_us, base_us), least_share(n));
 }
 
 /**
@@ -163,28 +171,6 @@ u32 weft_window_share(const struct weft_window *window,
 			   weft_rtt_base_us(window, view));
 }
 
-/* The end of a round trip: FAST's step towards the share of the queue. */
-static void end_round(struct weft_window *window,
-		      const struct weft_subflow_view *view,
-		      const struct weft_window_conn *conn)
-{
-	u32 rtt_us = window->group_sum_us / window->groups;
-	u32 base_us = weft_rtt_base_us(window, view);
-	u32 queue = queued(window, rtt_us, base_us);
-	u32 share = queue_target(window, conn->n, rtt_us, base_us);
-
-	weft_contention_add_round(&window->contention, view, base_us,
-				  queue ? rtt_us - base_us : 0, conn->now_us);
-	if (queue < share / 2 && window->is_limiting)
-		window->is_slow_start = true;
-	else if (queue > share || window->is_limiting)
-		window->size -= ((s32)queue - (s32)share) / 2;
-	weft_rtt_take_round(window, rtt_us);
-	window->is_limiting = false;
-	window->round_end = view->delivered_packets +
-			    max(weft_outstanding(view), 1U);
-}
-
 /*
  * A subflow's part in the least that its connection may have outstanding; else connections
  * with more subflows would keep longer queues where all these share a link. On a slow link
@@ -194,6 +180,33 @@ static void end_round(struct weft_window *window,
 static u32 least_window(u32 rtt_us, unsigned int n)
 {
 	return (WEFT_LEAST_PACKETS + (rtt_us >= LONG_RTT_US)) * WEFT_WINDOW_ONE / n;
+}
+
+/* The end of a round trip: FAST's step towards the share of the queue. */
+static void end_round(struct weft_window *window,
+		      const struct weft_subflow_view *view,
+		      const struct weft_window_conn *conn)
+{
+	u32 rtt_us = window->group_sum_us / window->groups;
+	u32 base_us = weft_rtt_base_us(window, view);
+	u32 queue = queued(window, rtt_us, base_us);
+	u32 share = queue_target(window, conn->n, rtt_us, base_us);
+	struct weft_contention_round round = {
+		.base_us = base_us,
+		.queueing_us = queue ? rtt_us - base_us : 0,
+		.is_least = queue <= least_share(conn->n) * 3 / 2 ||
+			    window->size <= least_window(rtt_us, conn->n),
+	};
+
+	weft_contention_add_round(&window->contention, view, &round, conn->now_us);
+	if (queue < share / 2 && window->is_limiting)
+		window->is_slow_start = true;
+	else if (queue > share || window->is_limiting)
+		window->size -= ((s32)queue - (s32)share) / 2;
+	weft_rtt_take_round(window, rtt_us);
+	window->is_limiting = false;
+	window->round_end = view->delivered_packets +
+			    max(weft_outstanding(view), 1U);
 }
 
 /* ACKs have come since the last update. */

@@ -127,7 +127,7 @@ static u32 beside_queue(struct weft_sched *sched, struct weft_subflow_view *view
 			view->delivered_packets += delivered;
 			view->in_flight_packets = min(view->in_flight_packets, 1U);
 			view->marked_packets += marks == ALL ? delivered :
-						marks == SOME && ack % 2;
+						marks == SOME ? delivered * (ack % 2) / 2 : 0;
 			view->acked_us += rtt_us / GROUP_ACKS;
 			placed = fill(sched, view, 1, view->acked_us);
 		}
@@ -147,19 +147,24 @@ static void test_contention(void)
 	report(beside_queue(&sched, &view, 2 * base_us, 2000, ALL) < 20,
 	       "so does one in which all packets are marked, to which nobody gives way");
 	beside_queue(&sched, &view, 0, 2, NONE);
-	report(beside_queue(&sched, &view, 3 * base_us, 10, SOME) < 20,
+	report(beside_queue(&sched, &view, 3 * base_us, 4, SOME) < 20,
 	       "a queue in which some packets are marked does so for a while");
 	report(beside_queue(&sched, &view, 3 * base_us, 200, SOME) == 5000,
 	       "until only the congestion window counts");
-	report(beside_queue(&sched, &view, 0, 2, NONE) < 5000 &&
+	report(beside_queue(&sched, &view, 0, 1, NONE) == 5000 &&
+	       beside_queue(&sched, &view, 3 * base_us, 1, SOME) == 5000,
+	       "also when the queue has been empty for a round trip");
+	report(beside_queue(&sched, &view, 0, 3, NONE) < 5000 &&
 	       beside_queue(&sched, &view, 3 * base_us, 20, NONE) < 20,
-	       "when the queue has been empty, everything begins again");
+	       "when it has been for three, everything begins again");
 
 	memset(&sched, 0, sizeof(sched));
 	view = path(0, 0, 0, RTT_US);
-	beside_queue(&sched, &view, 3 * base_us, 10, SOME);
+	beside_queue(&sched, &view, 3 * base_us, 2, NONE);
+	view.lost_packets++;
+	beside_queue(&sched, &view, 3 * base_us, 10, NONE);
 	view.acked_us += 1000000;
-	report(beside_queue(&sched, &view, 3 * base_us, 10, SOME) < 20,
+	report(beside_queue(&sched, &view, 3 * base_us, 10, NONE) < 20,
 	       "a second in which the subflow is not used shows nothing");
 
 	memset(&sched, 0, sizeof(sched));
@@ -197,6 +202,27 @@ static void test_contention(void)
 	view.goes_first = true;
 	report(beside_queue(&sched, &view, 100 * base_us, 50, SOME) < 20,
 	       "but not where the class of its packets is served before that of others");
+}
+
+/* The marks of a queue that connections of weft fill: with two packets of each there are none. */
+static void test_marks_of_weft(void)
+{
+	const u32 base_us = RTT_US * 3 / 2;
+	struct weft_subflow_view view = path(0, 0, 0, RTT_US);
+	struct weft_sched sched = {};
+	u32 least = ~0U;
+	unsigned int round;
+	bool competes = false;
+
+	for (round = 0; round < 2000; round++) {
+		/* half of its packets are in a queue that is as long as one RTT */
+		bool keeps_more = sched.window[0].size / 2 > 5 * WEFT_WINDOW_ONE / 2;
+
+		competes |= beside_queue(&sched, &view, base_us, 1, keeps_more ? SOME : NONE) == 5000;
+		least = round > 100 ? min(least, sched.window[0].size) : least;
+	}
+	report(least < 5 * WEFT_WINDOW_ONE, "while packets are marked, a connection keeps two in the queue");
+	report(!competes, "marks that end with that are not of other traffic");
 }
 
 static void test_model(void)
@@ -365,6 +391,7 @@ int main(void)
 	test_ack_queueing();
 	test_always_queued();
 	test_contention();
+	test_marks_of_weft();
 	test_model();
 	test_shared_bottleneck();
 	test_longer_route();
