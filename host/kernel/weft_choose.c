@@ -235,7 +235,8 @@ int weft_sched_choose(void *state, const struct weft_subflow_view *view,
 	}
 
 	room = room_of(sched, view, n, members);
-	members = weft_crowd_limit(sched->window, view, n, members, conn->now_us);
+	members = weft_crowd_limit(&sched->crowd, sched->window, view, n, members,
+				   conn->now_us);
 	best = best_of(sched, view, n, members, conn, room);
 	if (best == WEFT_WAIT && !members)
 		best = best_of(sched, view, n, ~0U, conn, room);

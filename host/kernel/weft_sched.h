@@ -23,9 +23,20 @@ struct weft_advice {
 };
 
 /**
+ * struct weft_crowd - what a connection does where its queues are jammed
+ * @try_us: when it may try another subflow; 0 while it is in no jam
+ * @tries: how many it has tried
+ */
+struct weft_crowd {
+	u64	try_us;
+	u8	tries;
+};
+
+/**
  * struct weft_sched - state of a connection that the decision needs
  * @advice: of the controller
  * @window: by slot
+ * @crowd: which of them it uses where queues are long
  * @seq_map: which subflow has carried which data
  * @size: how much the connection has left to send
  * @last_seq: data sequence number at the previous decision
@@ -35,6 +46,7 @@ struct weft_advice {
 struct weft_sched {
 	struct weft_advice	advice;
 	struct weft_window	window[WEFT_PATHS_MAX];
+	struct weft_crowd	crowd;
 	struct weft_seq_map	seq_map;
 	struct weft_size	size;
 	u64			last_seq;
@@ -42,7 +54,7 @@ struct weft_sched {
 	u8			next_slot;
 };
 
-u32 weft_crowd_limit(const struct weft_window *windows,
+u32 weft_crowd_limit(struct weft_crowd *crowd, const struct weft_window *windows,
 		     const struct weft_subflow_view *view, unsigned int n, u32 members,
 		     u64 now_us);
 weft_choose_fn weft_sched_choose;

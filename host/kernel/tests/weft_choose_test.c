@@ -203,7 +203,17 @@ static u32 used(struct weft_sched *sched, struct weft_subflow_view *view, unsign
 		view[i].in_flight_packets = 0;
 	}
 	fill(sched, view, n, now_us);
-	return weft_crowd_limit(sched->window, view, n, (1U << n) - 1, now_us);
+	return weft_crowd_limit(&sched->crowd, sched->window, view, n, (1U << n) - 1, now_us);
+}
+
+/* @later_us the first subflow, whose queue is ten RTTs long, has its next ACK. */
+static u32 jammed(struct weft_sched *sched, struct weft_subflow_view *view, unsigned int n,
+		  u64 later_us)
+{
+	const u64 now_us = 1000000 + later_us;
+
+	sched->window[0].sampled_us = now_us;
+	return weft_crowd_limit(&sched->crowd, sched->window, view, n, (1U << n) - 1, now_us);
 }
 
 static void test_crowd(void)
@@ -223,11 +233,11 @@ static void test_crowd(void)
 	       "with long queues as many as the share has packets for, with the lowest RTTs");
 	four[0].in_flight_packets = 0;
 	sched.window[3].sampled_us = 0;
-	report(weft_crowd_limit(sched.window, four, 4, 0xf, 1000000) == 0x9,
+	report(weft_crowd_limit(&sched.crowd, sched.window, four, 4, 0xf, 1000000) == 0x9,
 	       "and one of which nothing is known");
 	four[3].in_flight_packets = 1;
 	sched.window[2].sampled_us = 0;
-	report(weft_crowd_limit(sched.window, four, 4, 0xf, 1000000) == 0x1,
+	report(weft_crowd_limit(&sched.crowd, sched.window, four, 4, 0xf, 1000000) == 0x1,
 	       "but only one of those at a time");
 	weft_queue_packets = 4;
 	/* 4 x 2 x 150 / 850 packets */
@@ -235,20 +245,34 @@ static void test_crowd(void)
 	       "with very long queues only one is used");
 	sched.window[3].sampled_us = 0;
 	four[3].in_flight_packets = 0;
-	report(weft_crowd_limit(sched.window, four, 4, 0xf, 1000000) == 0x1,
+	report(weft_crowd_limit(&sched.crowd, sched.window, four, 4, 0xf, 1000000) == 0x1,
 	       "and none of which nothing is known");
+	report(jammed(&sched, four, 4, 3999) == 0x1, "for four round trips");
+	report(jammed(&sched, four, 4, 4000) == 0x9, "after that, one of these");
+	four[3].in_flight_packets = 1;
+	report(jammed(&sched, four, 4, 4000) == 0x1, "once");
+	four[3].in_flight_packets = 0;
+	/* by now nothing is known of any other */
+	report(jammed(&sched, four, 4, 35999) == 0x1 && jammed(&sched, four, 4, 36000) == 0x3,
+	       "and again after eight times as long");
+	used(&sched, four, 4, RTT_US);
+	used(&sched, four, 4, 10 * RTT_US);
+	sched.window[3].sampled_us = 0;
+	four[3].in_flight_packets = 0;
+	report(jammed(&sched, four, 4, 0) == 0x1 && jammed(&sched, four, 4, 4000) == 0x9,
+	       "a new jam begins with four again");
 	for (i = 0; i < 4; i++) {
 		sched.window[i].contention.score_us = ~0ULL;
 		sched.window[i].weight = WEFT_WEIGHT_MIN;
 	}
-	report(weft_crowd_limit(sched.window, four, 4, 0xf, 1000000) == 0xf,
+	report(weft_crowd_limit(&sched.crowd, sched.window, four, 4, 0xf, 1000000) == 0xf,
 	       "beside other traffic a connection with much left uses all");
 	for (i = 0; i < 4; i++)
 		sched.window[i].weight = WEFT_WEIGHT_MAX;
-	report(weft_crowd_limit(sched.window, four, 4, 0xf, 1000000) != 0xf,
+	report(weft_crowd_limit(&sched.crowd, sched.window, four, 4, 0xf, 1000000) != 0xf,
 	       "and one with little left does not");
 	weft_subflow_packets = 0;
-	report(weft_crowd_limit(sched.window, four, 4, 0xf, 1000000) == 0xf,
+	report(weft_crowd_limit(&sched.crowd, sched.window, four, 4, 0xf, 1000000) == 0xf,
 	       "without a number of packets for each subflow all are used");
 	weft_subflow_packets = 2;
 }
